@@ -158,7 +158,6 @@ static void json_rank(struct fmt_json *j, struct fs_tree *t, uint32_t i)
 	fmt_json_u64(j, "gpu", rank->number);
 	fmt_json_i64(j, "start_ns", rank->start_ns);
 	fmt_json_i64(j, "end_ns", rank->end_ns);
-	fmt_json_bool(j, "cut_off", rank->cut_off);
 	fmt_json_open(j, "records", '{');
 	for (int kind = 0; kind < FMT_KINDS; kind++)
 		fmt_json_u64(j, fmt_kind_name((enum fmt_kind)kind), rank->n_records[kind]);
@@ -322,9 +321,6 @@ int fs_render_errors(struct fs_tree *t, const struct fs_node *where, struct text
 	for (uint32_t i = 0; i < t->n_ranks; i++) {
 		const struct fmt_rank *rank = fmt_trace_rank(t->trace, i);
 
-		if (rank->cut_off)
-			text_printf(out, "gpus/gpu%u\t-\t-\tthe recording was cut off\n",
-				    rank->number);
 		for (uint32_t k = 0; r == 0 && k < rank->n_slices; k++)
 			r = check_slice(t, i, k, &seen);
 	}

@@ -99,7 +99,7 @@ class File:
             tag, body = header(data)
             if tag == 'F':
                 check(body.take(10) == b'GPUTRACE\1\0', 'not a trace, or of a newer version')
-                self.kind, self.inline, self.number = body.take(2)[1], body.byte(), body.fixed(4)
+                self.kind, _, self.number = body.take(2)[1], body.byte(), body.fixed(4)
             elif tag == 'C':
                 self.chunks.append(Chunk(body, data))
             elif tag == 'E':
@@ -207,9 +207,7 @@ class Names:
             kind, text_ids, pid, tid = data.byte(), data.byte(), data.svarint(), data.svarint()
             pid_text, tid_text, name = self.text(data), self.text(data), self.text(data)
             rank['tracks'].append([kind, pid_text if text_ids & 1 else pid, tid_text if text_ids & 2 else tid, name])
-        for _ in range(data.varint()):
-            track = data.varint()
-            rank['tracks'][track][3] = self.text(data)
+        check(data.varint() == 0, 'reserved')
         rank['devices'] += [(data.svarint(), self.text(data), self.text(data)) for _ in range(data.varint())]
         self.add_facts(data, rank['facts'])
 
@@ -328,19 +326,17 @@ class Trace:
         files, self.packed_root = files_of(path)
         self.files = {name: File(name, data) for name, data in files.items()}
         self.ranks = sorted((f for f in self.files.values() if f.kind == 1), key=lambda f: f.number)
-        self.shared = Names()
+        self.names = Names()
         for chunk in self.files['trace.chunks'].chunks if 'trace.chunks' in self.files else []:
             if chunk.type == NAMES:
-                self.shared.add(Bytes(chunk.payload))
+                self.names.add(Bytes(chunk.payload))
 
     def slices(self, rank):
-        """Yields the slices of a rank's file; names and earlier slices must be read first."""
-        names, earlier = Names() if rank.inline else self.shared, {}
+        """Yields the slices of a rank's file; earlier slices must be read first."""
+        earlier = {}
         for chunk in rank.chunks:
-            if chunk.type == NAMES:
-                names.add(Bytes(chunk.payload))
-            elif chunk.type == SLICE:
-                earlier[chunk.slice] = Slice(chunk, names, earlier)
+            if chunk.type == SLICE:
+                earlier[chunk.slice] = Slice(chunk, self.names, earlier)
                 yield earlier[chunk.slice]
 
     def identity(self):

@@ -268,7 +268,6 @@ static void make_rank(struct making *m, struct fmt_writer *w, uint32_t rank, uin
 
 int main(int argc, char **argv)
 {
-	const struct fmt_writer_options options = {.level = 3};
 	struct making m = {0};
 	struct fmt_writer *w;
 	struct fmt_error err = {0};
@@ -281,7 +280,7 @@ int main(int argc, char **argv)
 	uint32_t n = (uint32_t)atoi(argv[4]);
 	check_result(fmt_names_new(&m.names), "names");
 	make_names(&m, n_ranks);
-	check_result(fmt_writer_open(argv[1], m.names, &options, &w, &err), "open");
+	check_result(fmt_writer_open(argv[1], m.names, 3, &w, &err), "open");
 	for (uint32_t r = 0; r < n_ranks; r++)
 		make_rank(&m, w, r, n_iterations, n);
 	check_result(fmt_writer_close(w, &err), err.what);

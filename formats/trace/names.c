@@ -24,7 +24,6 @@ int fmt_names_new(struct fmt_names **ret)
 static void free_facts(struct fmt_name_facts *f)
 {
 	free(f->facts);
-	free(f->changed);
 	fmt_hash_done(&f->table);
 }
 
@@ -35,7 +34,6 @@ void fmt_names_free(struct fmt_names *n)
 	arena_done(&n->arena);
 	for (uint32_t i = 0; i < n->n_ranks; i++) {
 		free(n->ranks[i].tracks);
-		free(n->ranks[i].track_changed);
 		fmt_hash_done(&n->ranks[i].track_table);
 		free(n->ranks[i].devices);
 		free_facts(&n->ranks[i].facts);

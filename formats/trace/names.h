@@ -28,7 +28,6 @@ int fmt_names_template(struct fmt_names *n, const struct fmt_template *template,
 
 int fmt_names_track(struct fmt_names *n, uint32_t rank, const struct fmt_track *track,
 		    uint32_t *ret);
-int fmt_names_track_rename(struct fmt_names *n, uint32_t rank, uint32_t track, fmt_str name);
 int fmt_names_device(struct fmt_names *n, uint32_t rank, const struct fmt_device *device);
 int fmt_names_comm(struct fmt_names *n, const struct fmt_comm *comm, uint32_t *ret);
 int fmt_names_rule(struct fmt_names *n, const char *name, int inferred, uint8_t *ret);

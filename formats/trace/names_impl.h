@@ -10,20 +10,18 @@
 
 struct fmt_name_facts {
 	struct fmt_fact *facts;
-	uint64_t *changed;	     /* the version at which each got its value */
 	struct fmt_hash_table table; /* by key */
 	uint32_t n;
-	size_t facts_cap, changed_cap;
+	size_t facts_cap;
 };
 
 struct fmt_rank_names {
 	struct fmt_track *tracks;
-	uint64_t *track_changed; /* the version at which each was renamed; 0: never */
 	struct fmt_hash_table track_table;
 	struct fmt_device *devices;
 	struct fmt_name_facts facts;
 	uint32_t n_tracks, n_devices;
-	size_t tracks_cap, track_changed_cap, devices_cap;
+	size_t tracks_cap, devices_cap;
 };
 
 struct fmt_names {
@@ -35,7 +33,6 @@ struct fmt_names {
 	struct fmt_rule *rules;
 	struct fmt_rank_names *ranks;
 	struct fmt_name_facts trace_facts;
-	uint64_t version; /* counts what was changed after it was added: facts, names of tracks */
 	uint32_t n_templates, n_comms, n_rules, n_ranks;
 	size_t templates_cap, comms_cap, rules_cap, ranks_cap;
 	struct arena arena; /* of what does not grow */

@@ -51,26 +51,11 @@ int fmt_names_track(struct fmt_names *n, uint32_t rank, const struct fmt_track *
 		*ret = slot->number - 1;
 		return 0;
 	}
-	if (array_reserve(&r->tracks, (size_t)r->n_tracks + 1, &r->tracks_cap) < 0 ||
-	    array_reserve(&r->track_changed, (size_t)r->n_tracks + 1, &r->track_changed_cap) < 0)
+	if (array_reserve(&r->tracks, (size_t)r->n_tracks + 1, &r->tracks_cap) < 0)
 		return -ENOMEM;
 	r->tracks[r->n_tracks] = *track;
-	r->track_changed[r->n_tracks] = 0;
 	fmt_hash_set(&r->track_table, slot, hash, r->n_tracks);
 	*ret = r->n_tracks++;
-	return 0;
-}
-
-int fmt_names_track_rename(struct fmt_names *n, uint32_t rank, uint32_t track, fmt_str name)
-{
-	struct fmt_rank_names *r = rank < n->n_ranks ? &n->ranks[rank] : NULL;
-
-	if (!r || track >= r->n_tracks)
-		return -EINVAL;
-	if (r->tracks[track].name == name)
-		return 0;
-	r->tracks[track].name = name;
-	r->track_changed[track] = ++n->version;
 	return 0;
 }
 
@@ -134,15 +119,11 @@ int fmt_names_fact(struct fmt_names *n, uint32_t rank, const char *key, fmt_str 
 		return -ENOMEM;
 	slot = find_fact(f, fact.key);
 	if (slot->number) {
-		if (f->facts[slot->number - 1].value != value)
-			f->changed[slot->number - 1] = ++n->version;
 		f->facts[slot->number - 1].value = value;
 		return 0;
 	}
-	if (array_reserve(&f->facts, (size_t)f->n + 1, &f->facts_cap) < 0 ||
-	    array_reserve(&f->changed, (size_t)f->n + 1, &f->changed_cap) < 0)
+	if (array_reserve(&f->facts, (size_t)f->n + 1, &f->facts_cap) < 0)
 		return -ENOMEM;
-	f->changed[f->n] = ++n->version;
 	fmt_hash_set(&f->table, slot, fmt_hash_number(fact.key), f->n);
 	f->facts[f->n++] = fact;
 	return 0;

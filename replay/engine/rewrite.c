@@ -122,7 +122,6 @@ int rewrite_new(const struct fmt_trace *trace, const char *path, const char *wha
 		const struct change *change, struct rewrite **ret, struct fmt_error *err)
 {
 	scoped(rewrite_free_ptr) struct rewrite *w = calloc(1, sizeof(*w));
-	struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED};
 	int r;
 
 	if (!w)
@@ -134,7 +133,7 @@ int rewrite_new(const struct fmt_trace *trace, const char *path, const char *wha
 	if (r == 0 && what_if)
 		r = add_what_if(w->names, what_if);
 	if (r == 0)
-		r = fmt_writer_open(path, w->names, &options, &w->writer, err);
+		r = fmt_writer_open(path, w->names, 0, &w->writer, err);
 	if (r == 0)
 		r = add_ranks(w, what_if ? change : NULL, err);
 	if (r == 0)

@@ -73,24 +73,28 @@ static void strings(struct text *t)
 	names_chunk(t, &raw);
 }
 
-/* A template of many arguments that vary, over and over: a byte each. */
+/* Templates of many arguments that vary, and differ by name: a few bytes each. */
 static void templates(struct text *t)
 {
 	scoped(text_done) struct text raw = {0}, columns = {0};
 	scoped(fmt_columns_out_done) struct fmt_columns_out out = {0};
 	const uint32_t n_args = 2000, n = 50000;
 
-	fmt_put_varint(&raw, 1); /* strings */
-	text_bytes(&raw, "a", 2);
+	fmt_put_varint(&raw, n); /* strings */
+	for (uint32_t i = 0; i < n; i++) {
+		text_printf(&raw, "%u", i);
+		text_char(&raw, 0);
+	}
 	fmt_put_varint(&raw, 1); /* shapes */
 	fmt_put_u8(&raw, FMT_CALL);
 	fmt_put_varint(&raw, 0);
 	fmt_put_varint(&raw, n_args);
 	for (uint32_t i = 0; i < n_args; i++)
 		text_bytes(&raw, (const char[]){1, FMT_INT, 1}, 3);
-	for (uint32_t i = 0; i < n; i++)
-		for (uint64_t id = 0; id < 2; id++) /* shape and name */
-			fmt_column_add_plain(&out, id, 0);
+	for (uint32_t i = 0; i < n; i++) {
+		fmt_column_add_plain(&out, 0, 0); /* shape */
+		fmt_column_add_plain(&out, 1, i); /* name */
+	}
 	must(fmt_columns_put(&out, 0, &columns), "columns");
 	fmt_put_varint(&raw, n);
 	fmt_put_varint(&raw, columns.len);
@@ -107,7 +111,6 @@ static void calls(struct text *t)
 	scoped(fmt_slice_parts_done) struct fmt_slice_parts parts = {0};
 	struct fmt_track track = {.kind = FMT_THREAD, .pid = 1, .tid = 1};
 	struct fmt_template template = {.kind = FMT_CALL};
-	struct fmt_names_mark mark = {0};
 	struct fmt_slice s = {.n_events = 1 << 20};
 	struct fmt_chunk c = {.type = FMT_CHUNK_SLICE};
 	uint32_t number;
@@ -116,7 +119,7 @@ static void calls(struct text *t)
 	must(fmt_names_string(n, "call", 4, &template.name), "string");
 	must(fmt_names_template(n, &template, &number), "template");
 	must(fmt_names_track(n, 0, &track, &number), "track");
-	must(fmt_names_put(n, FMT_WHOLE_TRACE, &mark, &names), "names");
+	must(fmt_names_put(n, &names), "names");
 	names_chunk(t, &names);
 	s.events = calloc(s.n_events, sizeof(*s.events));
 	must(s.events ? 0 : -ENOMEM, "memory");

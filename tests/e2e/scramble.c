@@ -307,12 +307,11 @@ static void scramble_rank(struct scramble *s, uint32_t rank, struct fmt_slice **
 
 static void scramble(struct scramble *s, const char *path)
 {
-	struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED};
 	uint32_t n = fmt_trace_n_ranks(s->trace);
 	struct fmt_writer *w;
 
 	if (fmt_names_copy(fmt_trace_names(s->trace), &s->names) < 0 ||
-	    fmt_writer_open(path, s->names, &options, &w, &s->err) < 0)
+	    fmt_writer_open(path, s->names, 0, &w, &s->err) < 0)
 		die(s, path);
 	for (int pass = 0; pass < 2; pass++) {
 		for (uint32_t i = 0; i < n; i++) {

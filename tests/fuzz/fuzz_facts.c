@@ -144,7 +144,6 @@ static void write_rank(struct fmt_writer *w, const uint32_t templates[FMT_KINDS]
 
 static void write_part(uint32_t part, const char *facts, size_t len, const char *path)
 {
-	const struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED, .level = 1};
 	scoped(fmt_names_freep) struct fmt_names *n = NULL;
 	const struct fmt_origin origin = {.part = part, .n_parts = PARTS, .run = "run"};
 	uint32_t templates[FMT_KINDS] = {0};
@@ -154,7 +153,7 @@ static void write_part(uint32_t part, const char *facts, size_t len, const char 
 	make_names(n, templates);
 	must(fmt_origin_put(n, &origin));
 	put_facts(n, part, facts, len);
-	must(fmt_writer_open(path, n, &options, &w, NULL));
+	must(fmt_writer_open(path, n, 1, &w, NULL));
 	for (uint32_t r = 0; r < RANKS; r++)
 		write_rank(w, templates, r);
 	must(fmt_writer_close(w, NULL));

@@ -12,22 +12,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	static const uint32_t ranks[] = {0, 1};
 	scoped(fmt_names_freep) struct fmt_names *n = NULL;
 	scoped(fmt_names_freep) struct fmt_names *again = NULL;
-	scoped(fmt_names_map_done) struct fmt_names_map m = {0};
-	scoped(fmt_names_map_done) struct fmt_names_map m_again = {0};
 	scoped(text_done) struct text t = {0};
-	struct fmt_names_mark mark = {0};
 	struct fmt_names_reading reading = {ranks, ARRAY_SIZE(ranks), fmt_names_reserve(len)};
 	struct fmt_cursor c = fmt_cursor(data, len);
 
 	if (fmt_names_new(&n) < 0 || fmt_names_new(&again) < 0)
 		return 0;
-	if (fmt_names_get(&c, &reading, n, &m) < 0)
+	if (fmt_names_get(&c, &reading, n) < 0)
 		return 0;
-	if (fmt_names_put(n, FMT_WHOLE_TRACE, &mark, &t) <= 0)
+	if (fmt_names_put(n, &t) < 0)
 		return 0;
 	c = fmt_cursor(t.data, t.len);
 	reading.reserve_bytes = UINT64_MAX;
-	if (fmt_names_get(&c, &reading, again, &m_again) < 0 ||
+	if (fmt_names_get(&c, &reading, again) < 0 ||
 	    fmt_n_templates(n) != fmt_n_templates(again) ||
 	    fmt_n_strings(n) != fmt_n_strings(again))
 		__builtin_trap();

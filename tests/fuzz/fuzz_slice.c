@@ -9,9 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 #define TRACKS 4
 
-static int make_names(struct fmt_names **ret, struct fmt_names_map *m)
+static int make_names(struct fmt_names **ret)
 {
-	static uint32_t same[64];
 	scoped(fmt_names_freep) struct fmt_names *n = NULL;
 	struct fmt_arg args[] = {{.type = FMT_INT, .varies = 1},
 				 {.type = FMT_STRING, .varies = 1},
@@ -22,8 +21,6 @@ static int make_names(struct fmt_names **ret, struct fmt_names_map *m)
 
 	if (fmt_names_new(&n) < 0)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < ARRAY_SIZE(same); i++)
-		same[i] = i;
 	for (size_t i = 0; i < ARRAY_SIZE(args); i++)
 		fmt_names_string(n, &"abc"[i], 3 - i, &args[i].key);
 	for (uint8_t kind = 0; kind < FMT_KINDS; kind++)
@@ -39,10 +36,6 @@ static int make_names(struct fmt_names **ret, struct fmt_names_map *m)
 	}
 	fmt_names_rule(n, "rule", 1, &rule);
 	fmt_names_string(n, "x", 1, &s);
-	m->strings = m->templates = m->comms = same;
-	m->n_strings = fmt_n_strings(n);
-	m->n_templates = fmt_n_templates(n);
-	m->n_rules = 1;
 	*ret = take(n);
 	return 0;
 }
@@ -52,10 +45,9 @@ static int make_names(struct fmt_names **ret, struct fmt_names_map *m)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	scoped(fmt_names_freep) struct fmt_names *n = NULL;
-	struct fmt_names_map m = {0};
 	struct fmt_cursor c = fmt_cursor(data, len), base = {0};
 
-	if (make_names(&n, &m) < 0)
+	if (make_names(&n) < 0)
 		return 0;
 	while (fmt_left(&c) > 0) {
 		scoped(fmt_slice_freep) struct fmt_slice *s = NULL;
@@ -73,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 			continue;
 		if (head.back && !base.base)
 			continue;
-		if (fmt_slice_get(&head, &chunk, n, &m, 0, head.back ? &base : NULL, &s) == 0 &&
+		if (fmt_slice_get(&head, &chunk, n, 0, head.back ? &base : NULL, &s) == 0 &&
 		    !head.back)
 			base = head.structure;
 	}

@@ -19,12 +19,13 @@
 #define BLOCK (1u << 20)
 #define MOST_BYTES (64u << 20) /* of one file; larger offsets use the same code */
 
-/* Counts problems except a cut-off recording and a missing index, which every input has. */
+/* Counts problems except a file that ends early and a missing index, which every input has. */
 static int count_problem(void *context, const struct fmt_problem *p)
 {
 	const char *what = p->error.what;
 
-	*(int *)context += !strstr(what, "cut off") && !strstr(what, "index of the packed file");
+	*(int *)context +=
+		!strstr(what, "cut short here") && !strstr(what, "index of the packed file");
 	return 0;
 }
 

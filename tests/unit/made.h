@@ -181,15 +181,13 @@ static inline void made_slices(struct made *m, uint32_t n_ranks, uint32_t n_slic
 
 /* Writes a trace of `n_ranks` ranks with `n_slices` slices of `n` launches each to `path`, but does
  * not close the writer. */
-static inline struct fmt_writer *made_begin(struct made *m, const char *path,
-					    enum fmt_names_mode mode, uint32_t n_ranks,
+static inline struct fmt_writer *made_begin(struct made *m, const char *path, uint32_t n_ranks,
 					    uint32_t n_slices, uint32_t n, int level)
 {
-	const struct fmt_writer_options options = {.names_mode = mode, .level = level};
 	struct fmt_writer *w;
 	struct fmt_error err;
 
-	ck_assert_msg(fmt_writer_open(path, m->names, &options, &w, &err) == 0, "%s", err.what);
+	ck_assert_msg(fmt_writer_open(path, m->names, level, &w, &err) == 0, "%s", err.what);
 	for (uint32_t r = 0; r < n_ranks; r++) {
 		struct fmt_rank_writer *rank;
 
@@ -204,10 +202,10 @@ static inline struct fmt_writer *made_begin(struct made *m, const char *path,
 	return w;
 }
 
-static inline void made_write(struct made *m, const char *path, enum fmt_names_mode mode,
-			      uint32_t n_ranks, uint32_t n_slices, uint32_t n, int level)
+static inline void made_write(struct made *m, const char *path, uint32_t n_ranks, uint32_t n_slices,
+			      uint32_t n, int level)
 {
-	struct fmt_writer *w = made_begin(m, path, mode, n_ranks, n_slices, n, level);
+	struct fmt_writer *w = made_begin(m, path, n_ranks, n_slices, n, level);
 	struct fmt_error err;
 
 	ck_assert_msg(fmt_writer_close(w, &err) == 0, "%s", err.what);
@@ -223,14 +221,14 @@ static inline struct fmt_trace *made_open(const char *path)
 	return t;
 }
 
-/* Writes and opens a trace as made_write() does, with names in one file. */
+/* Writes and opens a trace as made_write() does, */
 static inline struct fmt_trace *made_trace(const char *path, uint32_t n_ranks, uint32_t n_slices,
 					   uint32_t n)
 {
 	struct made m;
 
 	made_init(&m, n_ranks);
-	made_write(&m, path, FMT_NAMES_SHARED, n_ranks, n_slices, n, 1);
+	made_write(&m, path, n_ranks, n_slices, n, 1);
 	made_done(&m);
 	return made_open(path);
 }

@@ -135,9 +135,9 @@ START_TEST(test_a_trace_keeps_contents)
 		snprintf(path[i], sizeof(path[i]), "%s/run%d", dir, i);
 	made_init(&m, 2);
 	snprintf(without, sizeof(without), "%s/without", dir);
-	made_write(&m, without, FMT_NAMES_SHARED, 2, 2, 100, 1);
+	made_write(&m, without, 2, 2, 100, 1);
 	ck_assert_int_eq(fmt_verify(without, NULL, NULL, &verified, &err), 0);
-	w = made_begin(&m, path[0], FMT_NAMES_SHARED, 2, 2, 100, 1);
+	w = made_begin(&m, path[0], 2, 2, 100, 1);
 	put_blobs(w, content, name);
 	ck_assert_int_eq(fmt_writer_close(w, &err), 0);
 	check_blobs(path[0], content, name, id[0]);
@@ -205,8 +205,7 @@ START_TEST(test_a_trace_keeps_digests)
 	s->n_digests = digested.n_digests;
 	s->pages = pages;
 	s->n_pages = digested.n_pages;
-	ck_assert_int_eq(fmt_writer_open(path, m.names, &(struct fmt_writer_options){0}, &w, &err),
-			 0);
+	ck_assert_int_eq(fmt_writer_open(path, m.names, 0, &w, &err), 0);
 	ck_assert_int_eq(fmt_writer_rank(w, 0, 0, &r, &err), 0);
 	ck_assert_int_eq(fmt_rank_writer_slice(r, s, &err), 0);
 	ck_assert_int_eq(fmt_writer_close(w, &err), 0);

@@ -25,7 +25,7 @@ static struct fmt_trace *write_and_open(struct made *m, const char *dir)
 		c.anchor_ns = 1700000000000000000;
 		ck_assert_int_eq(fmt_constants_put(m->names, i, &c), 0);
 	}
-	made_write(m, made_path(dir, "in"), FMT_NAMES_SHARED, RANKS, SLICES, LAUNCHES, 0);
+	made_write(m, made_path(dir, "in"), RANKS, SLICES, LAUNCHES, 0);
 	return made_open(made_path(dir, "in"));
 }
 

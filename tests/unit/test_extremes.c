@@ -55,14 +55,13 @@ static struct fmt_slice *extreme_slice(const struct training *t, uint32_t rank)
 
 static struct fmt_trace *write_and_open(const char *folder)
 {
-	const struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED};
 	struct fmt_error err = {.what = ""};
 	const char *path = made_path(folder, "t");
 	struct fmt_writer *w;
 	struct training t;
 
 	training_init(&t, 3, 1, 1);
-	ck_assert_int_eq(fmt_writer_open(path, t.made.names, &options, &w, &err), 0);
+	ck_assert_int_eq(fmt_writer_open(path, t.made.names, 0, &w, &err), 0);
 	for (uint32_t r = 0; r < 3; r++) {
 		struct fmt_rank_writer *rank;
 		struct fmt_slice *s = extreme_slice(&t, r);

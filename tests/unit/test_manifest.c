@@ -23,25 +23,25 @@ struct runs {
 	struct fmt_slice *slices[RANKS * SLICES];
 };
 
-static void write_other(const char *path, enum fmt_names_mode mode)
+static void write_other(const char *path)
 {
 	struct made m = {.seed = 1};
 
 	ck_assert_int_eq(fmt_names_new(&m.names), 0);
 	made_string(&m, "of the other run");
 	made_names(&m, RANKS);
-	made_write(&m, path, mode, RANKS, SLICES, LAUNCHES, 0);
+	made_write(&m, path, RANKS, SLICES, LAUNCHES, 0);
 	made_done(&m);
 }
 
-static void make_runs(struct runs *k, enum fmt_names_mode mode)
+static void make_runs(struct runs *k)
 {
 	k->dir = made_directory();
 	snprintf(k->own, sizeof(k->own), "%s/own", k->dir);
 	snprintf(k->other, sizeof(k->other), "%s/other", k->dir);
 	made_init(&k->m, RANKS);
-	made_write(&k->m, k->own, mode, RANKS, SLICES, LAUNCHES, 0);
-	write_other(k->other, mode);
+	made_write(&k->m, k->own, RANKS, SLICES, LAUNCHES, 0);
+	write_other(k->other);
 	made_slices(&k->m, RANKS, SLICES, LAUNCHES, k->slices);
 }
 
@@ -117,51 +117,39 @@ static void expect_report(const char *path, const char *what, const char *text)
  * read. */
 static const struct {
 	const char *command, *says;
-	int shared, in_line; /* readable slices, with shared and with inline names */
+	int left; /* slices */
 } changes[] = {
-	{"rm $OWN/rank-00001.chunks", "rank-00001.chunks: missing", 4, 4},
-	{"rm $OWN/rank-00000.chunks $OWN/rank-00002.chunks", "rank-00002.chunks: missing", 2, 2},
-	{"rm $OWN/trace.chunks", "no trace.chunks", 0, 6},
-	{"cp $OTHER/rank-00001.chunks $OWN", "rank-00001.chunks: of another trace", 4, 4},
+	{"rm $OWN/rank-00001.chunks", "rank-00001.chunks: missing", 4},
+	{"rm $OWN/rank-00000.chunks $OWN/rank-00002.chunks", "rank-00002.chunks: missing", 2},
+	{"rm $OWN/trace.chunks", "no trace.chunks", 0},
+	{"cp $OTHER/rank-00001.chunks $OWN", "rank-00001.chunks: of another trace", 4},
 	{"cp $OWN/rank-00000.chunks $OWN/rank-00001.chunks", "rank-00001.chunks: a file of rank 0",
-	 4, 4},
-	{"cp $OTHER/rank-00002.chunks $OWN/rank-00003.chunks", "rank-00003.chunks: a file of rank",
-	 6, 6},
-	{"cp $OWN/trace.chunks $OWN/rank-00001.chunks", "rank-00001.chunks: not a file of a rank",
-	 4, 4},
-	{"cp $OWN/rank-00001.chunks $OWN/blobs.chunks", "blobs.chunks: not a file of contents", 6,
-	 6},
-	{"ln -sf nowhere $OWN/rank-00001.chunks", "rank-00001.chunks: cannot open: No such file", 4,
 	 4},
-	{"rm $OWN/rank-00001.chunks; mkdir $OWN/rank-00001.chunks", "rank-00001.chunks: ", 4, 4},
-	{": >$OWN/rank-00001.chunks", "rank-00001.chunks: not a trace", 4, 4},
+	{"cp $OTHER/rank-00002.chunks $OWN/rank-00003.chunks", "rank-00003.chunks: a file of rank",
+	 6},
+	{"cp $OWN/trace.chunks $OWN/rank-00001.chunks", "rank-00001.chunks: not a file of a rank",
+	 4},
+	{"cp $OWN/rank-00001.chunks $OWN/blobs.chunks", "blobs.chunks: not a file of contents", 6},
+	{"ln -sf nowhere $OWN/rank-00001.chunks", "rank-00001.chunks: cannot open: No such file",
+	 4},
+	{"rm $OWN/rank-00001.chunks; mkdir $OWN/rank-00001.chunks", "rank-00001.chunks: ", 4},
+	{": >$OWN/rank-00001.chunks", "rank-00001.chunks: not a trace", 4},
 };
 
-static void change_all(enum fmt_names_mode mode)
+START_TEST(test_every_change_of_files_is_found)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
-		int left = mode == FMT_NAMES_SHARED ? changes[i].shared : changes[i].in_line;
 		struct runs k;
 
-		make_runs(&k, mode);
+		make_runs(&k);
 		run_shell(&k, changes[i].command);
-		ck_assert_msg(count_correct_slices(&k, k.own, changes[i].command) == left,
+		ck_assert_msg(count_correct_slices(&k, k.own, changes[i].command) ==
+				      changes[i].left,
 			      "%s: %d slices", changes[i].command,
 			      count_correct_slices(&k, k.own, changes[i].command));
 		expect_report(k.own, changes[i].command, changes[i].says);
 		runs_done(&k);
 	}
-}
-
-START_TEST(test_every_change_of_files_is_found)
-{
-	change_all(FMT_NAMES_SHARED);
-}
-END_TEST
-
-START_TEST(test_every_change_of_files_of_a_recording_is_found)
-{
-	change_all(FMT_NAMES_INLINE);
 }
 END_TEST
 
@@ -172,7 +160,7 @@ START_TEST(test_the_id_stays)
 	struct runs k;
 	char id[65];
 
-	make_runs(&k, FMT_NAMES_SHARED);
+	make_runs(&k);
 	t = made_open(k.own);
 	snprintf(id, sizeof(id), "%s", fmt_trace_id(t));
 	fmt_trace_close(t);
@@ -191,7 +179,7 @@ START_TEST(test_a_packed_trace_reports_missing_files)
 	struct fmt_error err;
 	struct runs k;
 
-	make_runs(&k, FMT_NAMES_SHARED);
+	make_runs(&k);
 	run_shell(&k, "rm $OWN/rank-00001.chunks");
 	snprintf(packed, sizeof(packed), "%s/packed", k.dir);
 	snprintf(again, sizeof(again), "%s/again", k.dir);
@@ -212,7 +200,7 @@ START_TEST(test_names_of_another_trace_are_refused)
 	struct fmt_trace *t;
 	struct runs k;
 
-	make_runs(&k, FMT_NAMES_SHARED);
+	make_runs(&k);
 	run_shell(&k, "cp $OTHER/trace.chunks $OWN");
 	ck_assert_int_eq(fmt_trace_open(k.own, &t, &err), -EBADMSG);
 	ck_assert_msg(strstr(err.what, "of another trace") != NULL, "%s", err.what);
@@ -220,6 +208,5 @@ START_TEST(test_names_of_another_trace_are_refused)
 }
 END_TEST
 
-TESTS("manifest", test_every_change_of_files_is_found,
-      test_every_change_of_files_of_a_recording_is_found, test_the_id_stays,
+TESTS("manifest", test_every_change_of_files_is_found, test_the_id_stays,
       test_a_packed_trace_reports_missing_files, test_names_of_another_trace_are_refused)

@@ -96,12 +96,9 @@ START_TEST(test_tracks_and_facts_belong_to_a_rank)
 	ck_assert_int_eq(fmt_names_string(n, "1", 1, &one), 0);
 	ck_assert_int_eq(fmt_names_string(n, "2", 1, &two), 0);
 	ck_assert_int_eq(fmt_names_track(n, 5, &track, &a), 0);
-	ck_assert_int_eq(fmt_names_track_rename(n, 5, a, one), 0);
 	ck_assert_int_eq(fmt_names_track(n, 5, &track, &b), 0);
 	ck_assert_uint_eq(a, b);
-	ck_assert_uint_eq(fmt_track(n, 5, a)->name, one);
 	ck_assert_uint_eq(fmt_n_tracks(n, 4), 0);
-	ck_assert_int_eq(fmt_names_track_rename(n, 4, 0, one), -EINVAL);
 	ck_assert_int_eq(fmt_names_fact(n, 5, "k", one), 0);
 	ck_assert_int_eq(fmt_names_fact(n, FMT_WHOLE_TRACE, "k", one), 0);
 	ck_assert_int_eq(fmt_names_fact(n, 5, "k", two), 0);
@@ -116,7 +113,6 @@ END_TEST
 START_TEST(test_strings_are_compressed_separately)
 {
 	struct fmt_template template = {.kind = FMT_CALL};
-	struct fmt_names_mark mark = {0};
 	struct text t = {0};
 	struct fmt_names *n;
 	uint32_t number;
@@ -125,7 +121,7 @@ START_TEST(test_strings_are_compressed_separately)
 	ck_assert_int_eq(fmt_names_string(n, "a", 1, &template.name), 0);
 	ck_assert_int_eq(fmt_names_string(n, "bc", 2, &template.category), 0);
 	ck_assert_int_eq(fmt_names_template(n, &template, &number), 0);
-	ck_assert_int_eq(fmt_names_put(n, FMT_WHOLE_TRACE, &mark, &t), 1);
+	ck_assert_int_eq(fmt_names_put(n, &t), 0);
 	ck_assert_uint_gt(t.len, sizeof("\2a\0bc"));
 	ck_assert_mem_eq(t.data, "\2a\0bc", sizeof("\2a\0bc"));
 	text_done(&t);
@@ -138,8 +134,6 @@ START_TEST(test_names_count_towards_the_limit)
 {
 	static const uint32_t ranks[] = {0};
 	struct fmt_names_reading reading = {ranks, 1, 1000};
-	struct fmt_names_map map = {0};
-	struct fmt_names_mark mark = {0};
 	struct fmt_names *n, *again;
 	struct fmt_cursor c;
 	struct text t = {0};
@@ -155,15 +149,15 @@ START_TEST(test_names_count_towards_the_limit)
 		ck_assert_int_eq(fmt_names_fact(n, FMT_WHOLE_TRACE, name, s), 0);
 	}
 	ck_assert_str_eq(fmt_fact_value(n, FMT_WHOLE_TRACE, "77"), "77");
-	ck_assert_int_eq(fmt_names_put(n, FMT_WHOLE_TRACE, &mark, &t), 1);
+	ck_assert_int_eq(fmt_names_put(n, &t), 0);
 	c = fmt_cursor(t.data, t.len);
-	ck_assert_int_eq(fmt_names_get(&c, &reading, again, &map), -EFBIG);
-	fmt_names_map_done(&map);
+	ck_assert_int_eq(fmt_names_get(&c, &reading, again), -EFBIG);
+	fmt_names_free(again);
+	ck_assert_int_eq(fmt_names_new(&again), 0);
 	c = fmt_cursor(t.data, t.len);
 	reading.reserve_bytes = fmt_names_reserve(t.len);
-	ck_assert_int_eq(fmt_names_get(&c, &reading, again, &map), 0);
+	ck_assert_int_eq(fmt_names_get(&c, &reading, again), 0);
 	ck_assert_str_eq(fmt_fact_value(again, FMT_WHOLE_TRACE, "77"), "77");
-	fmt_names_map_done(&map);
 	text_done(&t);
 	fmt_names_free(n);
 	fmt_names_free(again);

@@ -21,11 +21,10 @@ static const struct {
 static struct fmt_trace *trace_of_iterations(struct made *m, const char *path,
 					     const int64_t *iterations)
 {
-	const struct fmt_writer_options options = {.level = 1};
 	struct fmt_writer *w;
 	struct fmt_error err;
 
-	ck_assert_int_eq(fmt_writer_open(path, m->names, &options, &w, &err), 0);
+	ck_assert_int_eq(fmt_writer_open(path, m->names, 1, &w, &err), 0);
 	for (uint32_t r = 0; r < RANKS; r++) {
 		struct fmt_rank_writer *rank;
 

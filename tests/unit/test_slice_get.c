@@ -6,24 +6,6 @@
 
 #define LAUNCHES 200
 
-/* Returns the identity map of the names of `n`. */
-static struct fmt_names_map same_numbers(const struct fmt_names *n)
-{
-	static uint32_t numbers[64];
-	struct fmt_names_map m = {.strings = numbers,
-				  .templates = numbers,
-				  .comms = numbers,
-				  .n_strings = fmt_n_strings(n),
-				  .n_templates = fmt_n_templates(n),
-				  .n_comms = fmt_n_comms(n),
-				  .n_rules = 1};
-
-	ck_assert_uint_le(m.n_strings, ARRAY_SIZE(numbers));
-	for (uint32_t i = 0; i < ARRAY_SIZE(numbers); i++)
-		numbers[i] = i;
-	return m;
-}
-
 /* Returns the chunk header that a writer makes for the slice. */
 static struct fmt_chunk chunk_of(const struct fmt_slice *s, const struct fmt_names *n, size_t bytes)
 {
@@ -44,12 +26,11 @@ static struct fmt_chunk chunk_of(const struct fmt_slice *s, const struct fmt_nam
 static int get_slice(const struct made *m, const struct text *raw, size_t len,
 		     const struct fmt_chunk *c, const struct text *base, struct fmt_slice **ret)
 {
-	struct fmt_names_map same = same_numbers(m->names);
 	struct fmt_cursor of_base = fmt_cursor(base ? base->data : "", base ? base->len : 0);
 	struct fmt_slice_head head;
 	int r = fmt_slice_head_get(fmt_cursor(raw->data, len), &head);
 
-	return r < 0 ? r : fmt_slice_get(&head, c, m->names, &same, 0, base ? &of_base : NULL, ret);
+	return r < 0 ? r : fmt_slice_get(&head, c, m->names, 0, base ? &of_base : NULL, ret);
 }
 
 START_TEST(test_round_trip)

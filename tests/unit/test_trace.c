@@ -23,7 +23,6 @@ static void check_trace(struct made *m, const char *path)
 		fmt_number first = 0;
 
 		ck_assert_uint_eq(rank->n_slices, SLICES);
-		ck_assert_int_eq(rank->cut_off, 0);
 		ck_assert_uint_eq(rank->n_records[FMT_CALL], SLICES * LAUNCHES);
 		ck_assert_uint_eq(fmt_n_tracks(fmt_trace_names(t), r), 2);
 		for (uint32_t k = 0; k < SLICES; k++) {
@@ -43,18 +42,13 @@ static void check_trace(struct made *m, const char *path)
 
 START_TEST(test_round_trip)
 {
-	static const enum fmt_names_mode modes[] = {FMT_NAMES_SHARED, FMT_NAMES_INLINE};
 	char *dir = made_directory();
+	struct made m;
 
-	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
-		struct made m;
-
-		made_init(&m, RANKS);
-		made_write(&m, made_path(dir, i ? "inline" : "shared"), modes[i], RANKS, SLICES,
-			   LAUNCHES, 0);
-		check_trace(&m, made_path(dir, i ? "inline" : "shared"));
-		made_done(&m);
-	}
+	made_init(&m, RANKS);
+	made_write(&m, made_path(dir, "t"), RANKS, SLICES, LAUNCHES, 0);
+	check_trace(&m, made_path(dir, "t"));
+	made_done(&m);
 	made_remove(dir);
 }
 END_TEST
@@ -68,19 +62,12 @@ START_TEST(test_a_truncated_file_keeps_complete_slices)
 	struct stat st;
 
 	made_init(&m, 1);
-	made_write(&m, made_path(dir, "t"), FMT_NAMES_INLINE, 1, SLICES, LAUNCHES, 0);
+	made_write(&m, made_path(dir, "t"), 1, SLICES, LAUNCHES, 0);
 	ck_assert_int_eq(stat(made_path(dir, "t/rank-00000.chunks"), &st), 0);
 	ck_assert_int_eq(truncate(made_path(dir, "t/rank-00000.chunks"), st.st_size / 2), 0);
-	/* The manifest records that the trace is complete. */
 	t = made_open(made_path(dir, "t"));
-	ck_assert_int_eq(fmt_trace_rank(t, 0)->cut_off, 0);
 	ck_assert_int_eq(fmt_trace_complete(t, &err), -EBADMSG);
 	ck_assert_msg(strstr(err.what, "cut short") != NULL, "%s", err.what);
-	fmt_trace_close(t);
-	ck_assert_int_eq(unlink(made_path(dir, "t/trace.chunks")), 0);
-	t = made_open(made_path(dir, "t"));
-	ck_assert_int_eq(fmt_trace_complete(t, &err), 0);
-	ck_assert_int_eq(fmt_trace_rank(t, 0)->cut_off, 1);
 	ck_assert_uint_gt(fmt_trace_rank(t, 0)->n_slices, 0);
 	ck_assert_uint_lt(fmt_trace_rank(t, 0)->n_slices, SLICES);
 	for (uint32_t k = 0; k < fmt_trace_rank(t, 0)->n_slices; k++) {
@@ -118,7 +105,7 @@ START_TEST(test_a_slice_reads_itself_and_at_most_one_more)
 	uint64_t before, cost, own;
 
 	made_init(&m, 1);
-	made_write(&m, made_path(dir, "t"), FMT_NAMES_SHARED, 1, slices, LAUNCHES, 0);
+	made_write(&m, made_path(dir, "t"), 1, slices, LAUNCHES, 0);
 	t = made_open(made_path(dir, "t"));
 	own = fmt_trace_rank(t, 0)->bytes / slices;
 	before = bytes_read();

@@ -137,7 +137,7 @@ START_TEST(test_inconsistent_slices)
 		snprintf(from, sizeof(from), "%s/from", dir);
 		snprintf(to, sizeof(to), "%s/to", dir);
 		made_init(&m, 1);
-		made_write(&m, from, FMT_NAMES_SHARED, 1, SLICES, LAUNCHES, 1);
+		made_write(&m, from, 1, SLICES, LAUNCHES, 1);
 		ck_assert_int_eq(mkdir(to, 0777), 0);
 		t = made_open(from);
 		rewrite(&t->ranks[0].member, to, rows[i].change, &manifest);
@@ -179,7 +179,7 @@ static void check_contents(int more, int more_of_image, int other_name, const ch
 		 (unsigned long long)name[0]);
 	ck_assert_int_eq(
 		fmt_names_fact_json(m.names, FMT_WHOLE_TRACE, "images", json, strlen(json)), 0);
-	w = made_begin(&m, path, FMT_NAMES_SHARED, 1, 1, LAUNCHES, 1);
+	w = made_begin(&m, path, 1, 1, LAUNCHES, 1);
 	ck_assert_int_eq(fmt_writer_blobs(w, &out, &err), 0);
 	ck_assert_int_eq(fmt_blobs_put(out, name, image, sizeof(image), &err), 0);
 	fmt_blob_name(buffer, sizeof(buffer), name);

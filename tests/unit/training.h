@@ -248,13 +248,11 @@ static inline void training_iteration(struct training *t, uint32_t k)
 /* Writes the run to `path`; iterations are numbered from 4. */
 static inline void training_write(struct training *t, const char *path)
 {
-	const struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED};
 	struct fmt_rank_writer **ranks = calloc(t->ranks, sizeof(struct fmt_rank_writer *));
 	struct fmt_writer *w;
 	struct fmt_error err = {.what = ""};
 
-	ck_assert_msg(fmt_writer_open(path, t->made.names, &options, &w, &err) == 0, "%s",
-		      err.what);
+	ck_assert_msg(fmt_writer_open(path, t->made.names, 0, &w, &err) == 0, "%s", err.what);
 	for (uint32_t r = 0; r < t->ranks; r++)
 		ck_assert_int_eq(fmt_writer_rank(w, r, r, &ranks[r], &err), 0);
 	for (uint32_t k = 0; k < t->iterations; k++) {

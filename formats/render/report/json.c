@@ -49,7 +49,6 @@ static void put_rank(struct fmt_json *j, const struct fmt_report *r, uint32_t i)
 	fmt_json_i64(j, "start_ns", rank->start_ns);
 	fmt_json_i64(j, "end_ns", rank->end_ns);
 	fmt_json_u64(j, "bytes", rank->bytes);
-	fmt_json_bool(j, "cut_off", rank->cut_off);
 	put_facts(j, names, i);
 	fmt_json_close(j, '}');
 	text_done(&versions);

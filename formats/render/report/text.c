@@ -290,15 +290,6 @@ static void put_damage(struct fmt_page *p)
 {
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < fmt_trace_n_ranks(p->r->trace); i++) {
-		const struct fmt_rank *rank = fmt_trace_rank(p->r->trace, i);
-
-		if (rank->cut_off)
-			text_printf(p->out,
-				    "\nThe recording of GPU %" PRIu32 " was cut off; what was "
-				    "complete is here.\n",
-				    rank->number);
-	}
 	fmt_trace_damage(p->r->trace, count_error, &n);
 	if (n == 0)
 		return;

@@ -161,10 +161,9 @@ static int make_run(struct job *j)
 
 static int write_all(struct job *j, struct fmt_error *err)
 {
-	struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED,
-					     .level = j->im.options->level ?: DEFAULT_LEVEL};
 	struct fmt_writer *w;
-	int r = fmt_writer_open(j->im.options->output, j->names, &options, &w, err);
+	int r = fmt_writer_open(j->im.options->output, j->names,
+				j->im.options->level ?: DEFAULT_LEVEL, &w, err);
 
 	if (r < 0)
 		return r;

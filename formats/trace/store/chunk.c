@@ -70,24 +70,24 @@ void fmt_file_fields_put(struct text *t, const struct fmt_file_header *h)
 	fmt_put_u8(t, 0); /* features that a reader must know */
 	fmt_put_u8(t, 0); /* features that a reader may ignore */
 	fmt_put_u8(t, h->kind);
-	fmt_put_u8(t, h->inline_names);
+	fmt_put_u8(t, 0); /* reserved */
 	fmt_put_u32(t, h->number);
 	fmt_put_u32(t, h->names_rank);
 }
 
 int fmt_file_fields_get(struct fmt_cursor *c, struct fmt_file_header *ret, const char **why)
 {
-	uint8_t version = fmt_u8(c), required = fmt_u8(c);
+	uint8_t version = fmt_u8(c), required = fmt_u8(c), reserved;
 	struct fmt_file_header h;
 
 	fmt_u8(c);
 	h.kind = fmt_u8(c);
-	h.inline_names = fmt_u8(c);
+	reserved = fmt_u8(c);
 	h.number = fmt_u32(c);
 	h.names_rank = fmt_u32(c);
 	if (c->bad)
 		return bad(why, "file header cut short");
-	if (version != FMT_VERSION || required != 0) {
+	if (version != FMT_VERSION || required != 0 || reserved != 0) {
 		*why = "written by a newer version of the format";
 		return -ENOTSUP;
 	}

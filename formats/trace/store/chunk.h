@@ -26,10 +26,9 @@ enum fmt_file_kind {
 #define FMT_FILE_HEADER_BYTES 38
 
 struct fmt_file_header {
-	uint8_t kind;	      /* enum fmt_file_kind */
-	uint8_t inline_names; /* 1: the rank's file carries its own names */
-	uint32_t number;      /* the recorder's rank; 0 in other files */
-	uint32_t names_rank;  /* the rank's index in the shared names */
+	uint8_t kind;	     /* enum fmt_file_kind */
+	uint32_t number;     /* the recorder's rank; 0 in other files */
+	uint32_t names_rank; /* the rank's index in the shared names */
 };
 
 enum fmt_chunk_type {

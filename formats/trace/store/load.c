@@ -25,12 +25,6 @@ void fmt_slice_free(struct fmt_slice *s)
 	free(s);
 }
 
-static const struct fmt_names_map *map_of(const struct fmt_trace *t,
-					  const struct fmt_rank_state *state)
-{
-	return state->member.header.inline_names ? &state->own : &t->shared_map;
-}
-
 static void slice_damaged(struct fmt_trace *t, struct fmt_slice_info *s, const struct fmt_error *e)
 {
 	pthread_mutex_lock(&t->lock);
@@ -182,8 +176,7 @@ static int decode(struct fmt_trace *t, uint32_t rank, uint8_t **raw, const struc
 			return r;
 	}
 	if (r == 0 && ret)
-		r = fmt_slice_get(&head, c, t->names, map_of(t, &t->ranks[rank]), rank,
-				  base ? &base->structure : NULL, ret);
+		r = fmt_slice_get(&head, c, t->names, rank, base ? &base->structure : NULL, ret);
 	if (r < 0)
 		fmt_fail(err, r, "", c->offset, "invalid slice");
 	/* Later slices may be patches of it; without memory for it, it is read again. */
@@ -242,7 +235,7 @@ static int load(struct fmt_trace *t, uint32_t rank, uint32_t slice, struct fmt_s
 	fmt_member_path(t, &state->member, path, sizeof(path));
 	if (!state->chunk_of[slice])
 		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET, "slice %u was lost", slice);
-	if (!state->member.header.inline_names && !t->shared.source.name)
+	if (!t->shared.source.name)
 		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,
 				"slice %u cannot be read without trace.chunks", slice);
 	c = state->member.chunks[state->chunk_of[slice] - 1];

@@ -151,9 +151,13 @@ static int open_by_scan(struct fmt_member *m, int fd, const char *path, struct f
 		return fmt_fail(err, -EBADMSG, path, 0,
 				m->n_chunks == 0 ? "not a trace"
 						 : "file header and index are damaged");
-	m->cut_off = !ended;
-	m->end = scan.end;
-	if (ended && scan.why)
+	if (!ended)
+		scan.why = "the file was cut short here; what is complete is kept";
+	if (!ended && !m->lost_why) {
+		m->lost_why = scan.why;
+		m->lost_at = scan.end;
+	}
+	if (scan.why)
 		note_damage(d, path, scan.end, scan.why);
 	return 0;
 }

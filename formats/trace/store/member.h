@@ -15,10 +15,8 @@ struct fmt_member {
 	uint64_t index_bytes; /* of the index; 0 if it was not used */
 	uint8_t root[32];
 	int has_root;
-	int cut_off;	      /* 1: neither index nor footer */
-	uint64_t end;	      /* offset at which the complete frames end; if cut_off */
-	const char *lost_why; /* why chunks may be missing that no index lists; NULL: none are
-				 missing */
+	const char *lost_why; /* why chunks may be missing that no index lists, as behind a cut;
+				 NULL: none are missing */
 	uint64_t lost_at;     /* offset of the first of them */
 };
 

@@ -23,19 +23,18 @@ static void put_string(const struct fmt_interned *s, struct text *out)
 	fmt_put_u8(out, 0);
 }
 
-static void put_strings(const struct fmt_names *n, uint32_t from, struct text *out)
+/* The empty string is everywhere. */
+static void put_strings(const struct fmt_names *n, struct text *out)
 {
-	uint32_t first = from ? from : 1; /* the empty string is everywhere */
-
-	fmt_put_varint(out, fmt_n_strings(n) - first);
-	for (uint32_t i = first; i < fmt_n_strings(n); i++)
+	fmt_put_varint(out, fmt_n_strings(n) - 1);
+	for (uint32_t i = 1; i < fmt_n_strings(n); i++)
 		put_string(&n->strings.strings[i], out);
 }
 
-static void put_comms(const struct fmt_names *n, uint32_t from, struct text *out)
+static void put_comms(const struct fmt_names *n, struct text *out)
 {
-	fmt_put_varint(out, n->n_comms - from);
-	for (uint32_t i = from; i < n->n_comms; i++) {
+	fmt_put_varint(out, n->n_comms);
+	for (uint32_t i = 0; i < n->n_comms; i++) {
 		const struct fmt_comm *c = &n->comms[i];
 		uint32_t last = 0;
 
@@ -47,22 +46,19 @@ static void put_comms(const struct fmt_names *n, uint32_t from, struct text *out
 	}
 }
 
-static void put_rules(const struct fmt_names *n, uint32_t from, struct text *out)
+static void put_rules(const struct fmt_names *n, struct text *out)
 {
-	fmt_put_varint(out, n->n_rules - from);
-	for (uint32_t i = from; i < n->n_rules; i++) {
+	fmt_put_varint(out, n->n_rules);
+	for (uint32_t i = 0; i < n->n_rules; i++) {
 		fmt_put_varint(out, n->rules[i].name);
 		fmt_put_u8(out, n->rules[i].inferred);
 	}
 }
 
-static void put_tracks(const struct fmt_rank_names *r, uint32_t from, uint64_t version,
-		       struct text *out)
+static void put_tracks(const struct fmt_rank_names *r, struct text *out)
 {
-	uint32_t renamed = 0;
-
-	fmt_put_varint(out, r->n_tracks - from);
-	for (uint32_t i = from; i < r->n_tracks; i++) {
+	fmt_put_varint(out, r->n_tracks);
+	for (uint32_t i = 0; i < r->n_tracks; i++) {
 		const struct fmt_track *l = &r->tracks[i];
 
 		fmt_put_u8(out, l->kind);
@@ -73,86 +69,47 @@ static void put_tracks(const struct fmt_rank_names *r, uint32_t from, uint64_t v
 		fmt_put_varint(out, l->tid_text);
 		fmt_put_varint(out, l->name);
 	}
-	for (uint32_t i = 0; i < from; i++)
-		renamed += r->track_changed[i] > version;
-	fmt_put_varint(out, renamed);
-	for (uint32_t i = 0; i < from; i++)
-		if (r->track_changed[i] > version) {
-			fmt_put_varint(out, i);
-			fmt_put_varint(out, r->tracks[i].name);
-		}
+	fmt_put_varint(out, 0); /* reserved */
 }
 
-static void put_facts(const struct fmt_name_facts *f, uint64_t version, struct text *out)
+static void put_facts(const struct fmt_name_facts *f, struct text *out)
 {
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < f->n; i++)
-		n += f->changed[i] > version;
-	fmt_put_varint(out, n);
-	for (uint32_t i = 0; i < f->n; i++)
-		if (f->changed[i] > version) {
-			fmt_put_varint(out, f->facts[i].key);
-			fmt_put_varint(out, f->facts[i].value);
-		}
+	fmt_put_varint(out, f->n);
+	for (uint32_t i = 0; i < f->n; i++) {
+		fmt_put_varint(out, f->facts[i].key);
+		fmt_put_varint(out, f->facts[i].value);
+	}
 }
 
-static void put_rank(const struct fmt_names *n, uint32_t rank, const struct fmt_names_mark *mark,
-		     struct text *out)
+static void put_rank(const struct fmt_rank_names *r, struct text *out)
 {
-	static const struct fmt_rank_names none;
-	const struct fmt_rank_names *r = rank < n->n_ranks ? &n->ranks[rank] : &none;
-
-	fmt_put_varint(out, rank);
-	put_tracks(r, mark->tracks, mark->version, out);
-	fmt_put_varint(out, r->n_devices - mark->devices);
-	for (uint32_t i = mark->devices; i < r->n_devices; i++) {
+	put_tracks(r, out);
+	fmt_put_varint(out, r->n_devices);
+	for (uint32_t i = 0; i < r->n_devices; i++) {
 		fmt_put_svarint(out, r->devices[i].ordinal);
 		fmt_put_varint(out, r->devices[i].name);
 		fmt_put_varint(out, r->devices[i].properties);
 	}
-	put_facts(&r->facts, mark->version, out);
+	put_facts(&r->facts, out);
 }
 
-static struct fmt_names_mark mark_of(const struct fmt_names *n, uint32_t rank)
+int fmt_names_put(const struct fmt_names *n, struct text *out)
 {
-	struct fmt_names_mark m = {
-		.strings = fmt_n_strings(n),
-		.templates = n->n_templates,
-		.comms = n->n_comms,
-		.rules = n->n_rules,
-		.version = n->version,
-	};
-
-	if (rank < n->n_ranks) {
-		m.tracks = n->ranks[rank].n_tracks;
-		m.devices = n->ranks[rank].n_devices;
-	}
-	return m;
-}
-
-int fmt_names_put(const struct fmt_names *n, uint32_t rank, struct fmt_names_mark *mark,
-		  struct text *out)
-{
-	struct fmt_names_mark now = mark_of(n, rank);
 	int r;
 
-	if (memcmp(&now, mark, sizeof(now)) == 0)
-		return 0;
-	put_strings(n, mark->strings, out);
-	r = fmt_templates_put(n, mark->templates, out);
+	put_strings(n, out);
+	r = fmt_templates_put(n, out);
 	if (r < 0)
 		return r;
-	put_comms(n, mark->comms, out);
-	put_rules(n, mark->rules, out);
-	put_facts(&n->trace_facts, mark->version, out);
-	fmt_put_varint(out, rank == FMT_WHOLE_TRACE ? n->n_ranks : 1);
-	if (rank != FMT_WHOLE_TRACE)
-		put_rank(n, rank, mark, out);
-	for (uint32_t i = 0; rank == FMT_WHOLE_TRACE && i < n->n_ranks; i++)
-		put_rank(n, i, mark, out);
-	*mark = now;
-	return out->error ? out->error : 1;
+	put_comms(n, out);
+	put_rules(n, out);
+	put_facts(&n->trace_facts, out);
+	fmt_put_varint(out, n->n_ranks);
+	for (uint32_t i = 0; i < n->n_ranks; i++) {
+		fmt_put_varint(out, i);
+		put_rank(&n->ranks[i], out);
+	}
+	return out->error;
 }
 
 /* ---- reading ---- */
@@ -176,40 +133,20 @@ int fmt_names_take(struct fmt_names_reading *reading, uint64_t bytes)
 	return 0;
 }
 
-/* Overhead of each interned item: a hash slot and a map entry, at twice their number. */
+/* Overhead of each interned item: its hash slots, and what readers keep beside it. */
 #define SLOT_BYTES (2 * sizeof(struct fmt_hash_slot) + 2 * sizeof(uint32_t))
 
-void fmt_names_map_done(struct fmt_names_map *m)
+static void check_string(struct fmt_cursor *c, const struct fmt_names *n, uint64_t s)
 {
-	free(m->strings);
-	free(m->templates);
-	free(m->comms);
-	memset(m, 0, sizeof(*m));
+	c->bad |= s >= fmt_n_strings(n);
 }
 
-/* Notes that the file's next thing has number `number` in the trace. */
-static int map_add(uint32_t **map, uint32_t *n, size_t *cap, uint32_t number, int *changes)
+static fmt_str get_string(struct fmt_cursor *c, const struct fmt_names *n)
 {
-	if (array_reserve(map, (size_t)*n + 1, cap) < 0)
-		return -ENOMEM;
-	if (number != *n)
-		*changes = 1;
-	(*map)[(*n)++] = number;
-	return 0;
-}
+	uint64_t s = fmt_varint(c);
 
-static fmt_str map_string(struct fmt_cursor *c, const struct fmt_names_map *m, uint64_t s)
-{
-	if (s >= m->n_strings) {
-		c->bad = 1;
-		return 0;
-	}
-	return m->strings[s];
-}
-
-static fmt_str get_string(struct fmt_cursor *c, const struct fmt_names_map *m)
-{
-	return map_string(c, m, fmt_varint(c));
+	check_string(c, n, s);
+	return (fmt_str)s;
 }
 
 static int get_string_bytes(struct fmt_cursor *c, struct text *ret)
@@ -234,20 +171,16 @@ static int get_string_bytes(struct fmt_cursor *c, struct text *ret)
 struct adding {
 	struct fmt_names_reading *reading;
 	struct fmt_names *names;
-	struct fmt_names_map *map;
 };
 
-static int get_strings(struct fmt_cursor *c, struct fmt_names_reading *reading, struct fmt_names *n,
-		       struct fmt_names_map *m)
+static int get_strings(struct fmt_cursor *c, struct fmt_names_reading *reading, struct fmt_names *n)
 {
 	scoped(text_done) struct text bytes = {0};
 	uint64_t count = fmt_count(c, 1);
 	int r = 0;
 
-	if (m->n_strings == 0)
-		r = map_add(&m->strings, &m->n_strings, &m->strings_cap, 0, &m->changes);
 	for (uint64_t i = 0; i < count && r == 0; i++) {
-		fmt_str number;
+		fmt_str next = fmt_n_strings(n), number;
 
 		r = get_string_bytes(c, &bytes);
 		if (r == 0)
@@ -255,57 +188,47 @@ static int get_strings(struct fmt_cursor *c, struct fmt_names_reading *reading, 
 					   sizeof(struct fmt_interned) + SLOT_BYTES + bytes.len);
 		if (r == 0)
 			r = fmt_names_string(n, bytes.data, bytes.len, &number);
-		if (r == 0)
-			r = map_add(&m->strings, &m->n_strings, &m->strings_cap, number,
-				    &m->changes);
+		if (r == 0 && number != next)
+			r = -EBADMSG;
 	}
 	return r < 0 ? r : c->bad ? -EBADMSG : 0;
 }
 
-/* Adds a template of the file, whose strings are the file's numbers, to the trace's. */
-static int add_template(const struct fmt_template *from, void *context)
+static int add_template(const struct fmt_template *s, void *context)
 {
 	struct adding *a = context;
-	struct fmt_template s = *from;
-	struct fmt_cursor none = {0};
-	scoped(free_ptr) struct fmt_arg *args = NULL;
-	uint32_t number;
+	struct fmt_cursor c = {0};
+	uint32_t next = fmt_n_templates(a->names), number;
 	/* Its arguments, and those of its shape. */
-	int r = fmt_names_take(a->reading,
-			       sizeof(s) + SLOT_BYTES + 2 * sizeof(*args) * (uint64_t)s.n_args);
+	int r = fmt_names_take(a->reading, sizeof(*s) + SLOT_BYTES +
+						   2 * sizeof(*s->args) * (uint64_t)s->n_args);
 
 	if (r < 0)
 		return r;
-	args = malloc(sizeof(*args) * ((size_t)s.n_args + 1));
-	if (!args)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < s.n_args; i++) {
-		args[i] = s.args[i];
-		args[i].key = map_string(&none, a->map, args[i].key);
-		if (!args[i].varies && (args[i].type == FMT_STRING || args[i].type == FMT_JSON))
-			args[i].value = map_string(&none, a->map, (uint64_t)args[i].value);
+	for (uint32_t i = 0; i < s->n_args; i++) {
+		const struct fmt_arg *arg = &s->args[i];
+
+		check_string(&c, a->names, arg->key);
+		if (!arg->varies && (arg->type == FMT_STRING || arg->type == FMT_JSON))
+			check_string(&c, a->names, (uint64_t)arg->value);
 	}
-	s.args = args;
-	s.name = map_string(&none, a->map, s.name);
-	s.category = map_string(&none, a->map, s.category);
-	if (none.bad)
+	check_string(&c, a->names, s->name);
+	check_string(&c, a->names, s->category);
+	if (c.bad)
 		return -EBADMSG;
-	r = fmt_names_template(a->names, &s, &number);
-	return r < 0 ? r
-		     : map_add(&a->map->templates, &a->map->n_templates, &a->map->templates_cap,
-			       number, &a->map->changes);
+	r = fmt_names_template(a->names, s, &number);
+	return r == 0 && number != next ? -EBADMSG : r;
 }
 
-static int get_comm(struct fmt_cursor *c, struct fmt_names_reading *reading, struct fmt_names *n,
-		    struct fmt_names_map *m)
+static int get_comm(struct fmt_cursor *c, struct fmt_names_reading *reading, struct fmt_names *n)
 {
-	struct fmt_comm comm = {.name = get_string(c, m)};
+	struct fmt_comm comm = {.name = get_string(c, n)};
 	scoped(free_ptr) uint32_t *ranks = NULL;
+	uint32_t next = fmt_n_comms(n), number;
 	int64_t last = 0;
-	uint32_t number;
 	int r;
 
-	comm.description = get_string(c, m);
+	comm.description = get_string(c, n);
 	comm.n_ranks = (uint32_t)fmt_count(c, 1);
 	r = fmt_names_take(reading,
 			   sizeof(comm) + SLOT_BYTES + sizeof(*ranks) * (uint64_t)comm.n_ranks);
@@ -322,35 +245,31 @@ static int get_comm(struct fmt_cursor *c, struct fmt_names_reading *reading, str
 	if (c->bad)
 		return -EBADMSG;
 	r = fmt_names_comm(n, &comm, &number);
-	return r < 0 ? r : map_add(&m->comms, &m->n_comms, &m->comms_cap, number, &m->changes);
+	return r == 0 && number != next ? -EBADMSG : r;
 }
 
-static int get_rule(struct fmt_cursor *c, struct fmt_names *n, struct fmt_names_map *m)
+static int get_rule(struct fmt_cursor *c, struct fmt_names *n)
 {
-	fmt_str name = get_string(c, m);
+	fmt_str name = get_string(c, n);
 	uint8_t inferred = fmt_u8(c), number;
+	uint32_t next = n->n_rules;
 	int r;
 
-	if (c->bad || m->n_rules > UINT8_MAX)
+	if (c->bad || next > UINT8_MAX)
 		return -EBADMSG;
 	r = fmt_names_rule(n, fmt_string(n, name, NULL), inferred, &number);
-	if (r < 0)
-		return r;
-	if (number != m->n_rules)
-		m->changes = 1;
-	m->rules[m->n_rules++] = number;
-	return 0;
+	return r == 0 && number != next ? -EBADMSG : r;
 }
 
 static int get_facts(struct fmt_cursor *c, uint32_t rank, struct fmt_names_reading *reading,
-		     struct fmt_names *n, struct fmt_names_map *m)
+		     struct fmt_names *n)
 {
 	uint64_t count = fmt_count(c, 2);
 
 	if (fmt_names_take(reading, (sizeof(struct fmt_fact) + SLOT_BYTES) * count) < 0)
 		return -EFBIG;
 	for (uint64_t i = 0; i < count; i++) {
-		fmt_str key = get_string(c, m), value = get_string(c, m);
+		fmt_str key = get_string(c, n), value = get_string(c, n);
 		int r = c->bad ? -EBADMSG
 			       : fmt_names_fact(n, rank, fmt_string(n, key, NULL), value);
 
@@ -361,7 +280,7 @@ static int get_facts(struct fmt_cursor *c, uint32_t rank, struct fmt_names_readi
 }
 
 static int get_tracks(struct fmt_cursor *c, uint32_t rank, struct fmt_names_reading *reading,
-		      struct fmt_names *n, struct fmt_names_map *m)
+		      struct fmt_names *n)
 {
 	uint64_t count = fmt_count(c, 7);
 	int r = fmt_names_take(reading, (sizeof(struct fmt_track) + SLOT_BYTES) * count);
@@ -373,25 +292,17 @@ static int get_tracks(struct fmt_cursor *c, uint32_t rank, struct fmt_names_read
 		track.text_ids = fmt_u8(c);
 		track.pid = fmt_svarint(c);
 		track.tid = fmt_svarint(c);
-		track.pid_text = get_string(c, m);
-		track.tid_text = get_string(c, m);
-		track.name = get_string(c, m);
+		track.pid_text = get_string(c, n);
+		track.tid_text = get_string(c, n);
+		track.name = get_string(c, n);
 		r = c->bad ? -EBADMSG : fmt_names_track(n, rank, &track, &number);
 	}
-	count = fmt_count(c, 2);
-	for (uint64_t i = 0; i < count && r == 0; i++) {
-		uint64_t track = fmt_varint(c);
-		fmt_str name = get_string(c, m);
-
-		if (c->bad || track >= fmt_n_tracks(n, rank))
-			return -EBADMSG;
-		r = fmt_names_track_rename(n, rank, (uint32_t)track, name);
-	}
+	if (r == 0 && fmt_varint(c) != 0) /* reserved */
+		r = -EBADMSG;
 	return r < 0 ? r : c->bad ? -EBADMSG : 0;
 }
 
-static int get_rank(struct fmt_cursor *c, struct fmt_names_reading *reading, struct fmt_names *n,
-		    struct fmt_names_map *m)
+static int get_rank(struct fmt_cursor *c, struct fmt_names_reading *reading, struct fmt_names *n)
 {
 	uint64_t index = fmt_varint(c), count;
 	uint32_t rank;
@@ -403,63 +314,59 @@ static int get_rank(struct fmt_cursor *c, struct fmt_names_reading *reading, str
 	rank = index < reading->n_ranks ? reading->ranks[index] : n->n_ranks;
 	r = fmt_names_take(reading, sizeof(struct fmt_rank_names));
 	if (r == 0)
-		r = get_tracks(c, rank, reading, n, m);
+		r = get_tracks(c, rank, reading, n);
 	count = r < 0 ? 0 : fmt_count(c, 3);
 	if (r == 0)
 		r = fmt_names_take(reading, sizeof(struct fmt_device) * count);
 	for (uint64_t i = 0; i < count && r == 0; i++) {
 		struct fmt_device d = {.ordinal = fmt_svarint(c)};
 
-		d.name = get_string(c, m);
-		d.properties = get_string(c, m);
+		d.name = get_string(c, n);
+		d.properties = get_string(c, n);
 		r = c->bad ? -EBADMSG : fmt_names_device(n, rank, &d);
 	}
-	return r < 0 ? r : get_facts(c, rank, reading, n, m);
+	return r < 0 ? r : get_facts(c, rank, reading, n);
 }
 
-int fmt_names_get(struct fmt_cursor *c, struct fmt_names_reading *reading, struct fmt_names *n,
-		  struct fmt_names_map *m)
+int fmt_names_get(struct fmt_cursor *c, struct fmt_names_reading *reading, struct fmt_names *n)
 {
-	struct adding adding = {reading, n, m};
+	struct adding adding = {reading, n};
 	uint64_t count;
-	int r = get_strings(c, reading, n, m);
+	int r = get_strings(c, reading, n);
 
 	if (r == 0)
 		r = fmt_templates_get(c, add_template, &adding);
 	count = r < 0 ? 0 : fmt_count(c, 3);
 	for (uint64_t i = 0; i < count && r == 0; i++)
-		r = get_comm(c, reading, n, m);
+		r = get_comm(c, reading, n);
 	count = r < 0 ? 0 : fmt_count(c, 2);
 	for (uint64_t i = 0; i < count && r == 0; i++)
-		r = get_rule(c, n, m);
+		r = get_rule(c, n);
 	if (r == 0)
-		r = get_facts(c, FMT_WHOLE_TRACE, reading, n, m);
+		r = get_facts(c, FMT_WHOLE_TRACE, reading, n);
 	count = r < 0 ? 0 : fmt_count(c, 5);
 	for (uint64_t i = 0; i < count && r == 0; i++)
-		r = get_rank(c, reading, n, m);
+		r = get_rank(c, reading, n);
 	return r < 0 ? r : c->bad ? -EBADMSG : 0;
 }
 
 int fmt_names_copy(const struct fmt_names *n, struct fmt_names **ret)
 {
 	scoped(fmt_names_freep) struct fmt_names *to = NULL;
-	scoped(fmt_names_map_done) struct fmt_names_map map = {0};
 	scoped(text_done) struct text written = {0};
 	scoped(free_ptr) uint32_t *ranks = calloc(n->n_ranks + (size_t)1, sizeof(*ranks));
 	struct fmt_names_reading reading = {ranks, n->n_ranks, UINT64_MAX};
-	struct fmt_names_mark mark = {0};
 	struct fmt_cursor in;
 	int r = ranks ? fmt_names_new(&to) : -ENOMEM;
 
 	for (uint32_t i = 0; r == 0 && i < n->n_ranks; i++)
 		ranks[i] = i;
 	if (r == 0)
-		r = fmt_names_put(n, FMT_WHOLE_TRACE, &mark, &written);
+		r = fmt_names_put(n, &written);
 	in = fmt_cursor(written.data, written.len);
-	if (r == 1)
-		r = fmt_names_get(&in, &reading, to, &map);
-	if (r < 0 || map.changes)
-		return r < 0 ? r : -EBADMSG;
-	*ret = take(to);
-	return 0;
+	if (r == 0)
+		r = fmt_names_get(&in, &reading, to);
+	if (r == 0)
+		*ret = take(to);
+	return r;
 }

@@ -89,7 +89,7 @@ static void put_shapes(const struct shapes *s, struct text *out)
 	}
 }
 
-int fmt_templates_put(const struct fmt_names *n, uint32_t first, struct text *out)
+int fmt_templates_put(const struct fmt_names *n, struct text *out)
 {
 	scoped(fmt_columns_out_done) struct fmt_columns_out columns = {0};
 	scoped(shapes_done) struct shapes shapes = {0};
@@ -97,7 +97,7 @@ int fmt_templates_put(const struct fmt_names *n, uint32_t first, struct text *ou
 	uint32_t end = fmt_n_templates(n);
 	int r;
 
-	for (uint32_t i = first; i < end; i++) {
+	for (uint32_t i = 0; i < end; i++) {
 		const struct fmt_template *s = fmt_template(n, i);
 		int64_t shape = shape_of(&shapes, s);
 
@@ -111,7 +111,7 @@ int fmt_templates_put(const struct fmt_names *n, uint32_t first, struct text *ou
 						     s->args[k].value);
 	}
 	put_shapes(&shapes, out);
-	fmt_put_varint(out, end - first);
+	fmt_put_varint(out, end);
 	r = fmt_columns_put(&columns, 0, &bytes);
 	fmt_put_varint(out, bytes.len);
 	text_bytes(out, bytes.data, bytes.len);

@@ -7,8 +7,8 @@
 #include "formats/trace/names.h"
 #include "formats/trace/store/cursor.h"
 
-/* Appends the templates of `n` from number `first` on. 0 or -errno. */
-int fmt_templates_put(const struct fmt_names *n, uint32_t first, struct text *out);
+/* Appends the templates of `n`. 0 or -errno. */
+int fmt_templates_put(const struct fmt_names *n, struct text *out);
 
 /* Calls `each` for every template, in order; it returns 0 or a negative errno, which ends the
  * reading. String numbers are those of the file, and are not checked. -EBADMSG: damage. */

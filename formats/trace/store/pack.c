@@ -104,9 +104,6 @@ static int pack_anew(struct packing *p, const struct fmt_trace *t, const struct 
 	int r;
 
 	fmt_member_path(t, m, name, sizeof(name));
-	if (m->cut_off)
-		return fmt_fail(err, -EBADMSG, name, m->source.bytes,
-				"a recording that was cut off can only be packed without --level");
 	r = fmt_output_part(&out, p->fd, p->path, &m->header, err);
 	for (size_t i = 0; r == 0 && i < m->n_chunks; i++) {
 		scoped(free_ptr) uint8_t *raw = NULL;

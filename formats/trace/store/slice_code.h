@@ -68,5 +68,5 @@ int fmt_slice_head_get(struct fmt_cursor in, struct fmt_slice_head *ret);
 /* Decodes a slice. `c` is the chunk's header, `rank` the slice's rank in `n`, `base` the structure
  * of the slice that it is a patch of, or NULL. -EBADMSG: damage. */
 int fmt_slice_get(const struct fmt_slice_head *head, const struct fmt_chunk *c,
-		  const struct fmt_names *n, const struct fmt_names_map *m, uint32_t rank,
-		  const struct fmt_cursor *base, struct fmt_slice **ret);
+		  const struct fmt_names *n, uint32_t rank, const struct fmt_cursor *base,
+		  struct fmt_slice **ret);

@@ -12,13 +12,13 @@
 struct slot {
 	struct fmt_column *column;
 	int64_t last;
-	enum { PLAIN, TEXT, COMMUNICATOR } meaning;
+	int is_text;
 };
 
 /* An event template that the slice uses. */
 struct card {
 	const struct fmt_template *template;
-	uint32_t number; /* of the template, in the trace */
+	uint32_t number; /* of the template */
 	uint32_t n;	 /* items */
 	uint32_t next_begin, next_end;
 	size_t first_slot;
@@ -33,12 +33,12 @@ struct open_item {
 
 struct reading {
 	const struct fmt_names *names;
-	const struct fmt_names_map *map;
+	uint32_t n_strings; /* of names */
 	struct fmt_columns columns;
 	struct fmt_column *ends, *correlations, *range_correlations;
 	struct card *cards;
 	size_t n_cards, cards_cap;
-	uint32_t *card_of; /* by the file's number of a template: its card plus 1; 0: not used */
+	uint32_t *card_of; /* by template: its card plus 1; 0: not used */
 	struct slot *slots;
 	size_t n_slots, slots_cap;
 	uint32_t *items; /* cards */
@@ -98,30 +98,24 @@ static int add_slots(struct reading *r, const struct fmt_template *template)
 		slot.column = fmt_columns_find(&r->columns, FMT_SLICE_VALUES + (uint64_t)a->key);
 		if (!slot.column)
 			return -EBADMSG;
-		if (a->type == FMT_STRING || a->type == FMT_JSON)
-			slot.meaning = TEXT;
-		else if (template->kind == FMT_COLLECTIVE && i == FMT_COLLECTIVE_COMM &&
-			 r->map->changes)
-			slot.meaning = COMMUNICATOR;
+		slot.is_text = a->type == FMT_STRING || a->type == FMT_JSON;
 		r->slots[r->n_slots++] = slot;
 	}
 	return 0;
 }
 
-/* The card of a template, by the file's number: its index, or -errno. */
+/* The card of a template: its index, or -errno. */
 static int64_t card_of(struct reading *r, uint64_t template)
 {
 	struct card card = {.first_slot = r->n_slots};
 	int e;
 
-	if (template >= r->map->n_templates)
+	if (template >= fmt_n_templates(r->names))
 		return -EBADMSG;
 	if (r->card_of[template])
 		return r->card_of[template] - 1;
-	card.number = r->map->templates[template];
+	card.number = (uint32_t) template;
 	card.template = fmt_template(r->names, card.number);
-	if (!card.template)
-		return -EBADMSG;
 	e = add_slots(r, card.template);
 	if (e < 0)
 		return e;
@@ -130,30 +124,6 @@ static int64_t card_of(struct reading *r, uint64_t template)
 	r->cards[r->n_cards++] = card;
 	r->card_of[template] = (uint32_t)r->n_cards;
 	return (int64_t)r->n_cards - 1;
-}
-
-static int by_id(const void *a, const void *b)
-{
-	const struct fmt_column *x = a, *y = b;
-
-	return array_order(x->id, y->id);
-}
-
-/* Columns of arguments are numbered by the file's strings; from here on by the trace's. */
-static int map_keys(struct reading *r)
-{
-	for (size_t i = 0; i < r->columns.n; i++) {
-		uint64_t *id = &r->columns.columns[i].id;
-
-		if (*id < FMT_SLICE_VALUES)
-			continue;
-		if (*id - FMT_SLICE_VALUES >= r->map->n_strings)
-			return -EBADMSG;
-		*id = FMT_SLICE_VALUES + (uint64_t)r->map->strings[*id - FMT_SLICE_VALUES];
-	}
-	if (r->map->changes)
-		qsort(r->columns.columns, r->columns.n, sizeof(*r->columns.columns), by_id);
-	return 0;
 }
 
 /* Which template each item has. Items, events, ranges and values are as many as the chunk's header
@@ -173,7 +143,7 @@ static int read_templates(struct reading *r, const struct fmt_chunk *c, size_t b
 	    (r->n_items > 0 && !templates))
 		return -EBADMSG;
 	r->items = malloc(sizeof(*r->items) * (r->n_items + 1));
-	r->card_of = calloc((size_t)r->map->n_templates + 1, sizeof(*r->card_of));
+	r->card_of = calloc((size_t)fmt_n_templates(r->names) + 1, sizeof(*r->card_of));
 	if (!r->items || !r->card_of)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < r->n_items; i++) {
@@ -192,10 +162,10 @@ static int read_templates(struct reading *r, const struct fmt_chunk *c, size_t b
 /* Groups of points follow one another: the begins of each template, then the ends of each. */
 static void order_groups(struct reading *r)
 {
-	uint32_t next = 0;
+	uint32_t next = 0, n_templates = fmt_n_templates(r->names);
 
 	for (int is_end = 0; is_end < 2; is_end++)
-		for (uint32_t t = 0; t < r->map->n_templates; t++) {
+		for (uint32_t t = 0; t < n_templates; t++) {
 			struct card *card = r->card_of[t] ? &r->cards[r->card_of[t] - 1] : NULL;
 
 			if (!card)
@@ -249,20 +219,12 @@ static void end_one(struct reading *r, int64_t *now_ns)
 static int read_values(struct reading *r, const struct card *card, int64_t *values)
 {
 	struct slot *slots = r->slots + card->first_slot;
-	const struct fmt_names_map *m = r->map;
 
 	for (uint32_t i = 0; i < card->template->n_values; i++) {
 		int64_t v = fmt_column_value(slots[i].column, &slots[i].last);
 
-		if (slots[i].meaning == TEXT) {
-			if ((uint64_t)v >= m->n_strings)
-				return -EBADMSG;
-			v = m->strings[v];
-		} else if (slots[i].meaning == COMMUNICATOR && v >= 0) {
-			if ((uint64_t)v >= m->n_comms)
-				return -EBADMSG;
-			v = m->comms[v];
-		}
+		if (slots[i].is_text && (uint64_t)v >= r->n_strings)
+			return -EBADMSG;
 		values[i] = v;
 	}
 	return 0;
@@ -333,15 +295,15 @@ static int read_edges(struct reading *r)
 		uint64_t rule = (uint64_t)fmt_column_next(rules), kind = rule & 3;
 
 		rule >>= 2;
-		if (target >= s->n_events || target < last || rule >= r->map->n_rules ||
-		    kind >= FMT_EDGE_KINDS)
+		if (target >= s->n_events || target < last || rule > UINT8_MAX ||
+		    !fmt_rule(r->names, (uint32_t)rule) || kind >= FMT_EDGE_KINDS)
 			return -EBADMSG;
 		s->edges[i].to = s->first_number + target;
 		s->edges[i].from =
 			s->edges[i].to - (uint64_t)fmt_column_value(sources, &last_source[rule]);
 		s->edges[i].lag_ns = fmt_column_value(lags, &last_lag[rule]);
 		s->edges[i].kind = (uint8_t)kind;
-		s->edges[i].rule = r->map->rules[rule];
+		s->edges[i].rule = (uint8_t)rule;
 		last = target;
 	}
 	return 0;
@@ -378,8 +340,6 @@ static int read_slice(struct reading *r, struct fmt_cursor structure,
 	int e = fmt_columns_get(structure, &r->columns);
 
 	if (e == 0)
-		e = map_keys(r);
-	if (e == 0)
 		e = read_templates(r, c, fmt_left(&structure));
 	if (e == 0)
 		e = read_steps(r, head);
@@ -397,10 +357,10 @@ static int read_slice(struct reading *r, struct fmt_cursor structure,
 #define PATCHED_RATIO 1024
 
 int fmt_slice_get(const struct fmt_slice_head *head, const struct fmt_chunk *c,
-		  const struct fmt_names *n, const struct fmt_names_map *m, uint32_t rank,
-		  const struct fmt_cursor *base, struct fmt_slice **ret)
+		  const struct fmt_names *n, uint32_t rank, const struct fmt_cursor *base,
+		  struct fmt_slice **ret)
 {
-	scoped(reading_done) struct reading r = {.names = n, .map = m};
+	scoped(reading_done) struct reading r = {.names = n, .n_strings = fmt_n_strings(n)};
 	scoped(text_done) struct text patched = {0};
 	struct fmt_cursor structure = head->structure;
 	uint64_t limit = PATCHED_BYTES + PATCHED_RATIO * (uint64_t)c->raw_bytes;

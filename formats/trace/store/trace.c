@@ -20,7 +20,6 @@ void fmt_rank_done(struct fmt_rank_state *r)
 	free(r->slices);
 	free(r->chunk_of);
 	free(r->digests_of);
-	fmt_names_map_done(&r->own);
 	fmt_member_done(&r->member);
 	memset(r, 0, sizeof(*r));
 }
@@ -36,7 +35,6 @@ void fmt_trace_close(struct fmt_trace *t)
 	fmt_member_done(&t->blobs);
 	fmt_manifest_done(&t->manifest);
 	free(t->blob_slots);
-	fmt_names_map_done(&t->shared_map);
 	fmt_names_free(t->names);
 	fmt_bases_free(t);
 	free(t->damage.errors);
@@ -106,7 +104,6 @@ int fmt_rank_list_slices(struct fmt_rank_state *r, const char *path, struct fmt_
 	r->info.number = m->header.number;
 	r->info.n_slices = (uint32_t)n;
 	r->info.bytes = m->source.bytes;
-	r->info.cut_off = m->cut_off;
 	for (size_t i = 0; i < n; i++)
 		r->slices[i].damaged = 1;
 	for (size_t i = 0; i < m->n_chunks; i++)
@@ -132,11 +129,11 @@ int fmt_rank_list_slices(struct fmt_rank_state *r, const char *path, struct fmt_
 	return 0;
 }
 
-/* Reads the names in a member's chunks. Damage is noted; slices that need the lost names cannot be
- * read. */
-static int read_names(struct fmt_trace *t, struct fmt_member *m, struct fmt_names_reading *reading,
-		      struct fmt_names_map *map, struct fmt_error *err)
+/* Reads the names in trace.chunks. Damage is noted; slices that need the lost names cannot be read.
+ */
+static int read_names(struct fmt_trace *t, struct fmt_names_reading *reading, struct fmt_error *err)
 {
+	const struct fmt_member *m = &t->shared;
 	char path[512];
 
 	fmt_member_path(t, m, path, sizeof(path));
@@ -152,7 +149,7 @@ static int read_names(struct fmt_trace *t, struct fmt_member *m, struct fmt_name
 		r = fmt_member_read(m, path, &c, &raw, &damage);
 		if (r == 0) {
 			in = fmt_cursor(raw, c.raw_bytes);
-			r = fmt_names_get(&in, reading, t->names, map);
+			r = fmt_names_get(&in, reading, t->names);
 			if (r == -EFBIG)
 				return too_much(t, path, c.offset, "names", err);
 			if (r < 0)
@@ -174,13 +171,12 @@ static int read_names(struct fmt_trace *t, struct fmt_member *m, struct fmt_name
 /* The least memory that the names of a rank take. */
 #define RANK_BYTES 256
 
-/* Reads the names of all ranks: from the shared file, and from the files that carry their own. */
+/* Reads the names of the trace, and numbers those of the ranks by their files. */
 static int read_all_names(struct fmt_trace *t, struct fmt_error *err)
 {
 	scoped(free_ptr) uint32_t *ranks = NULL;
 	struct fmt_names_reading reading = {.reserve_bytes = fmt_names_reserve(t->bytes)};
 	uint32_t last = 0, spare = t->n_ranks;
-	int r = 0;
 
 	for (uint32_t i = 0; i < t->n_ranks; i++)
 		if (t->ranks[i].member.header.names_rank > last)
@@ -197,17 +193,7 @@ static int read_all_names(struct fmt_trace *t, struct fmt_error *err)
 	for (uint32_t i = 0; i < reading.n_ranks; i++)
 		if (ranks[i] == UINT32_MAX)
 			ranks[i] = spare++;
-	if (t->shared.source.name)
-		r = read_names(t, &t->shared, &reading, &t->shared_map, err);
-	for (uint32_t i = 0; r == 0 && i < t->n_ranks; i++) {
-		struct fmt_rank_state *rank = &t->ranks[i];
-
-		if (!rank->member.header.inline_names)
-			continue;
-		ranks[rank->member.header.names_rank] = i;
-		r = read_names(t, &rank->member, &reading, &rank->own, err);
-	}
-	return r;
+	return t->shared.source.name ? read_names(t, &reading, err) : 0;
 }
 
 /* A trace may have this many events and edges, and more for each of its bytes: a thousand times

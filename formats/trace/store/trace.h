@@ -50,7 +50,6 @@ struct fmt_rank {
 	uint64_t bytes;	  /* of the rank's file */
 	int64_t start_ns; /* the first moment of anything in it */
 	int64_t end_ns;
-	int cut_off; /* 1: the recording did not end cleanly; everything up to its end is here */
 	int ordered; /* 1: its slices ascend by fmt_iteration_order() */
 };
 

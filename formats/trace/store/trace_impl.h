@@ -15,9 +15,8 @@ struct fmt_rank_state {
 	struct fmt_member member;
 	struct fmt_rank info;
 	struct fmt_slice_info *slices;
-	uint32_t *chunk_of;	  /* of each slice: index of its chunk, plus 1; 0: lost */
-	uint32_t *digests_of;	  /* the same of its digests; 0: none, or lost */
-	struct fmt_names_map own; /* inline names */
+	uint32_t *chunk_of;   /* of each slice: index of its chunk, plus 1; 0: lost */
+	uint32_t *digests_of; /* the same of its digests; 0: none, or lost */
 };
 
 /* The structure of a slice that others are patches of. */
@@ -39,9 +38,8 @@ struct fmt_trace {
 	int dir_fd, packed_fd;
 	struct fmt_kept kept;
 	struct fmt_names *names;
-	struct fmt_names_map shared_map;
-	struct fmt_member shared;     /* trace.chunks: shared names and the manifest; source.name is
-					 NULL if the trace has no such file */
+	struct fmt_member shared;     /* trace.chunks: names and the manifest; source.name is NULL
+					 if the trace has no such file */
 	struct fmt_member blobs;      /* contents; as above */
 	struct fmt_manifest manifest; /* n is 0 without a readable manifest */
 	struct fmt_error lost; /* the first file that is left out, in whole or in part; what[0] is 0

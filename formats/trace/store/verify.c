@@ -238,8 +238,7 @@ static int check_member(struct verifying *v)
 		if (f.tag == 'E' && whole && !has_root(&tree, f.footer.root))
 			add(v, f.offset, "the root in the footer is not that of the chunks");
 	}
-	/* The cut at the end of a recording was reported when the trace was opened. */
-	if (r == 0 && scan.why && !v->member->cut_off)
+	if (r == 0 && scan.why)
 		say_lost(v, scan.end, v->member->source.bytes - scan.end, scan.why);
 	if (r == 0 && !header)
 		add(v, 0, "the file header is damaged");

@@ -68,27 +68,15 @@ static int leave_out(struct fmt_trace *t, int r, const struct fmt_error *why, st
 	return r;
 }
 
-/* Notes what may be missing of a file that is used: chunks that no index lists, and everything
- * behind a cut. The manifest is written when all files are complete, so with a manifest the file
- * was cut short later. */
-static void check_end(struct fmt_trace *t, struct fmt_member *m, const char *path)
+/* Notes chunks of a file that may be missing though no index lists them. */
+static void check_end(struct fmt_trace *t, const struct fmt_member *m, const char *path)
 {
 	struct fmt_error e;
 
-	if (m->lost_why) {
-		fmt_fail(&e, -EBADMSG, path, m->lost_at, "%s", m->lost_why);
-		fmt_trace_lose(t, &e);
-	}
-	if (!m->cut_off)
+	if (!m->lost_why)
 		return;
-	fmt_fail(&e, -EBADMSG, path, m->end, "%s; what is complete is kept",
-		 t->manifest.n > 0 ? "the file was cut short here"
-				   : "the recording was cut off here");
-	if (t->manifest.n > 0)
-		fmt_trace_lose(t, &e);
-	else
-		fmt_damage_add(&t->damage, &e);
-	m->cut_off = t->manifest.n == 0;
+	fmt_fail(&e, -EBADMSG, path, m->lost_at, "%s", m->lost_why);
+	fmt_trace_lose(t, &e);
 }
 
 /* Opens a member: 1; or 0 if the trace has no such file or it is left out; or -errno. */
@@ -172,7 +160,7 @@ static int open_shared(struct fmt_trace *t, struct fmt_error *err)
 	if (!t->shared.source.name)
 		note_damage(t, t->path, FMT_NO_OFFSET,
 			    "no " FMT_TRACE_NAME
-			    ": the recording was cut off, or files are missing");
+			    ": the trace was not finished, or files are missing");
 	r = open_member(t, &t->shared, err);
 	return r == 1 ? read_manifest(t, err) : r;
 }

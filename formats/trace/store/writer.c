@@ -21,9 +21,8 @@
 struct fmt_rank_writer {
 	struct fmt_writer *writer;
 	struct fmt_output out;
-	struct fmt_names_mark mark; /* inline names: how much of them is written */
-	struct text raw;	    /* the payload that is being made */
-	struct text base;	    /* structure of the slice that others are patches of */
+	struct text raw;  /* the payload that is being made */
+	struct text base; /* structure of the slice that others are patches of */
 	uint32_t base_slice;
 	fmt_number next;
 	uint32_t rank, n_slices;
@@ -32,7 +31,7 @@ struct fmt_rank_writer {
 struct fmt_writer {
 	char *path;
 	const struct fmt_names *names;
-	struct fmt_writer_options options;
+	int level; /* of zstd */
 	struct fmt_rank_writer **ranks;
 	size_t n_ranks, ranks_cap;
 	struct fmt_output blobs; /* path is NULL until it is started */
@@ -71,8 +70,7 @@ void fmt_writer_remove(struct fmt_writer *w)
 define_cleanup(writer_freep, struct fmt_writer *, fmt_writer_abandon);
 define_cleanup(rank_freep, struct fmt_rank_writer *, free_rank);
 
-int fmt_writer_open(const char *path, struct fmt_names *names,
-		    const struct fmt_writer_options *options, struct fmt_writer **ret,
+int fmt_writer_open(const char *path, struct fmt_names *names, int level, struct fmt_writer **ret,
 		    struct fmt_error *err)
 {
 	scoped(writer_freep) struct fmt_writer *w = calloc(1, sizeof(*w));
@@ -83,9 +81,7 @@ int fmt_writer_open(const char *path, struct fmt_names *names,
 		return fmt_fail(err, -ENOMEM, path, FMT_NO_OFFSET, "out of memory");
 	w->names = names;
 	w->blobs.fd = -1;
-	w->options = *options;
-	if (w->options.level == 0)
-		w->options.level = DEFAULT_LEVEL;
+	w->level = level ? level : DEFAULT_LEVEL;
 	if (mkdir(path, 0777) < 0)
 		return fmt_fail(err, -errno, path, FMT_NO_OFFSET, "cannot create: %s",
 				strerror(errno));
@@ -104,7 +100,6 @@ int fmt_writer_rank(struct fmt_writer *w, uint32_t rank, uint32_t number,
 	scoped(rank_freep) struct fmt_rank_writer *r = calloc(1, sizeof(*r));
 	struct fmt_file_header h = {
 		.kind = FMT_FILE_RANK,
-		.inline_names = w->options.names_mode == FMT_NAMES_INLINE,
 		.number = number,
 		.names_rank = rank,
 	};
@@ -123,24 +118,6 @@ int fmt_writer_rank(struct fmt_writer *w, uint32_t rank, uint32_t number,
 	w->ranks[w->n_ranks++] = r;
 	*ret = take(r);
 	return 0;
-}
-
-static int put_names(struct fmt_output *out, struct text *raw, const struct fmt_writer *w,
-		     uint32_t rank, struct fmt_names_mark *mark, struct fmt_error *err)
-{
-	struct fmt_chunk c = {.type = FMT_CHUNK_NAMES};
-	int r, level;
-
-	raw->len = 0;
-	r = fmt_names_put(w->names, rank, mark, raw);
-	if (r < 0)
-		return fmt_fail(err, r, out->path, out->bytes, "%s", strerror(-r));
-	if (r == 0)
-		return 0;
-	level = raw->len <= NAMES_SMALL ? SMALL_NAMES_LEVEL : NAMES_LEVEL;
-	if (level < w->options.level)
-		level = w->options.level;
-	return fmt_output_chunk(out, &c, raw->data, raw->len, level, err);
 }
 
 static struct fmt_chunk chunk_of(const struct fmt_slice *s, const struct fmt_names *n, int *error)
@@ -225,8 +202,7 @@ static int put_digests(struct fmt_rank_writer *w, const struct fmt_slice *s, str
 	if (r < 0)
 		return fmt_fail(err, r, w->out.path, w->out.bytes,
 				"digests of slice %u cannot be coded: %s", s->index, strerror(-r));
-	return fmt_output_chunk(&w->out, &c, w->raw.data, w->raw.len, w->writer->options.level,
-				err);
+	return fmt_output_chunk(&w->out, &c, w->raw.data, w->raw.len, w->writer->level, err);
 }
 
 int fmt_rank_writer_slice(struct fmt_rank_writer *w, const struct fmt_slice *s,
@@ -242,10 +218,6 @@ int fmt_rank_writer_slice(struct fmt_rank_writer *w, const struct fmt_slice *s,
 	    !in_order(s->ranges, s->n_ranges))
 		return fmt_fail(err, -EINVAL, w->out.path, w->out.bytes,
 				"slice %u is out of order or names what is not there", w->n_slices);
-	if (w->writer->options.names_mode == FMT_NAMES_INLINE)
-		r = put_names(&w->out, &w->raw, w->writer, w->rank, &w->mark, err);
-	if (r < 0)
-		return r;
 	r = put_digests(w, &slice, err);
 	if (r < 0)
 		return r;
@@ -253,7 +225,7 @@ int fmt_rank_writer_slice(struct fmt_rank_writer *w, const struct fmt_slice *s,
 	if (r < 0)
 		return fmt_fail(err, r, w->out.path, w->out.bytes, "slice %u cannot be coded: %s",
 				w->n_slices, strerror(-r));
-	r = fmt_output_chunk(&w->out, &c, w->raw.data, w->raw.len, w->writer->options.level, err);
+	r = fmt_output_chunk(&w->out, &c, w->raw.data, w->raw.len, w->writer->level, err);
 	if (r < 0)
 		return r;
 	w->next += s->n_events;
@@ -294,17 +266,6 @@ static int close_output(struct fmt_output *o, struct fmt_manifest *manifest, str
 	return r < 0 ? fmt_fail(err, r, o->path, FMT_NO_OFFSET, "%s", strerror(-r)) : 0;
 }
 
-static int close_rank(struct fmt_rank_writer *rank, struct fmt_manifest *manifest,
-		      struct fmt_error *err)
-{
-	struct fmt_writer *w = rank->writer;
-	int r = 0;
-
-	if (w->options.names_mode == FMT_NAMES_INLINE)
-		r = put_names(&rank->out, &rank->raw, w, rank->rank, &rank->mark, err);
-	return r < 0 ? r : close_output(&rank->out, manifest, err);
-}
-
 static int by_number(const void *a, const void *b)
 {
 	const struct fmt_rank_writer *x = *(struct fmt_rank_writer *const *)a;
@@ -313,7 +274,20 @@ static int by_number(const void *a, const void *b)
 	return array_order(x->out.header.number, y->out.header.number);
 }
 
-/* Writes trace.chunks: names, unless the ranks have their own, and the manifest. */
+static int put_names(const struct fmt_writer *w, struct fmt_output *out, struct fmt_error *err)
+{
+	scoped(text_done) struct text raw = {0};
+	struct fmt_chunk c = {.type = FMT_CHUNK_NAMES};
+	int r = fmt_names_put(w->names, &raw), level;
+
+	if (r < 0)
+		return fmt_fail(err, r, out->path, out->bytes, "%s", strerror(-r));
+	level = raw.len <= NAMES_SMALL ? SMALL_NAMES_LEVEL : NAMES_LEVEL;
+	return fmt_output_chunk(out, &c, raw.data, raw.len, level < w->level ? w->level : level,
+				err);
+}
+
+/* Writes trace.chunks: names and the manifest. */
 static int write_shared(struct fmt_writer *w, const struct fmt_manifest *manifest,
 			struct fmt_error *err)
 {
@@ -321,21 +295,19 @@ static int write_shared(struct fmt_writer *w, const struct fmt_manifest *manifes
 	scoped(fmt_output_done) struct fmt_output out = {.fd = -1};
 	scoped(text_done) struct text path = {0}, raw = {0};
 	struct fmt_chunk c = {.type = FMT_CHUNK_MANIFEST};
-	struct fmt_names_mark mark = {0};
 	int r;
 
 	if (fmt_file_path(&path, w->path, &h) < 0)
 		return fmt_fail(err, path.error, w->path, FMT_NO_OFFSET, "out of memory");
 	r = fmt_output_open(&out, path.data, &h, err);
-	if (r == 0 && w->options.names_mode == FMT_NAMES_SHARED)
-		r = put_names(&out, &raw, w, FMT_WHOLE_TRACE, &mark, err);
+	if (r == 0)
+		r = put_names(w, &out, err);
 	if (r < 0)
 		return r;
-	raw.len = 0;
 	fmt_manifest_put(manifest, &raw);
 	if (raw.error)
 		return fmt_fail(err, raw.error, out.path, out.bytes, "out of memory");
-	r = fmt_output_chunk(&out, &c, raw.data, raw.len, w->options.level, err);
+	r = fmt_output_chunk(&out, &c, raw.data, raw.len, w->level, err);
 	return r < 0 ? r : fmt_output_end(&out, err);
 }
 
@@ -348,7 +320,7 @@ int fmt_writer_close(struct fmt_writer *w, struct fmt_error *err)
 	if (owned->n_ranks > 0)
 		qsort(w->ranks, w->n_ranks, sizeof(*w->ranks), by_number);
 	for (size_t i = 0; i < w->n_ranks && r == 0; i++)
-		r = close_rank(w->ranks[i], &manifest, err);
+		r = close_output(&w->ranks[i]->out, &manifest, err);
 	if (r == 0 && w->blobs.path)
 		r = close_output(&w->blobs, &manifest, err);
 	return r < 0 ? r : write_shared(w, &manifest, err);

@@ -2,9 +2,9 @@
 
 /* Writes a trace, as a directory with one file a rank. doc/format.md specifies the layout.
  *
- * Ranks are written independently. Each flushed chunk can be read alone: a killed writer leaves
- * everything up to its last complete chunk. Memory is bounded by the slice that is being written. A
- * rank's slices are written in order. Functions return 0 or a negative errno. A rank writer is for
+ * Ranks are written independently; names and the list of files, without which nothing can be read,
+ * are written last. Memory is bounded by the slice that is being written. A rank's slices are
+ * written in order. Functions return 0 or a negative errno. A rank writer is for
  * one thread at a time; different ranks may be written by different threads while no thread adds to
  * the shared names. */
 #pragma once
@@ -14,23 +14,11 @@
 
 struct fmt_writer;
 
-enum fmt_names_mode {
-	FMT_NAMES_SHARED, /* names of all ranks are written once, when the writer is closed:
-			     importers */
-	FMT_NAMES_INLINE, /* each rank file carries its own names as they are added: recorders */
-};
-
-struct fmt_writer_options {
-	enum fmt_names_mode names_mode;
-	int level; /* of zstd; 0: the default */
-};
-
 /* Makes the directory `path`, which must not exist. `names` is not owned, and must outlive the
- * writer. For an output that appears complete or not at all, write to a temporary name beside it
- * and rename(2).
+ * writer. `level` is that of zstd; 0: the default. For an output that appears complete or not at
+ * all, write to a temporary name beside it and rename(2).
  */
-int fmt_writer_open(const char *path, struct fmt_names *names,
-		    const struct fmt_writer_options *options, struct fmt_writer **ret,
+int fmt_writer_open(const char *path, struct fmt_names *names, int level, struct fmt_writer **ret,
 		    struct fmt_error *err);
 
 /* The next slices are coded with these names, until the writer is closed with the names that it was
@@ -40,7 +28,7 @@ void fmt_writer_use_names(struct fmt_writer *w, const struct fmt_names *names);
 /* Ends the trace: its files, and last of all the manifest that lists them. Frees `w` in any case.
  */
 int fmt_writer_close(struct fmt_writer *w, struct fmt_error *err);
-/* Frees `w` and leaves the files as a killed writer would; or removes them. */
+/* Frees `w` and leaves the files incomplete; or removes them. */
 void fmt_writer_abandon(struct fmt_writer *w);
 void fmt_writer_remove(struct fmt_writer *w);
 

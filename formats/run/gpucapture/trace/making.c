@@ -198,8 +198,7 @@ static bool is_due(const struct rec_making *m, const struct rec_segment *s, uint
 /* Creates the files of all ranks. */
 static int open_files(struct rec_making *m, struct fmt_error *err)
 {
-	const struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED};
-	int r = fmt_writer_open(m->path, m->names, &options, &m->writer, err);
+	int r = fmt_writer_open(m->path, m->names, 0, &m->writer, err);
 
 	for (uint32_t i = 0; i < m->plan->ranks.n && r == 0; i++)
 		r = fmt_writer_rank(m->writer, i, m->plan->ranks.ranks[i].number, &m->files[i],
