@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/iterations.h"
 
+#include "base/array.h"
 #include "base/scope.h"
+#include "formats/run/write.h"
 
-#include <errno.h>
 #include <stdbool.h>
-#include <string.h>
 
 /* What repeats by chance is short, or covers little: the least length of a period, and the share of
  * the sequence, in percent, that must repeat three times, or twice. */
@@ -160,6 +160,41 @@ int fmt_iterations_find(const uint32_t *symbols, size_t n, size_t **ret, size_t 
 		return by_period(period, period + z[period], n, ret, n_ret);
 	r = by_anchor(symbols, n, ret, n_ret);
 	return r < 0 || *n_ret > 0 ? r : by_period_before(symbols, n, z, ret, n_ret);
+}
+
+static int by_launch(const void *a, const void *b)
+{
+	const struct fmt_run_launch *x = a, *y = b;
+
+	return array_order(x->call, y->call) ?: array_order(x->event, y->event);
+}
+
+int fmt_iterations_launches(const struct fmt_event *events, size_t n, const uint32_t *call_of,
+			    int64_t from_ns, struct fmt_run_launch **ret, size_t *n_ret)
+{
+	scoped(free_ptr) struct fmt_run_launch *list = malloc((n + 1) * sizeof(*list));
+	scoped(free_ptr) uint32_t *counts = NULL;
+	uint32_t n_tracks = 0, busiest = 0;
+
+	for (size_t i = 0; i < n; i++)
+		n_tracks = events[i].track >= n_tracks ? events[i].track + 1 : n_tracks;
+	counts = calloc(n_tracks + (size_t)1, sizeof(*counts));
+	if (!list || !counts)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		if (call_of[i] != FMT_RUN_NONE)
+			counts[events[call_of[i]].track]++;
+	for (uint32_t i = 1; i < n_tracks; i++)
+		busiest = counts[i] > counts[busiest] ? i : busiest;
+	*n_ret = 0;
+	for (uint32_t i = 0; i < n; i++)
+		if (call_of[i] != FMT_RUN_NONE && events[call_of[i]].track == busiest &&
+		    events[call_of[i]].start_ns >= from_ns)
+			list[(*n_ret)++] = (struct fmt_run_launch){call_of[i], i};
+	if (*n_ret > 0)
+		qsort(list, *n_ret, sizeof(*list), by_launch);
+	*ret = take(list);
+	return 0;
 }
 
 void fmt_iterations_align(struct fmt_run *run)

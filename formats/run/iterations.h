@@ -15,6 +15,16 @@
  */
 int fmt_iterations_find(const uint32_t *symbols, size_t n, size_t **ret, size_t *n_ret);
 
+/* A launch: its call, and the operation. */
+struct fmt_run_launch {
+	uint32_t call, event;
+};
+
+/* The launches from `from_ns` on of the thread that launches most, by their calls; call_of[] is as
+ * in struct fmt_run_source. The caller frees *ret. 0 or -ENOMEM. */
+int fmt_iterations_launches(const struct fmt_event *events, size_t n, const uint32_t *call_of,
+			    int64_t from_ns, struct fmt_run_launch **ret, size_t *n_ret);
+
 /* The fact of a trace whose iterations were found so, all of them kept: "repetition". */
 #define FMT_ITERATIONS_KEY "capture.iterations"
 /* Number of repetitions that make one iteration, if not 1. */

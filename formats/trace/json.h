@@ -35,8 +35,10 @@ int64_t fmt_json_member_i64(const char *object, size_t len, const char *key, int
 int fmt_json_next_member(const char **at, const char *end, const char **key, size_t *key_len,
 			 const char **value, size_t *len);
 
-/* 1 and *ret when the value is an integer of 64 bits without leading zeros, else 0. */
+/* 1 and *ret when the value, or the member, is an integer of 64 bits without leading zeros; else 0.
+ */
 int fmt_json_integer(const char *value, size_t len, int64_t *ret);
+int fmt_json_member_integer(const char *object, size_t len, const char *key, int64_t *ret);
 
 /* Appends a string, given as the JSON between its quotes, with escape sequences resolved; half of a
  * surrogate pair becomes U+FFFD. Returns the number of valid bytes: fewer than `len` if an escape

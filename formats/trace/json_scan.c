@@ -266,6 +266,14 @@ int fmt_json_integer(const char *value, size_t len, int64_t *ret)
 	return 1;
 }
 
+int fmt_json_member_integer(const char *object, size_t len, const char *key, int64_t *ret)
+{
+	const char *value;
+	size_t n;
+
+	return fmt_json_member(object, len, key, &value, &n) && fmt_json_integer(value, n, ret);
+}
+
 /* ---- escape sequences -------------------------------------------------------------------- */
 
 static void put_utf8(struct text *t, uint32_t c)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/kineto/check.h"
 
-#include "formats/run/kineto/document.h"
 #include "formats/run/kineto/split.h"
 
 #include "base/array.h"
+#include "formats/trace/json.h"
 
 #include <ctype.h>
 
@@ -125,7 +125,7 @@ static int same_world(struct kineto_import *im, struct fmt_error *err)
 		const struct kineto_rank *k = im->ranks[i];
 		const char *info = fact(im, k, "distributedInfo");
 
-		if (!info || kineto_document_int(info, "world_size", &other) < 0)
+		if (!info || !fmt_json_member_integer(info, strlen(info), "world_size", &other))
 			continue;
 		if (first && other != size)
 			return fmt_fail(err, -EBADMSG, k->path, FMT_NO_OFFSET,
@@ -141,20 +141,24 @@ static int same_world(struct kineto_import *im, struct fmt_error *err)
 static int same_backend(struct kineto_import *im, struct fmt_error *err)
 {
 	const struct kineto_rank *first = NULL;
-	char backend[64], other[64];
+	const char *backend = NULL, *other;
+	size_t len = 0, n;
 
 	for (size_t i = 0; i < im->n_ranks; i++) {
 		const struct kineto_rank *k = im->ranks[i];
 		const char *info = fact(im, k, "distributedInfo");
 
-		if (!info || kineto_document_string(info, "backend", other, sizeof(other)) < 0)
+		n = info ? fmt_json_member_text(info, strlen(info), "backend", &other) : 0;
+		if (n == 0)
 			continue;
-		if (first && strcmp(backend, other) != 0)
+		if (first && (n != len || memcmp(other, backend, n) != 0))
 			return fmt_fail(err, -EBADMSG, k->path, FMT_NO_OFFSET,
-					"it is of another run: its backend is %s, that of %s is %s",
-					other, base_name(first->path), backend);
+					"it is of another run: its backend is %.*s, that of %s is "
+					"%.*s",
+					(int)n, other, base_name(first->path), (int)len, backend);
 		first = first ? first : k;
-		memcpy(backend, other, sizeof(backend));
+		backend = other;
+		len = n;
 	}
 	return 0;
 }

@@ -3,46 +3,30 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/run/kineto/document.h"
-#include "formats/run/kineto/json.h"
+#include "formats/run/kineto/exported.h"
 #include "formats/run/kineto/split.h"
-
-#include <stdbool.h>
-#include <xxhash.h>
+#include "formats/trace/json.h"
 
 #define MAX_FACTS 4096
-
-/* A pid in a file of several ranks. */
-struct pid {
-	struct kineto_arg shown, real;
-	size_t rank;
-};
 
 struct file {
 	struct kineto_import *im;
 	const char *path;
 	struct kineto_source *source;
 	size_t first; /* index of the file's first rank */
-	struct pid *pids;
-	size_t n_pids, pids_cap;
-	struct fmt_hash_table pid_table;
+	struct kineto_exported exported;
 	int64_t base_ns;
-	bool base_given; /* by an exporter */
-	bool facts_given;
-	bool exported;	 /* it lists the pids of each rank ("gputrace") */
 	const char *why; /* why a callback refused the file */
 };
 
 static void file_done(struct file *f)
 {
 	kineto_source_close(f->source);
-	free(f->pids);
-	fmt_hash_done(&f->pid_table);
+	kineto_exported_done(&f->exported);
 }
 
-static int add_rank(struct file *f)
+int kineto_add_rank(struct kineto_import *im, const char *path, struct kineto_rank **ret)
 {
-	struct kineto_import *im = f->im;
 	struct kineto_rank *k;
 
 	if (array_reserve(&im->ranks, im->n_ranks + 1, &im->ranks_cap) < 0)
@@ -50,8 +34,8 @@ static int add_rank(struct file *f)
 	k = malloc(sizeof(*k));
 	if (!k)
 		return -ENOMEM;
-	kineto_rank_init(k, f->path, &im->spill, &im->templates);
-	im->ranks[im->n_ranks++] = k;
+	kineto_rank_init(k, path, &im->spill, &im->templates);
+	im->ranks[im->n_ranks++] = *ret = k;
 	return 0;
 }
 
@@ -59,136 +43,6 @@ static int refuse(struct file *f, const char *why)
 {
 	f->why = why;
 	return -EBADMSG;
-}
-
-/* ---- pids of files with several ranks ---------------------------------------------------- */
-
-static uint32_t pid_hash(const struct kineto_arg *a)
-{
-	int64_t key[2] = {a->type == FMT_INT, a->value};
-
-	return (uint32_t)XXH3_64bits(key, sizeof(key));
-}
-
-static bool is_pid(const struct pid *p, const struct kineto_arg *a)
-{
-	return p->shown.value == a->value && (p->shown.type == FMT_INT) == (a->type == FMT_INT);
-}
-
-/* The slot of a pid, or the free one for it. */
-static struct fmt_hash_slot *pid_slot(const struct file *f, const struct kineto_arg *a)
-{
-	return fmt_hash_find(&f->pid_table, pid_hash(a), i, is_pid(&f->pids[i], a));
-}
-
-static int id_of(struct file *f, const struct kineto_hint_id *id, struct kineto_arg *ret)
-{
-	uint32_t string;
-	int r;
-
-	*ret = (struct kineto_arg){.key = KINETO_PID, .type = FMT_INT, .value = id->number};
-	if (id->missing)
-		*ret = (struct kineto_arg){.type = FMT_JSON};
-	if (!id->text)
-		return 0;
-	r = fmt_strings_add(&f->im->strings, id->text, strlen(id->text), &string);
-	ret->type = FMT_STRING;
-	ret->value = string;
-	return r;
-}
-
-static int on_pid(void *context, const struct kineto_hint_id *shown,
-		  const struct kineto_hint_id *real)
-{
-	struct file *f = context;
-	struct pid p = {.rank = f->im->n_ranks - 1};
-	int r = id_of(f, shown, &p.shown);
-	struct fmt_hash_slot *slot;
-
-	if (r == 0)
-		r = id_of(f, real, &p.real);
-	if (r < 0)
-		return r;
-	if (fmt_hash_reserve(&f->pid_table) < 0 ||
-	    array_reserve(&f->pids, f->n_pids + 1, &f->pids_cap) < 0)
-		return -ENOMEM;
-	slot = pid_slot(f, &p.shown);
-	if (slot->number)
-		return refuse(f, "\"gputrace\" lists a pid twice");
-	fmt_hash_set(&f->pid_table, slot, pid_hash(&p.shown), (uint32_t)f->n_pids);
-	f->pids[f->n_pids++] = p;
-	return 0;
-}
-
-static int on_rank(void *context, int64_t number)
-{
-	struct file *f = context;
-	struct kineto_rank *last = f->im->ranks[f->im->n_ranks - 1];
-
-	if (last->number >= 0 || f->im->n_ranks - f->first > 1 || f->n_pids > 0) {
-		int r = add_rank(f);
-
-		if (r < 0)
-			return r;
-		last = f->im->ranks[f->im->n_ranks - 1];
-	}
-	last->number = number;
-	return 0;
-}
-
-static int on_hint_fact(void *context, const char *key, const char *json, size_t len)
-{
-	struct file *f = context;
-	uint32_t k, v;
-	int r = fmt_strings_add(&f->im->strings, key, strlen(key), &k);
-
-	if (r == 0)
-		r = fmt_strings_add(&f->im->strings, json, len, &v);
-	f->facts_given = true;
-	return r < 0 ? r : kineto_rank_fact(f->im->ranks[f->im->n_ranks - 1], k, v);
-}
-
-static int on_name(void *context, const char *name, const struct kineto_hint_id *pid,
-		   const struct kineto_hint_id *tid, const char *args, size_t len)
-{
-	struct file *f = context;
-	struct kineto_name m;
-	int r = fmt_strings_add(&f->im->strings, name, strlen(name), &m.name);
-
-	if (r == 0)
-		r = fmt_strings_add(&f->im->strings, args, len, &m.args);
-	if (r == 0)
-		r = id_of(f, pid, &m.pid);
-	if (r == 0)
-		r = id_of(f, tid, &m.tid);
-	f->facts_given = true;
-	return r < 0 ? r : kineto_rank_name(f->im->ranks[f->im->n_ranks - 1], &m);
-}
-
-static int on_base(void *context, int64_t ns)
-{
-	struct file *f = context;
-
-	f->base_ns = ns;
-	f->base_given = true;
-	return 0;
-}
-
-static int on_hint(struct file *f, const char *json)
-{
-	struct kineto_hint hint = {.rank = on_rank,
-				   .fact = on_hint_fact,
-				   .name = on_name,
-				   .pid = on_pid,
-				   .base = on_base,
-				   .context = f};
-	int r;
-
-	f->exported = true;
-	if (f->im->ranks[f->first]->tally.events > 0)
-		return refuse(f, "\"gputrace\" stands behind the events");
-	r = kineto_document_hint(json, &hint);
-	return r == -EBADMSG && !f->why ? refuse(f, "\"gputrace\" is not as it should be") : r;
 }
 
 /* ---- callbacks of the reader ------------------------------------------------------------- */
@@ -213,19 +67,21 @@ static int on_member(void *context, uint32_t key, const char *json, size_t len)
 	if (r < 0)
 		return r;
 	json = strings->strings[value].s;
+	if (key == KINETO_GPUTRACE && k->tally.events > 0)
+		return refuse(f, "\"gputrace\" stands behind the events");
 	if (key == KINETO_GPUTRACE)
-		return on_hint(f, json);
-	if (fmt_strings_is(strings, key, "baseTimeNanoseconds", 19) && !f->base_given) {
+		return kineto_exported_read(&f->exported, f->im, f->first, json, len, &f->why);
+	if (fmt_strings_is(strings, key, "baseTimeNanoseconds", 19) && !f->exported.has_base) {
 		r = on_base_time(f, json);
 		if (r < 0)
 			return r;
 	}
-	if (f->facts_given)
+	if (f->exported.has_facts)
 		return 0;
 	if (k->n_facts >= MAX_FACTS)
 		return refuse(f, "it has too many members beside traceEvents");
 	if (fmt_strings_is(strings, key, "distributedInfo", 15) && k->number < 0 &&
-	    kineto_document_int(json, "rank", &k->number) == 0 &&
+	    fmt_json_member_integer(json, len, "rank", &k->number) &&
 	    (k->number < 0 || k->number > UINT32_MAX))
 		return refuse(f, "distributedInfo holds a rank that is none");
 	return kineto_rank_fact(k, key, value);
@@ -235,23 +91,22 @@ static int on_event(void *context, const struct kineto_event *e)
 {
 	struct file *f = context;
 	struct kineto_rank *k = f->im->ranks[f->first];
+	bool several = f->exported.n_pids > 0;
 	struct kineto_event moved;
 	enum kineto_fate fate;
 	int r;
 
-	if (f->n_pids > 0 && e->ph != KINETO_METADATA) {
-		const struct fmt_hash_slot *slot = pid_slot(f, &e->pid);
-		const struct pid *p;
+	if (several && e->ph != KINETO_METADATA) {
+		const struct kineto_exported_pid *p = kineto_exported_find(&f->exported, &e->pid);
 
-		if (!slot->number)
+		if (!p)
 			return refuse(f, "a pid that \"gputrace\" gives to no rank");
-		p = &f->pids[slot->number - 1];
 		k = f->im->ranks[p->rank];
 		moved = *e;
 		moved.pid = p->real;
 		e = &moved;
 	}
-	if (e->ph == KINETO_METADATA && (f->n_pids > 0 || e->name == KINETO_GPUTRACE)) {
+	if (e->ph == KINETO_METADATA && (several || e->name == KINETO_GPUTRACE)) {
 		fate = KINETO_OUR_METADATA;
 	} else {
 		r = kineto_rank_event(k, &f->im->templates, e, &fate);
@@ -292,24 +147,35 @@ static int read_events(struct file *f, struct fmt_error *err)
 	return r;
 }
 
+/* All has been read: moves the times of the file's ranks. */
+static int end_ranks(const struct file *f, struct fmt_error *err)
+{
+	struct kineto_import *im = f->im;
+	int r = 0;
+
+	for (size_t i = f->first; i < im->n_ranks && r == 0; i++) {
+		im->ranks[i]->base_ns = f->exported.has_base ? f->exported.base_ns : f->base_ns;
+		r = kineto_rank_end(im->ranks[i]);
+	}
+	return r == -ERANGE ? fmt_fail(err, -EBADMSG, f->path, FMT_NO_OFFSET,
+				       "its times are beyond 146 years from 1970")
+			    : r;
+}
+
 int kineto_file_read(struct kineto_import *im, const char *path, struct fmt_error *err)
 {
 	scoped(file_done) struct file f = {.im = im, .path = path, .first = im->n_ranks};
+	struct kineto_rank *first;
 	int r = kineto_source_open(path, &f.source, err);
 
 	if (r == 0)
-		r = add_rank(&f);
+		r = kineto_add_rank(im, path, &first);
 	if (r == 0)
 		r = read_events(&f, err);
 	im->done += f.source ? kineto_source_done(f.source) : 0;
-	for (size_t i = f.first; i < im->n_ranks && r == 0; i++) {
-		im->ranks[i]->base_ns = f.base_ns;
-		r = kineto_rank_end(im->ranks[i]);
-		if (r == -ERANGE)
-			return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,
-					"its times are beyond 146 years from 1970");
-	}
-	if (r == 0 && !f.exported)
+	if (r == 0)
+		r = end_ranks(&f, err);
+	if (r == 0 && !f.exported.is_there)
 		r = kineto_split(im, f.first);
 	if (r == -EFBIG)
 		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,

@@ -19,5 +19,8 @@ struct kineto_import {
 	uint64_t bytes;	      /* of JSON */
 };
 
+/* Appends an empty rank of that file. 0 or -ENOMEM. */
+int kineto_add_rank(struct kineto_import *im, const char *path, struct kineto_rank **ret);
+
 /* Appends the file's ranks. -EBADMSG where it is damaged or no trace. */
 int kineto_file_read(struct kineto_import *im, const char *path, struct fmt_error *err);

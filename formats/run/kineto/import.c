@@ -20,17 +20,12 @@ struct job {
 	struct kineto_import im;
 	struct fmt_names *names;
 	struct kineto_naming naming;
-	struct kineto_ready *ready;
 	struct fmt_run run;
 	char parent[PATH_MAX]; /* the directory that the output is in */
 };
 
 static void job_done(struct job *j)
 {
-	for (size_t i = 0; j->ready && i < j->im.n_ranks; i++) {
-		free(j->ready[i].track_of);
-		free(j->ready[i].call_of);
-	}
 	for (size_t i = 0; j->run.ranks && i < j->run.n_ranks; i++) {
 		free(j->run.ranks[i].events);
 		free(j->run.ranks[i].values);
@@ -39,7 +34,6 @@ static void job_done(struct job *j)
 		free(j->run.ranks[i].collectives);
 	}
 	free(j->run.ranks);
-	free(j->ready);
 	kineto_naming_done(&j->naming);
 	fmt_names_free(j->names);
 	for (size_t i = 0; i < j->im.n_ranks; i++) {
@@ -84,23 +78,19 @@ static int read_files(struct job *j, struct fmt_error *err)
 /* Makes a rank's part of the run, without names. */
 static int prepare(struct job *j, size_t i)
 {
-	struct kineto_ready *ready = &j->ready[i];
 	struct fmt_run_rank *run = &j->run.ranks[i];
 	struct kineto_rank *k = j->im.ranks[i];
 	int r;
 
-	ready->rank = k;
-	ready->options = j->im.options;
 	run->number = (uint32_t)k->number;
 	run->process = k->process;
-	r = kineto_order(k, &j->im.templates, &ready->track_of);
+	r = kineto_order(k, &j->im.templates);
 	if (r == 0)
-		r = kineto_join(k, &j->im.templates, &ready->call_of);
+		r = kineto_join(k, &j->im.templates, NULL);
 	if (r == 0)
-		r = kineto_join_collectives(k, &j->im.templates, ready->call_of);
+		r = kineto_join_collectives(k, &j->im.templates);
 	if (r == 0)
-		r = kineto_steps(k, &j->im.templates, ready->call_of, &run->iterations,
-				 &run->n_iterations);
+		r = kineto_steps(k, &j->im.templates, &run->iterations, &run->n_iterations);
 	return r;
 }
 
@@ -146,9 +136,8 @@ static int make_run(struct job *j)
 	size_t n = j->im.n_ranks;
 	int r = kineto_templates_settle(&j->im.templates);
 
-	j->ready = calloc(n + 1, sizeof(*j->ready));
 	j->run.ranks = calloc(n + 1, sizeof(*j->run.ranks));
-	if (!j->ready || !j->run.ranks)
+	if (!j->run.ranks)
 		return -ENOMEM;
 	j->run.n_ranks = (uint32_t)n;
 	for (size_t i = 0; i < n && r == 0; i++)
@@ -169,7 +158,8 @@ static int write_all(struct job *j, struct fmt_error *err)
 		return r;
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
 		fmt_run_number_collectives(&j->run.ranks[i]);
-		r = kineto_write_rank(&j->naming, &j->ready[i], &j->run.ranks[i], i, w, err);
+		r = kineto_write_rank(&j->naming, j->im.ranks[i], j->im.options, &j->run.ranks[i],
+				      i, w, err);
 	}
 	if (r < 0) {
 		fmt_writer_abandon(w);
@@ -198,5 +188,5 @@ int kineto_import(const struct kineto_options *o, struct kineto_report *ret, str
 		r = fmt_infer(&j.run);
 	if (r == 0)
 		r = write_all(&j, err);
-	return r < 0 ? r : kineto_report_fill(&j.im, &j.run, j.ready, ret);
+	return r < 0 ? r : kineto_report_fill(&j.im, &j.run, ret);
 }

@@ -9,6 +9,8 @@
 #include "formats/run/kineto/strings.h"
 #include "formats/trace/model.h"
 
+#include <stdbool.h>
+
 #define KINETO_DEPTH 32 /* how deep a value may be nested */
 
 enum kineto_presence { KINETO_MISSING, KINETO_THERE, KINETO_UNUSABLE };
@@ -19,6 +21,12 @@ struct kineto_arg {
 	uint32_t type; /* enum fmt_type */
 	int64_t value;
 };
+
+/* Whether two ids of processes or threads are the same. */
+static inline bool kineto_same_id(const struct kineto_arg *a, const struct kineto_arg *b)
+{
+	return a->value == b->value && (a->type == FMT_INT) == (b->type == FMT_INT);
+}
 
 struct kineto_event {
 	uint64_t offset; /* of its "{", in the unpacked JSON */

@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/run/kineto/document.h"
 #include "formats/run/kineto/owner.h"
 #include "formats/trace/json.h"
 
@@ -207,17 +206,13 @@ static uint32_t id_hash(const struct kineto_arg *pid, const struct kineto_arg *t
 	return (uint32_t)XXH3_64bits(key, sizeof(key));
 }
 
-static bool same_id(const struct kineto_arg *a, const struct kineto_arg *b)
-{
-	return a->value == b->value && (a->type == FMT_INT) == (b->type == FMT_INT);
-}
-
 /* The slot of the "thread_name" of a thread, or the free one for it. */
 static struct fmt_hash_slot *name_slot(const struct fmt_hash_table *t, const struct kineto_rank *k,
 				       const struct kineto_arg *pid, const struct kineto_arg *tid)
 {
 	return fmt_hash_find(t, id_hash(pid, tid), i,
-			     same_id(&k->names[i].pid, pid) && same_id(&k->names[i].tid, tid));
+			     kineto_same_id(&k->names[i].pid, pid) &&
+				     kineto_same_id(&k->names[i].tid, tid));
 }
 
 /* The last "thread_name" of each thread. */
@@ -238,21 +233,32 @@ static int index_names(const struct kineto_rank *k, struct fmt_hash_table *ret)
 	return 0;
 }
 
+/* The string member of an object; 0 if there is none. */
+static int name_member(struct kineto_naming *t, const char *json, size_t len, const char *key,
+		       fmt_str *ret)
+{
+	scoped(text_done) struct text name = {0};
+	size_t n = fmt_json_member_text(json, len, key, &json);
+
+	*ret = 0;
+	if (n == 0)
+		return 0;
+	fmt_json_unescape(&name, json, n);
+	return name.error ? name.error : fmt_names_string(t->names, name.data, name.len, ret);
+}
+
 static int track_name(struct kineto_naming *t, const struct kineto_rank *k,
 		      const struct fmt_hash_table *names, const struct kineto_track *l,
 		      fmt_str *ret)
 {
 	uint32_t number = name_slot(names, k, &l->pid, &l->tid)->number;
-	char name[256];
+	const struct fmt_interned *args;
 
 	*ret = 0;
 	if (!number)
 		return 0;
-	number = k->names[number - 1].args;
-	if (kineto_document_string(t->templates->strings->strings[number].s, "name", name,
-				   sizeof(name)) < 0)
-		return 0;
-	return fmt_names_string(t->names, name, strlen(name), ret);
+	args = &t->templates->strings->strings[k->names[number - 1].args];
+	return name_member(t, args->s, args->len, "name", ret);
 }
 
 static int name_track(struct kineto_naming *t, const struct kineto_rank *k, uint32_t rank,
@@ -313,21 +319,40 @@ static size_t devices_of(const struct kineto_rank *k, const struct fmt_strings *
 	return n;
 }
 
+/* Name and properties of a device, where the list of all devices has them. */
+static int describe_device(struct kineto_naming *t, const struct fmt_interned *list,
+			   struct fmt_device *device)
+{
+	const char *at = list->s, *end = at + list->len, *json;
+	int64_t ordinal;
+	size_t len;
+	int r;
+
+	while (fmt_json_element(&at, end, &json, &len)) {
+		if (!fmt_json_member_integer(json, len, "id", &ordinal) ||
+		    ordinal != device->ordinal)
+			continue;
+		r = name_member(t, json, len, "name", &device->name);
+		return r < 0 ? r : fmt_names_string(t->names, json, len, &device->properties);
+	}
+	return 0;
+}
+
 static int name_devices(struct kineto_naming *t, const struct kineto_rank *k, uint32_t rank)
 {
 	scoped(free_ptr) struct device *devices = malloc((k->n_tracks + 1) * sizeof(*devices));
 	size_t n = devices ? devices_of(k, t->templates->strings, devices) : 0;
-	const char *json = NULL;
+	const struct fmt_interned *list = NULL;
 
 	if (!devices)
 		return -ENOMEM;
 	for (size_t i = 0; i < k->n_facts; i++) {
 		if (fmt_strings_is(t->templates->strings, k->facts[i].key, "deviceProperties", 16))
-			json = t->templates->strings->strings[k->facts[i].json].s;
+			list = &t->templates->strings->strings[k->facts[i].json];
 	}
 	for (size_t i = 0; i < n; i++) {
 		struct fmt_device device = {.ordinal = devices[i].ordinal};
-		int r = json ? kineto_document_device(json, t->names, &device) : 0;
+		int r = list ? describe_device(t, list, &device) : 0;
 
 		if (r == 0)
 			r = fmt_names_device(t->names, rank, &device);

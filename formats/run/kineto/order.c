@@ -13,7 +13,7 @@ struct context {
 	const int64_t *values;
 };
 
-static int id_order(const struct fmt_strings *strings, const struct kineto_arg *a,
+int kineto_id_order(const struct fmt_strings *strings, const struct kineto_arg *a,
 		    const struct kineto_arg *b)
 {
 	if ((a->type == FMT_INT) != (b->type == FMT_INT))
@@ -29,19 +29,19 @@ static int track_order(const void *a, const void *b, void *context)
 	const struct kineto_track *x = &c->tracks[*(const uint32_t *)a];
 	const struct kineto_track *y = &c->tracks[*(const uint32_t *)b];
 
-	return array_order(x->kind, y->kind) ?: id_order(c->templates->strings, &x->pid, &y->pid)
-	       ?: id_order(c->templates->strings, &x->tid, &y->tid) ?: array_order(x, y);
+	return array_order(x->kind, y->kind)
+	       ?: kineto_id_order(c->templates->strings, &x->pid, &y->pid)
+	       ?: kineto_id_order(c->templates->strings, &x->tid, &y->tid) ?: array_order(x, y);
 }
 
-static int order_tracks(struct kineto_rank *k, const struct kineto_templates *templates,
-			uint32_t **ret)
+static int order_tracks(struct kineto_rank *k, const struct kineto_templates *templates)
 {
 	struct context c = {templates, k->tracks, NULL};
 	scoped(free_ptr) uint32_t *order = malloc((k->n_tracks + 1) * sizeof(*order));
-	scoped(free_ptr) uint32_t *track_of = malloc((k->n_tracks + 1) * sizeof(*track_of));
 	struct kineto_track *tracks = malloc((k->n_tracks + 1) * sizeof(*tracks));
 
-	if (!order || !track_of || !tracks) {
+	k->track_of = malloc((k->n_tracks + 1) * sizeof(*k->track_of));
+	if (!order || !k->track_of || !tracks) {
 		free(tracks);
 		return -ENOMEM;
 	}
@@ -51,11 +51,10 @@ static int order_tracks(struct kineto_rank *k, const struct kineto_templates *te
 		qsort_r(order, k->n_tracks, sizeof(*order), track_order, &c);
 	for (size_t i = 0; i < k->n_tracks; i++) {
 		tracks[i] = k->tracks[order[i]];
-		track_of[order[i]] = (uint32_t)i;
+		k->track_of[order[i]] = (uint32_t)i;
 	}
 	free(k->tracks);
 	k->tracks = tracks;
-	*ret = take(track_of);
 	return 0;
 }
 
@@ -107,24 +106,22 @@ static int range_order(const void *a, const void *b, void *context)
 	return order ?: content_order(c, x, y);
 }
 
-int kineto_order(struct kineto_rank *k, const struct kineto_templates *templates, uint32_t **ret)
+int kineto_order(struct kineto_rank *k, const struct kineto_templates *templates)
 {
 	struct context c = {.templates = templates};
-	scoped(free_ptr) uint32_t *track_of = NULL;
-	int r = order_tracks(k, templates, &track_of);
+	int r = order_tracks(k, templates);
 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < k->n_events; i++)
-		k->events[i].track = track_of[k->events[i].track];
-	move_notes(&k->steps, track_of);
-	move_notes(&k->numbered, track_of);
-	move_notes(&k->comms, track_of);
+		k->events[i].track = k->track_of[k->events[i].track];
+	move_notes(&k->steps, k->track_of);
+	move_notes(&k->numbered, k->track_of);
+	move_notes(&k->comms, k->track_of);
 	c.tracks = k->tracks;
 	c.values = k->values;
 	if (k->n_events > 0)
 		qsort_r(k->events, k->n_events, sizeof(*k->events), event_order, &c);
-	*ret = take(track_of);
 	return 0;
 }
 
@@ -139,51 +136,72 @@ void kineto_order_ranges(struct fmt_event *ranges, size_t n, const int64_t *valu
 
 /* ---- calls and operations ---------------------------------------------------------------- */
 
-/* The slot of the call with that correlation, or the free one for it. */
-static struct fmt_hash_slot *call_slot(const struct fmt_hash_table *calls,
-				       const struct kineto_rank *k, uint64_t correlation)
+/* The calls with a correlation, by that. */
+struct calls {
+	struct fmt_hash_table table; /* of the first call of each */
+	bool *is_ambiguous;	     /* owned: of the first call: another process has one like it */
+};
+
+static void calls_done(struct calls *c)
 {
-	return fmt_hash_find(calls, fmt_hash_number(correlation), i,
+	fmt_hash_done(&c->table);
+	free(c->is_ambiguous);
+}
+
+/* The slot of the call with that correlation, or the free one for it. */
+static struct fmt_hash_slot *call_slot(const struct calls *calls, const struct kineto_rank *k,
+				       uint64_t correlation)
+{
+	return fmt_hash_find(&calls->table, fmt_hash_number(correlation), i,
 			     k->events[i].correlation == correlation);
 }
 
-/* The first call of each correlation. */
 static int index_calls(const struct kineto_rank *k, const struct kineto_templates *templates,
-		       struct fmt_hash_table *calls)
+		       const uint32_t *process_of, struct calls *ret)
 {
+	ret->is_ambiguous = calloc(k->n_events + 1, sizeof(*ret->is_ambiguous));
+	if (!ret->is_ambiguous)
+		return -ENOMEM;
 	for (size_t i = 0; i < k->n_events; i++) {
 		const struct fmt_event *e = &k->events[i];
 		struct fmt_hash_slot *slot;
 
 		if (templates->templates[e->template].kind != FMT_CALL || !e->correlation)
 			continue;
-		if (fmt_hash_reserve(calls) < 0)
+		if (fmt_hash_reserve(&ret->table) < 0)
 			return -ENOMEM;
-		slot = call_slot(calls, k, e->correlation);
+		slot = call_slot(ret, k, e->correlation);
 		if (!slot->number)
-			fmt_hash_set(calls, slot, fmt_hash_number(e->correlation), (uint32_t)i);
+			fmt_hash_set(&ret->table, slot, fmt_hash_number(e->correlation),
+				     (uint32_t)i);
+		else if (process_of)
+			ret->is_ambiguous[slot->number - 1] |=
+				process_of[e->track] !=
+				process_of[k->events[slot->number - 1].track];
 	}
 	return 0;
 }
 
-int kineto_join(const struct kineto_rank *k, const struct kineto_templates *templates,
-		uint32_t **ret)
+int kineto_join(struct kineto_rank *k, const struct kineto_templates *templates,
+		const uint32_t *process_of)
 {
-	scoped(free_ptr) uint32_t *call_of = malloc((k->n_events + 1) * sizeof(*call_of));
-	struct fmt_hash_table calls = {0};
-	int r = index_calls(k, templates, &calls);
+	scoped(calls_done) struct calls calls = {0};
+	int r = index_calls(k, templates, process_of, &calls);
 
-	for (size_t i = 0; call_of && r == 0 && i < k->n_events; i++) {
-		const struct fmt_event *e = &k->events[i];
-
-		call_of[i] = KINETO_NONE;
-		if (templates->templates[e->template].kind != FMT_CALL && e->correlation)
-			call_of[i] = call_slot(&calls, k, e->correlation)->number - 1;
-	}
-	fmt_hash_done(&calls);
-	if (!call_of || r < 0)
+	free(k->call_of);
+	k->call_of = malloc((k->n_events + 1) * sizeof(*k->call_of));
+	if (!k->call_of || r < 0)
 		return -ENOMEM;
-	*ret = take(call_of);
+	for (size_t i = 0; i < k->n_events; i++) {
+		const struct fmt_event *e = &k->events[i];
+		bool is_call = templates->templates[e->template].kind == FMT_CALL;
+
+		k->call_of[i] = KINETO_NONE;
+		if (!is_call && e->correlation)
+			k->call_of[i] = call_slot(&calls, k, e->correlation)->number - 1;
+		if (k->call_of[i] != KINETO_NONE && calls.is_ambiguous[k->call_of[i]])
+			return -EXDEV;
+	}
 	return 0;
 }
 
@@ -217,8 +235,7 @@ static void merge_around(const struct kineto_notes *list, const struct kineto_te
 	}
 }
 
-int kineto_join_collectives(struct kineto_rank *k, struct kineto_templates *templates,
-			    const uint32_t *call_of)
+int kineto_join_collectives(struct kineto_rank *k, struct kineto_templates *templates)
 {
 	if (k->comms.n > 0)
 		qsort(k->comms.notes, k->comms.n, sizeof(*k->comms.notes), note_order);
@@ -228,9 +245,9 @@ int kineto_join_collectives(struct kineto_rank *k, struct kineto_templates *temp
 		struct kineto_template s = *own;
 		int r;
 
-		if (s.kind != FMT_COLLECTIVE || call_of[i] == KINETO_NONE)
+		if (s.kind != FMT_COLLECTIVE || k->call_of[i] == KINETO_NONE)
 			continue;
-		merge_around(&k->comms, templates, &k->events[call_of[i]], &s);
+		merge_around(&k->comms, templates, &k->events[k->call_of[i]], &s);
 		if (s.op == own->op && s.dtype == own->dtype &&
 		    s.message_bytes == own->message_bytes)
 			continue;

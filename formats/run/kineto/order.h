@@ -9,21 +9,22 @@
 
 #define KINETO_NONE FMT_RUN_NONE
 
+/* The order of two ids of processes or threads: numbers, then texts. */
+int kineto_id_order(const struct fmt_strings *strings, const struct kineto_arg *a,
+		    const struct kineto_arg *b);
+
 /* Sorts the tracks of a rank (threads, then streams, by number), and its calls and operations by
- * track and time. *track_of says where each track went, for the ranges in the spool; the caller
- * frees it. 0 or -ENOMEM. */
-int kineto_order(struct kineto_rank *k, const struct kineto_templates *templates,
-		 uint32_t **track_of);
+ * track and time. Sets k->track_of. 0 or -ENOMEM. */
+int kineto_order(struct kineto_rank *k, const struct kineto_templates *templates);
 
 /* Sorts ranges of one slice in the same way; their tracks are those of the sorted rank. */
 void kineto_order_ranges(struct fmt_event *ranges, size_t n, const int64_t *values,
 			 const struct kineto_templates *templates);
 
-/* For each event the call that launched it, or KINETO_NONE; for the caller to free. 0 or -ENOMEM.
- */
-int kineto_join(const struct kineto_rank *k, const struct kineto_templates *templates,
-		uint32_t **ret);
+/* Sets k->call_of. `process_of` says which process each track is of; NULL: all are of one. -EXDEV:
+ * calls of several processes have the correlation of one operation; or -ENOMEM. */
+int kineto_join(struct kineto_rank *k, const struct kineto_templates *templates,
+		const uint32_t *process_of);
 
 /* Updates collectives from the ranges around their launch. 0 or -errno. */
-int kineto_join_collectives(struct kineto_rank *k, struct kineto_templates *templates,
-			    const uint32_t *call_of);
+int kineto_join_collectives(struct kineto_rank *k, struct kineto_templates *templates);

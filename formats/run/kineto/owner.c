@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/run/kineto/order.h"
 
 #include <ctype.h>
 
@@ -21,19 +22,11 @@ struct ids {
 	uint32_t n;
 };
 
-struct launch {
-	uint64_t correlation;
-	uint32_t event, process;
-};
-
 struct job {
-	const struct kineto_rank *k;
+	struct kineto_rank *k;
 	const struct kineto_templates *templates;
 	struct ids processes, devices;
-	struct launch *launches; /* by correlation, process, event */
-	size_t n_launches;
 	uint32_t *owner;     /* of each device, the process */
-	uint32_t *call_of;   /* of each event, the call that launched it */
 	uint64_t *ops;	     /* by device */
 	uint64_t *kernels;   /* by device */
 	uint32_t *part;	     /* by device: the part that it goes to */
@@ -46,9 +39,7 @@ static void job_done(struct job *j)
 	free(j->processes.of_track);
 	free(j->devices.ids);
 	free(j->devices.of_track);
-	free(j->launches);
 	free(j->owner);
-	free(j->call_of);
 	free(j->ops);
 	free(j->kernels);
 	free(j->part);
@@ -85,13 +76,7 @@ int64_t kineto_device_ordinal(const struct fmt_strings *strings, const struct ki
 
 static int id_order(const void *a, const void *b, void *strings)
 {
-	const struct kineto_arg *x = a, *y = b;
-	const struct fmt_interned *s = ((struct fmt_strings *)strings)->strings;
-
-	if ((x->type == FMT_INT) != (y->type == FMT_INT))
-		return x->type == FMT_INT ? -1 : 1;
-	return x->type == FMT_INT ? array_order(x->value, y->value)
-				  : strcmp(s[x->value].s, s[y->value].s);
+	return kineto_id_order(strings, a, b);
 }
 
 /* Those of tracks of `kind` that have any of counts[]. */
@@ -145,81 +130,33 @@ static int find_ids(struct job *j)
 	return r < 0 ? r : list_ids(j, FMT_STREAM, ops, &j->devices);
 }
 
-/* ---- launches ---------------------------------------------------------------------------- */
-
-static int launch_order(const void *a, const void *b)
-{
-	const struct launch *x = a, *y = b;
-
-	return array_order(x->correlation, y->correlation) ?: array_order(x->process, y->process)
-	       ?: array_order(x->event, y->event);
-}
-
-static int list_launches(struct job *j)
-{
-	const struct kineto_rank *k = j->k;
-
-	j->launches = malloc((k->n_events + 1) * sizeof(*j->launches));
-	j->owner = malloc((j->devices.n + (size_t)1) * sizeof(*j->owner));
-	j->call_of = malloc((k->n_events + 1) * sizeof(*j->call_of));
-	if (!j->launches || !j->owner || !j->call_of)
-		return -ENOMEM;
-	for (size_t i = 0; i < k->n_events; i++) {
-		const struct fmt_event *e = &k->events[i];
-		uint32_t process = j->processes.of_track[e->track];
-
-		if (kind_of(j, e) == FMT_CALL && e->correlation && process != KINETO_NOBODY)
-			j->launches[j->n_launches++] =
-				(struct launch){e->correlation, (uint32_t)i, process};
-	}
-	if (j->n_launches > 0)
-		qsort(j->launches, j->n_launches, sizeof(*j->launches), launch_order);
-	return 0;
-}
-
-/* Finds the call of an operation: 0, or -EXDEV where several processes have such a call. */
-static int find_call(struct job *j, uint32_t event)
-{
-	const struct launch *l = j->launches;
-	uint64_t correlation = j->k->events[event].correlation;
-	size_t n = correlation ? j->n_launches : 0, end;
-	size_t first = array_bound(i, 0, n, l[i].correlation < correlation);
-
-	j->call_of[event] = KINETO_NOBODY;
-	if (first == n || l[first].correlation != correlation)
-		return 0;
-	end = array_bound(i, first, n, l[i].correlation == correlation);
-	j->call_of[event] = l[first].event;
-	return l[end - 1].process == l[first].process ? 0 : -EXDEV;
-}
-
 /* Each device's process: the one that launched its operations. */
 static int find_owners(struct job *j)
 {
-	const struct kineto_rank *k = j->k;
+	struct kineto_rank *k = j->k;
 	uint32_t only = j->processes.n == 1 ? 0 : KINETO_NOBODY;
-	int r = 0;
+	int r = kineto_join(k, j->templates, j->processes.of_track);
 
+	j->owner = malloc((j->devices.n + (size_t)1) * sizeof(*j->owner));
+	if (r < 0 || !j->owner)
+		return r < 0 ? r : -ENOMEM;
 	for (uint32_t d = 0; d < j->devices.n; d++)
 		j->owner[d] = only;
-	for (uint32_t i = 0; i < k->n_events && r == 0; i++) {
-		const struct fmt_event *e = &k->events[i];
-		uint32_t device = j->devices.of_track[e->track], process;
+	for (size_t i = 0; i < k->n_events; i++) {
+		uint32_t device = j->devices.of_track[k->events[i].track], process;
 
-		j->call_of[i] = KINETO_NOBODY;
-		if (device == KINETO_NOBODY || kind_of(j, e) == FMT_CALL)
+		if (device == KINETO_NOBODY || k->call_of[i] == KINETO_NONE)
 			continue;
-		r = find_call(j, i);
-		if (r < 0 || j->call_of[i] == KINETO_NOBODY)
-			continue;
-		process = j->processes.of_track[k->events[j->call_of[i]].track];
+		process = j->processes.of_track[k->events[k->call_of[i]].track];
 		if (j->owner[device] == KINETO_NOBODY)
 			j->owner[device] = process;
-		r = j->owner[device] == process ? 0 : -EXDEV;
+		if (j->owner[device] != process)
+			return -EXDEV;
 	}
-	for (uint32_t d = 0; d < j->devices.n && r == 0; d++)
-		r = j->owner[d] == KINETO_NOBODY ? -EXDEV : 0;
-	return r;
+	for (uint32_t d = 0; d < j->devices.n; d++)
+		if (j->owner[d] == KINETO_NOBODY)
+			return -EXDEV;
+	return 0;
 }
 
 /* ---- parts ------------------------------------------------------------------------------- */
@@ -335,9 +272,9 @@ static int place_events(const struct job *j, uint32_t *part_of)
 			continue;
 		}
 		part_of[i] = device == KINETO_NOBODY ? 0 : j->part[device];
-		if (j->call_of[i] != KINETO_NOBODY && FMT_IS_OP(kind_of(j, e)) &&
-		    part_of[j->call_of[i]] == KINETO_NOBODY)
-			part_of[j->call_of[i]] = part_of[i];
+		if (k->call_of[i] != KINETO_NONE && FMT_IS_OP(kind_of(j, e)) &&
+		    part_of[k->call_of[i]] == KINETO_NOBODY)
+			part_of[k->call_of[i]] = part_of[i];
 	}
 	if (n > 0)
 		qsort_r(calls, n, sizeof(*calls), call_order, (void *)k);
@@ -393,7 +330,7 @@ static int divide(struct job *j, struct kineto_owners *o)
 	return r < 0 ? r : place_tracks(j, o);
 }
 
-int kineto_owners_find(const struct kineto_rank *k, const struct kineto_templates *templates,
+int kineto_owners_find(struct kineto_rank *k, const struct kineto_templates *templates,
 		       struct kineto_owners *ret)
 {
 	scoped(job_done) struct job j = {.k = k, .templates = templates};
@@ -402,9 +339,7 @@ int kineto_owners_find(const struct kineto_rank *k, const struct kineto_template
 
 	if (r < 0 || j.processes.n == 0 || j.devices.n == 0 || j.processes.n + j.devices.n == 2)
 		return r;
-	r = list_launches(&j);
-	if (r == 0)
-		r = find_owners(&j);
+	r = find_owners(&j);
 	if (r == 0)
 		r = count_ops(&j);
 	if (r == 0)

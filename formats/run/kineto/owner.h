@@ -24,9 +24,9 @@ struct kineto_owners {
 
 #define KINETO_NOBODY UINT32_MAX
 
-/* `k` has been read to its end. 0, -ENOMEM, -EFBIG for more GPUs than a file has, or -EXDEV where
- * operations of several processes cannot be told apart. */
-int kineto_owners_find(const struct kineto_rank *k, const struct kineto_templates *templates,
+/* `k` has been read to its end; its calls are joined. 0, -ENOMEM, -EFBIG for more GPUs than a file
+ * has, or -EXDEV where operations of several processes cannot be told apart. */
+int kineto_owners_find(struct kineto_rank *k, const struct kineto_templates *templates,
 		       struct kineto_owners *ret);
 void kineto_owners_done(struct kineto_owners *o);
 

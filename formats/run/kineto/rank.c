@@ -37,6 +37,8 @@ void kineto_rank_done(struct kineto_rank *k)
 	free(k->comms.notes);
 	kineto_tally_done(&k->tally);
 	free(k->track_here);
+	free(k->call_of);
+	free(k->track_of);
 	memset(k, 0, sizeof(*k));
 }
 
@@ -76,15 +78,11 @@ int kineto_rank_name(struct kineto_rank *k, const struct kineto_name *name)
 
 /* ---- tracks ------------------------------------------------------------------------------- */
 
-static bool same_id(const struct kineto_arg *a, const struct kineto_arg *b)
-{
-	return a->value == b->value && (a->type == FMT_INT) == (b->type == FMT_INT);
-}
-
 static bool is_track(const struct kineto_track *t, const struct kineto_event *e,
 		     enum fmt_track_kind kind)
 {
-	return t->kind == kind && same_id(&t->pid, &e->pid) && same_id(&t->tid, &e->tid);
+	return t->kind == kind && kineto_same_id(&t->pid, &e->pid) &&
+	       kineto_same_id(&t->tid, &e->tid);
 }
 
 static int track_of(struct kineto_rank *k, const struct kineto_event *e, enum fmt_track_kind kind,

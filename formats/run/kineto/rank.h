@@ -55,6 +55,8 @@ struct kineto_rank {
 	struct kineto_notes steps, numbered, comms;
 	int64_t first_ns, last_ns; /* of all that was kept */
 	struct kineto_tally tally;
+	uint32_t *call_of;  /* owned: of each event, the call that launched it (order.h) */
+	uint32_t *track_of; /* owned: where kineto_order() moved each track; for the ranges */
 
 	/* Set if the file has several GPUs (split.h). */
 	uint8_t split;

@@ -63,7 +63,7 @@ static int fill_counts(const struct kineto_import *im, struct kineto_tally *t,
 }
 
 int kineto_report_fill(const struct kineto_import *im, const struct fmt_run *run,
-		       const struct kineto_ready *ready, struct kineto_report *ret)
+		       struct kineto_report *ret)
 {
 	ret->bytes = im->bytes;
 	ret->run_ranks = fmt_origin_ranks(run->names);
@@ -86,7 +86,7 @@ int kineto_report_fill(const struct kineto_import *im, const struct fmt_run *run
 		k->edges = of->n_edges;
 		for (size_t e = 0; e < of->n_events; e++)
 			k->no_call +=
-				ready[i].call_of[e] == KINETO_NONE &&
+				rank->call_of[e] == KINETO_NONE &&
 				FMT_IS_OP(fmt_template(run->names, of->events[e].template)->kind);
 		if (!k->file || fill_counts(im, &rank->tally, k) < 0)
 			return -ENOMEM;

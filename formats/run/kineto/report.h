@@ -8,4 +8,4 @@
 
 /* Fills *ret from the counts. 0 or -ENOMEM. */
 int kineto_report_fill(const struct kineto_import *im, const struct fmt_run *run,
-		       const struct kineto_ready *ready, struct kineto_report *ret);
+		       struct kineto_report *ret);

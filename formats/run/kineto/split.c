@@ -87,15 +87,10 @@ static int take_notes(const struct job *j, uint32_t part, const struct kineto_ra
 
 /* ---- names ------------------------------------------------------------------------------- */
 
-static bool same_id(const struct kineto_arg *a, const struct kineto_arg *b)
-{
-	return a->value == b->value && (a->type == FMT_INT) == (b->type == FMT_INT);
-}
-
 static bool has_pid(const struct kineto_rank *k, const struct kineto_arg *pid)
 {
 	for (size_t i = 0; i < k->n_tracks; i++)
-		if (same_id(&k->tracks[i].pid, pid))
+		if (kineto_same_id(&k->tracks[i].pid, pid))
 			return true;
 	return false;
 }
@@ -147,7 +142,6 @@ static int make_part(const struct job *j, uint32_t part, struct kineto_rank *to)
 	const struct kineto_rank *from = j->from;
 	int r;
 
-	kineto_rank_init(to, from->path, &j->im->spill, &j->im->templates);
 	to->number = from->number;
 	to->base_ns = from->base_ns;
 	to->first_ns = from->first_ns;
@@ -196,17 +190,14 @@ int kineto_split(struct kineto_import *im, size_t index)
 
 	if (r < 0 || owners.n_parts == 0)
 		return r;
+	kineto_rank_init(&first, j.from->path, &im->spill, &im->templates);
 	r = make_part(&j, 0, &first);
 	for (uint32_t i = 1; i < owners.n_parts && r == 0; i++) {
-		struct kineto_rank *k = calloc(1, sizeof(*k));
+		struct kineto_rank *k;
 
-		if (!k || array_reserve(&im->ranks, im->n_ranks + 1, &im->ranks_cap) < 0) {
-			free(k);
-			r = -ENOMEM;
-			break;
-		}
-		im->ranks[im->n_ranks++] = k;
-		r = make_part(&j, i, k);
+		r = kineto_add_rank(im, j.from->path, &k);
+		if (r == 0)
+			r = make_part(&j, i, k);
 	}
 	im->n_processes += owners.parts[owners.n_parts - 1].process + 1;
 	if (r < 0)
@@ -228,8 +219,8 @@ static int add_notes(const struct kineto_rank *from, const struct kineto_notes *
 		uint32_t track = 0;
 
 		while (track < to->n_tracks && (l->kind != to->tracks[track].kind ||
-						!same_id(&l->pid, &to->tracks[track].pid) ||
-						!same_id(&l->tid, &to->tracks[track].tid)))
+						!kineto_same_id(&l->pid, &to->tracks[track].pid) ||
+						!kineto_same_id(&l->tid, &to->tracks[track].tid)))
 			track++;
 		if (track == to->n_tracks && same)
 			continue;

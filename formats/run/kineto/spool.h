@@ -35,8 +35,6 @@ struct kineto_spool {
 	size_t n, cap, n_values, values_cap;
 	struct kineto_run *runs;
 	size_t n_runs, runs_cap;
-	uint64_t records; /* in all */
-	int sorted;
 };
 
 void kineto_spool_init(struct kineto_spool *p, struct kineto_spill *spill,

@@ -63,10 +63,10 @@ static void tidy(struct steps *s)
 }
 
 /* 1 when something was launched from `from` on. */
-static bool launches_since(const struct kineto_rank *k, const uint32_t *call_of, int64_t from)
+static bool launches_since(const struct kineto_rank *k, int64_t from)
 {
 	for (size_t i = 0; i < k->n_events; i++) {
-		if (call_of[i] != KINETO_NONE && k->events[call_of[i]].start_ns >= from)
+		if (k->call_of[i] != KINETO_NONE && k->events[k->call_of[i]].start_ns >= from)
 			return true;
 	}
 	return false;
@@ -74,7 +74,7 @@ static bool launches_since(const struct kineto_rank *k, const uint32_t *call_of,
 
 /* Drops a last step that launches nothing and lasts less than a hundredth of the others: the
  * profiler ends in the middle of a step. */
-static int drop_stub(struct steps *s, const struct kineto_rank *k, const uint32_t *call_of)
+static int drop_stub(struct steps *s, const struct kineto_rank *k)
 {
 	scoped(free_ptr) int64_t *durations = malloc((s->n + 1) * sizeof(*durations));
 	const struct fmt_iteration *last = s->n ? &s->steps[s->n - 1] : NULL;
@@ -86,14 +86,13 @@ static int drop_stub(struct steps *s, const struct kineto_rank *k, const uint32_
 	for (size_t i = 0; i < s->n; i++)
 		durations[i] = s->steps[i].duration_ns;
 	qsort(durations, s->n, sizeof(*durations), array_by_i64);
-	if (last->duration_ns < durations[s->n / 2] / 100 &&
-	    !launches_since(k, call_of, last->start_ns))
+	if (last->duration_ns < durations[s->n / 2] / 100 && !launches_since(k, last->start_ns))
 		s->n--;
 	return 0;
 }
 
 static int from_profiler(struct steps *s, const struct kineto_rank *k,
-			 const struct kineto_templates *templates, const uint32_t *call_of)
+			 const struct kineto_templates *templates)
 {
 	for (size_t i = 0; i < k->steps.n; i++) {
 		const struct kineto_note *m = &k->steps.notes[i];
@@ -104,7 +103,7 @@ static int from_profiler(struct steps *s, const struct kineto_rank *k,
 			return r;
 	}
 	tidy(s);
-	return drop_stub(s, k, call_of);
+	return drop_stub(s, k);
 }
 
 /* ---- annotations that are numbered ------------------------------------------------------- */
@@ -183,71 +182,14 @@ static int from_annotations(struct steps *s, const struct kineto_rank *k,
 
 /* ---- repetition -------------------------------------------------------------------------- */
 
-struct launch {
-	int64_t at_ns;
-	uint32_t event;
-};
-
-static int by_launch(const void *a, const void *b)
-{
-	const struct launch *x = a, *y = b;
-
-	return array_order(x->at_ns, y->at_ns) ?: array_order(x->event, y->event);
-}
-
-/* The thread that launches most; KINETO_NONE where none does. */
-static int busiest(const struct kineto_rank *k, const uint32_t *call_of, uint32_t *ret)
-{
-	scoped(free_ptr) uint64_t *counts = calloc(k->n_tracks + 1, sizeof(*counts));
-	uint64_t most = 0;
-
-	if (!counts)
-		return -ENOMEM;
-	*ret = KINETO_NONE;
-	for (size_t i = 0; i < k->n_events; i++) {
-		if (call_of[i] != KINETO_NONE)
-			counts[k->events[call_of[i]].track]++;
-	}
-	for (size_t i = 0; i < k->n_tracks; i++) {
-		if (counts[i] > most) {
-			most = counts[i];
-			*ret = (uint32_t)i;
-		}
-	}
-	return 0;
-}
-
-/* The launches of the busiest thread, in order. */
-static int launches_of(const struct kineto_rank *k, const uint32_t *call_of, struct launch **ret,
-		       size_t *n_ret)
-{
-	struct launch *list = malloc((k->n_events + 1) * sizeof(*list));
-	uint32_t track;
-	size_t n = 0;
-
-	if (!list || busiest(k, call_of, &track) < 0) {
-		free(list);
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < k->n_events; i++) {
-		if (call_of[i] != KINETO_NONE && k->events[call_of[i]].track == track)
-			list[n++] = (struct launch){k->events[call_of[i]].start_ns, (uint32_t)i};
-	}
-	if (n > 0)
-		qsort(list, n, sizeof(*list), by_launch);
-	*ret = list;
-	*n_ret = n;
-	return 0;
-}
-
 static int from_repetition(struct steps *s, const struct kineto_rank *k,
-			   const struct kineto_templates *templates, const uint32_t *call_of)
+			   const struct kineto_templates *templates)
 {
-	scoped(free_ptr) struct launch *list = NULL;
+	scoped(free_ptr) struct fmt_run_launch *list = NULL;
 	scoped(free_ptr) uint32_t *symbols = NULL;
 	scoped(free_ptr) size_t *starts = NULL;
 	size_t n, n_starts;
-	int r = launches_of(k, call_of, &list, &n);
+	int r = fmt_iterations_launches(k->events, k->n_events, k->call_of, INT64_MIN, &list, &n);
 
 	if (r < 0)
 		return r;
@@ -258,8 +200,9 @@ static int from_repetition(struct steps *s, const struct kineto_rank *k,
 		symbols[i] = templates->templates[k->events[list[i].event].template].name;
 	r = fmt_iterations_find(symbols, n, &starts, &n_starts);
 	for (size_t i = 0; i < n_starts && r == 0; i++) {
-		int64_t from = list[starts[i]].at_ns;
-		int64_t to = i + 1 < n_starts ? list[starts[i + 1]].at_ns : k->last_ns;
+		int64_t from = k->events[list[starts[i]].call].start_ns;
+		int64_t to = i + 1 < n_starts ? k->events[list[starts[i + 1]].call].start_ns
+					      : k->last_ns;
 
 		r = append(s, (int64_t)i, from, to - from);
 	}
@@ -267,15 +210,15 @@ static int from_repetition(struct steps *s, const struct kineto_rank *k,
 }
 
 int kineto_steps(const struct kineto_rank *k, const struct kineto_templates *templates,
-		 const uint32_t *call_of, struct fmt_iteration **ret, size_t *n_ret)
+		 struct fmt_iteration **ret, size_t *n_ret)
 {
 	scoped(steps_done) struct steps s = {0};
-	int r = from_profiler(&s, k, templates, call_of);
+	int r = from_profiler(&s, k, templates);
 
 	if (r == 0 && s.n == 0)
 		r = from_annotations(&s, k, templates);
 	if (r == 0 && s.n == 0)
-		r = from_repetition(&s, k, templates, call_of);
+		r = from_repetition(&s, k, templates);
 	tidy(&s);
 	if (r == 0 && s.n == 0)
 		r = append(&s, 0, k->first_ns <= k->last_ns ? k->first_ns : 0,

@@ -6,7 +6,7 @@
 
 #include "formats/run/kineto/order.h"
 
-/* `k` is in order, and `call_of` from kineto_join(). *ret has *n_ret of them, allocated, by start,
- * with different numbers. 0 or -ENOMEM. */
+/* `k` is in order, and its operations are joined to calls. *ret has *n_ret of them, allocated, by
+ * start, with different numbers. 0 or -ENOMEM. */
 int kineto_steps(const struct kineto_rank *k, const struct kineto_templates *templates,
-		 const uint32_t *call_of, struct fmt_iteration **ret, size_t *n_ret);
+		 struct fmt_iteration **ret, size_t *n_ret);

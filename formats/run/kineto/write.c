@@ -6,7 +6,8 @@
 
 struct job {
 	struct kineto_naming *naming;
-	struct kineto_ready *ready;
+	const struct kineto_rank *rank;
+	const struct kineto_options *options;
 	struct kineto_spool_reader *reader;
 	struct fmt_event pending; /* the next range, when `is_pending` */
 	const int64_t *pending_values;
@@ -24,7 +25,7 @@ static void job_done(struct job *j)
 static int count_ranges(void *context, struct fmt_planner *p)
 {
 	const struct job *j = context;
-	const struct kineto_rank *k = j->ready->rank;
+	const struct kineto_rank *k = j->rank;
 	struct kineto_spool_reader *reader;
 	const int64_t *values;
 	struct fmt_event e;
@@ -54,8 +55,8 @@ static int take_range(struct job *j, struct fmt_run_slice *made)
 	if (n > 0)
 		memcpy(j->raw + j->n_raw, j->pending_values, n * sizeof(*j->raw));
 	j->pending.first_value = (uint32_t)j->n_raw;
-	j->pending.start_ns += j->ready->rank->base_ns;
-	j->pending.track = j->ready->track_of[j->pending.track];
+	j->pending.start_ns += j->rank->base_ns;
+	j->pending.track = j->rank->track_of[j->pending.track];
 	j->n_raw += n;
 	s->ranges[s->n_ranges++] = j->pending;
 	j->is_pending = false;
@@ -69,7 +70,7 @@ static int read_pending(struct job *j)
 
 	while (!j->is_pending && r > 0) {
 		r = kineto_spool_next(j->reader, &j->pending, &j->pending_values);
-		j->is_pending = r > 0 && kineto_rank_has_range(j->ready->rank, &j->pending);
+		j->is_pending = r > 0 && kineto_rank_has_range(j->rank, &j->pending);
 	}
 	return r < 0 ? r : 0;
 }
@@ -79,7 +80,7 @@ static int take_ranges(void *context, struct fmt_run_slice *made, int64_t end_ns
 {
 	struct job *j = context;
 	struct fmt_slice *s = &made->slice;
-	int64_t base_ns = j->ready->rank->base_ns;
+	int64_t base_ns = j->rank->base_ns;
 	int r;
 
 	j->n_raw = 0;
@@ -106,27 +107,27 @@ static int take_ranges(void *context, struct fmt_run_slice *made, int64_t end_ns
 
 static int progress(void *context, size_t done, size_t total)
 {
-	const struct kineto_options *o = ((const struct job *)context)->ready->options;
+	const struct kineto_options *o = ((const struct job *)context)->options;
 
 	return o->progress ? o->progress(o->context, "writing", done, total) : 0;
 }
 
-int kineto_write_rank(struct kineto_naming *t, struct kineto_ready *ready,
-		      const struct fmt_run_rank *run, uint32_t index, struct fmt_writer *writer,
-		      struct fmt_error *err)
+int kineto_write_rank(struct kineto_naming *t, const struct kineto_rank *rank,
+		      const struct kineto_options *options, const struct fmt_run_rank *run,
+		      uint32_t index, struct fmt_writer *writer, struct fmt_error *err)
 {
-	scoped(job_done) struct job j = {.naming = t, .ready = ready};
+	scoped(job_done) struct job j = {.naming = t, .rank = rank, .options = options};
 	const struct fmt_run_source source = {
 		.context = &j,
-		.call_of = ready->call_of,
-		.first_ns = ready->rank->first_ns,
-		.last_ns = ready->rank->last_ns,
+		.call_of = rank->call_of,
+		.first_ns = rank->first_ns,
+		.last_ns = rank->last_ns,
 		.count_ranges = count_ranges,
 		.take_ranges = take_ranges,
 		.progress = progress,
 		.progress_context = &j,
 	};
-	int r = kineto_spool_read(kineto_rank_ranges(ready->rank), &j.reader);
+	int r = kineto_spool_read(kineto_rank_ranges(rank), &j.reader);
 
 	return r < 0 ? r : fmt_run_write(t->names, run, index, &source, writer, err);
 }

@@ -11,61 +11,6 @@
 
 #define MOST_GONE_ON 60 /* percent of what is launched that a repetition covers which goes on */
 
-struct launch {
-	int64_t at_ns;	/* start of the outermost call around the launch */
-	uint32_t event; /* the operation */
-	uint32_t call;	/* the outermost call */
-};
-
-static int by_launch(const void *a, const void *b)
-{
-	const struct launch *x = a, *y = b;
-
-	return array_order(x->call, y->call) ?: array_order(x->event, y->event);
-}
-
-/* The thread that launches most. */
-static int busiest(const struct fmt_run_rank *run, const struct fmt_run_part *part, uint32_t *ret)
-{
-	uint32_t tracks = 0, best = 0;
-	scoped(free_ptr) uint32_t *counts = NULL;
-
-	for (size_t i = 0; i < run->n_events; i++)
-		tracks = run->events[i].track >= tracks ? run->events[i].track + 1 : tracks;
-	counts = calloc(tracks + (size_t)1, sizeof(*counts));
-	if (!counts)
-		return -ENOMEM;
-	for (size_t i = 0; i < run->n_events; i++)
-		if (part->call_of[i] != FMT_RUN_NONE)
-			counts[run->events[part->call_of[i]].track]++;
-	for (uint32_t i = 1; i < tracks; i++)
-		best = counts[i] > counts[best] ? i : best;
-	*ret = best;
-	return 0;
-}
-
-static int list_launches(const struct fmt_run_rank *run, const struct fmt_run_part *part,
-			 int64_t from_ns, struct launch *list, size_t *n)
-{
-	uint32_t track;
-	int r = busiest(run, part, &track);
-
-	*n = 0;
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < run->n_events; i++) {
-		uint32_t call = part->call_of[i];
-
-		if (call == FMT_RUN_NONE || run->events[call].track != track ||
-		    run->events[call].start_ns < from_ns)
-			continue;
-		list[(*n)++] = (struct launch){run->events[call].start_ns, (uint32_t)i, call};
-	}
-	if (*n > 0)
-		qsort(list, *n, sizeof(*list), by_launch);
-	return 0;
-}
-
 static int64_t end_of(const struct fmt_event *e)
 {
 	return e->start_ns + e->duration_ns;
@@ -91,7 +36,7 @@ static int64_t end_of_last(const struct fmt_names *names, const struct fmt_run_r
 
 /* Replaces the launches that begin an iteration by the outermost calls around them: calls of a
  * track stand in order, enclosing before enclosed. */
-static void enclose(const struct fmt_run_rank *run, struct launch *list, size_t n)
+static void enclose(const struct fmt_run_rank *run, struct fmt_run_launch *list, size_t n)
 {
 	const struct fmt_event *e = run->events;
 	uint32_t at = n > 0 ? list[0].call : 0, outer;
@@ -161,11 +106,13 @@ int rec_repeats_find(const struct fmt_run *run, const struct fmt_run_rank *rank,
 		     const struct fmt_run_part *part, int64_t from_ns, struct rec_pattern *last,
 		     struct rec_iterations *s)
 {
-	scoped(free_ptr) struct launch *list = malloc((rank->n_events + 1) * sizeof(*list));
+	scoped(free_ptr) struct fmt_run_launch *list = NULL;
 	scoped(free_ptr) uint32_t *symbols = malloc((rank->n_events + 1) * sizeof(*symbols));
 	scoped(free_ptr) size_t *starts = NULL;
 	size_t n = 0, n_starts = 0;
-	int r = list && symbols ? list_launches(rank, part, from_ns, list, &n) : -ENOMEM;
+	int r = symbols ? fmt_iterations_launches(rank->events, rank->n_events, part->call_of,
+						  from_ns, &list, &n)
+			: -ENOMEM;
 
 	for (size_t i = 0; i < n && r == 0; i++)
 		symbols[i] = fmt_template(run->names, rank->events[list[i].event].template)->name;
