@@ -235,7 +235,7 @@ static int note_program(struct rec_recorder *r, int32_t pid, uint64_t started)
 		return 0;
 	if (array_reserve(&r->programs, r->n_programs + 1, &r->programs_cap) < 0)
 		return -ENOMEM;
-	r->programs[r->n_programs++] = (struct program){pid, started};
+	r->programs[r->n_programs++] = (struct rec_program){pid, started};
 	return 0;
 }
 

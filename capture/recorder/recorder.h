@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Records what a program and all that it starts do on GPUs: creates the session folder, and copies
- * what is in the rings there to a raw recording (raw.h).
+ * what is in the rings there to a raw recording (formats/raw/raw.h).
  *
  *     rec_open(&settings, path, &r)   rec_folder(r) becomes GPUCAPTURE_SESSION of the program
  *     rec_round(r)                    every few milliseconds while the program runs

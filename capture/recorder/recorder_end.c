@@ -68,7 +68,7 @@ static int put_end(struct rec_recorder *r, const struct rec_unread *unread)
 		rec_put(r, REC_PIECE_STATUS, r->taps[i].number, 0, &status, sizeof(status));
 	}
 	for (size_t i = 0; i < r->n_programs; i++) {
-		const struct program *p = &r->programs[i];
+		const struct rec_program *p = &r->programs[i];
 		const struct rec_piece_ending ending = {
 			.pid = p->pid,
 			.started = p->started,

@@ -14,7 +14,7 @@ struct tap {
 	struct cap_drain_status told; /* as the recording has it */
 };
 
-struct program {
+struct rec_program {
 	int32_t pid;
 	uint64_t started;
 };
@@ -30,7 +30,7 @@ struct rec_recorder {
 	size_t n_taps, taps_cap;
 	uint64_t *reached; /* by ring: 1 + its bytes in the recording; 0: it is not there */
 	size_t reached_cap;
-	struct program *programs;
+	struct rec_program *programs;
 	size_t n_programs, programs_cap;
 	int64_t round_ns; /* when the last one was */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* A raw recording: what one gpucapture read of the rings of all processes that it recorded, on
- * disk. A trace is made from raw recordings later (trace/import.h), here or on another machine. A
- * recorder that was killed is replaced by one that appends to the same file.
+ * disk. A trace is made from raw recordings later (formats/run/gpucapture/import.h), here or on
+ * another machine. A recorder that was killed is replaced by one that appends to the same file.
  *
  * The file begins with a header, `struct rec_raw_header`. Chunks follow, each of them as those of a
  * trace (formats/trace/store/chunk.h): a header and a zstd frame with checksums, written by one

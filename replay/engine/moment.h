@@ -26,8 +26,9 @@ static inline int64_t moment_wait(int64_t at_ns, int64_t when_ns, int64_t lag_ns
 	return when_ns > MOMENT_NEVER && t > at_ns ? t : at_ns;
 }
 
-/* A collective: starts when the last participant arrives, takes the shortest duration that any
- * participant recorded, and ends for all at once. */
+/* A collective whose transfers are not known rank by rank: it starts when the last participant
+ * arrives and ends for all after the shortest recorded duration. With known transfers (SIM_TRANSFER
+ * in sim.h) each rank ends after its own. */
 struct moment_collective {
 	int64_t latest_ns;   /* of the arrivals */
 	int64_t shortest_ns; /* of the durations */

@@ -11,7 +11,7 @@ import sys
 MAY_USE = {
     'base': set(),
     'formats/api': {'base'},
-    'formats/trace': {'base', 'formats/api'},
+    'formats/trace': {'base'},
     'formats/raw': {'base', 'formats/trace'},
     'formats/run': {'base', 'formats/api', 'formats/raw', 'formats/trace'},
     'formats/render': {'base', 'formats/api', 'formats/trace'},

@@ -16,14 +16,11 @@ PREFIXES = {
     'formats/raw': ('cap_', 'rec_'),
     'formats/run/gpucapture': ('rec_',),
     'formats/run/infer': ('infer_', 'fmt_'),
-    'formats/run/join': ('join_', 'fmt_', 'join'),
     'formats/run/kineto': ('kineto_',),
     'formats': ('fmt_',),
     'fs': ('fs_',),
 }
 STAND_IN = re.compile(r'(__)?(cu|nccl|nvml|cublas|cupti|cuda|Nv)|main$|wait|posix_spawn|gpuemu_register_kernel$')
-# Exported twice and to be renamed.
-KNOWN = {'program', 'emu_entry', 'rec_plan'}
 FOLDERS = ('base', 'include', 'formats', 'fs', 'capture', 'replay')
 TAG = re.compile(r'^(?:typedef )?(struct|union|enum) (\w+) \{', re.M)
 FUNCTION = re.compile(r'^(?!static|typedef|extern|struct \w+ \{|#|\s|\}|return)[\w][\w\s\*]*?\b(\w+)\([^;{}]*\)\n\{', re.M)
@@ -66,7 +63,7 @@ def check(root):
         if prefixes and not name.startswith(prefixes):
             yield f'{file}:{line}: {kind} {name} does not begin with {" or ".join(prefixes)}'
     for (name, _), places in seen.items():
-        if len({place.split(':')[0] for place in places}) > 1 and name not in KNOWN:
+        if len({place.split(':')[0] for place in places}) > 1:
             yield f'{places[0]}: {name} is exported by {", ".join(places[1:])} too'
 
 

@@ -171,7 +171,7 @@ END_TEST
 static int run_transfers(const struct plan *p, uint32_t rank)
 {
 	struct emu_segment *s = NULL;
-	struct emu_transfer t[32];
+	struct emu_message t[32];
 	uint32_t *memory = calloc(4 * p->n * p->count, sizeof(uint32_t)), n = 0;
 	struct emu_mismatch mismatch;
 	int64_t end;
@@ -183,11 +183,11 @@ static int run_transfers(const struct plan *p, uint32_t rank)
 
 			for (uint64_t i = 0; i < p->count; i++)
 				out[i] = (uint32_t)i ^ rank << 24 ^ r << 28 ^ m << 20;
-			t[n++] = (struct emu_transfer){out, p->count * 4, r, 0};
-			t[n++] = (struct emu_transfer){out + 2 * p->n * p->count, p->count * 4, r,
-						       1};
+			t[n++] = (struct emu_message){out, p->count * 4, r, 0};
+			t[n++] =
+				(struct emu_message){out + 2 * p->n * p->count, p->count * 4, r, 1};
 		}
-	bad = bad || emu_transfer(s, t, n, 7 + rank, 5, &end, &mismatch) != 0 ||
+	bad = bad || emu_messages(s, t, n, 7 + rank, 5, &end, &mismatch) != 0 ||
 	      end != 7 + p->n - 1 + 5;
 	for (uint32_t m = 0; m < 2 && !bad; m++)
 		for (uint32_t r = 0; r < p->n; r++)

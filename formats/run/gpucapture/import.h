@@ -27,7 +27,7 @@ struct rec_import {
 struct rec_import_report {
 	struct rec_result result;
 	struct rec_unread unread;
-	bool has_calls; /* no call was recorded: there is no trace */
+	bool has_calls; /* false: no call was recorded, and there is no trace */
 	const char
 		*damaged_file;	/* the first of the files that is damaged or cut off; NULL: none */
 	uint64_t damaged_at;	/* the first damaged byte of that file */

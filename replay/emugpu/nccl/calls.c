@@ -94,14 +94,14 @@ EMU_NCCL(ncclScatter, const void *sendbuff, void *recvbuff, size_t count, ncclDa
 static ncclResult_t transfer(ncclComm_t comm, const void *data, size_t count, ncclDataType_t type,
 			     int peer, int receives, cudaStream_t stream)
 {
-	struct emu_transfer t = {.data = (void *)(uintptr_t)data, .peer = (uint32_t)peer};
+	struct emu_message t = {.data = (void *)(uintptr_t)data, .peer = (uint32_t)peer};
 	enum emu_type element;
 
 	if (!comm || emu_nccl_type(type, &element) < 0 || peer < 0)
 		return ncclInvalidArgument;
 	t.bytes = count * emu_type_bytes(element);
 	t.receives = (uint32_t)receives;
-	return emu_group_transfer(comm, &t, stream);
+	return emu_group_message(comm, &t, stream);
 }
 
 EMU_NCCL(ncclSend, const void *sendbuff, size_t count, ncclDataType_t datatype, int peer,

@@ -39,7 +39,7 @@ uint64_t emu_exchange_in(const struct emu_operation *o, uint32_t ranks);
 uint64_t emu_exchange_out(const struct emu_operation *o, uint32_t ranks);
 
 /* One send or receive of a group. */
-struct emu_transfer {
+struct emu_message {
 	void *data;
 	uint64_t bytes;
 	uint32_t peer;
@@ -54,6 +54,6 @@ struct emu_mismatch {
 
 /* Runs all transfers as one kernel, which starts when the last peer is ready and takes duration_ns
  * on this rank. 0, an error of emu_segment_check(), or -EINVAL and *mismatch if sizes differ. */
-int emu_transfer(struct emu_segment *s, const struct emu_transfer *transfers, uint32_t n,
+int emu_messages(struct emu_segment *s, const struct emu_message *transfers, uint32_t n,
 		 int64_t ready_ns, int64_t duration_ns, int64_t *end_ns,
 		 struct emu_mismatch *mismatch);

@@ -7,7 +7,7 @@
 struct queued {
 	CUstream stream;
 	struct emu_nccl_work work;
-	struct emu_transfer *transfers; /* of SEND_RECV, growing */
+	struct emu_message *transfers; /* of SEND_RECV, growing */
 	size_t cap;
 };
 
@@ -171,7 +171,7 @@ ncclResult_t emu_group_operation(ncclComm_t comm, const struct emu_operation *o,
 	return group_end();
 }
 
-ncclResult_t emu_group_transfer(ncclComm_t comm, const struct emu_transfer *t, CUstream stream)
+ncclResult_t emu_group_message(ncclComm_t comm, const struct emu_message *t, CUstream stream)
 {
 	ncclResult_t r = usable(comm);
 	struct queued *q = NULL;

@@ -36,7 +36,7 @@ static void end_turn(ncclComm_t comm)
 	pthread_mutex_unlock(&comm->lock);
 }
 
-static const struct emu_transfer *transfers_of(const struct emu_nccl_work *w)
+static const struct emu_message *transfers_of(const struct emu_nccl_work *w)
 {
 	return w->more ? w->more : w->transfers;
 }
@@ -44,7 +44,7 @@ static const struct emu_transfer *transfers_of(const struct emu_nccl_work *w)
 /* The bytes of an operation as cost_collective_ns() counts them. */
 static double bytes_of(const struct emu_nccl_work *w)
 {
-	const struct emu_transfer *t = transfers_of(w);
+	const struct emu_message *t = transfers_of(w);
 	double sum[2] = {0, 0};
 
 	if (w->operation.kind != COST_SEND_RECV)
@@ -144,7 +144,7 @@ static int transfer(const struct emu_nccl_work *w, struct gpuemu_launch *launch)
 {
 	struct emu_mismatch m;
 	char problem[200];
-	int r = emu_transfer(w->comm->segment, transfers_of(w), w->n_transfers, launch->start_ns,
+	int r = emu_messages(w->comm->segment, transfers_of(w), w->n_transfers, launch->start_ns,
 			     emu_nccl_duration_ns(w), &launch->end_ns, &m);
 
 	if (r == -EINVAL) {

@@ -17,9 +17,9 @@ struct emu_nccl_work {
 	struct emu_operation operation;
 	const void *scalar_at; /* address of operation.scalar, if not NULL */
 	uint32_t n_transfers;
-	struct emu_transfer
+	struct emu_message
 		*more; /* all transfers if they do not fit into transfers[]; never freed */
-	struct emu_transfer transfers[EMU_INLINE_TRANSFERS];
+	struct emu_message transfers[EMU_INLINE_TRANSFERS];
 };
 
 /* The duration after the last arrival: recorded, else from the model. */
@@ -31,7 +31,7 @@ ncclResult_t emu_nccl_launch(struct emu_nccl_work *w, CUstream stream);
 /* Runs a call of the program, at once or at the end of the group. */
 ncclResult_t emu_group_operation(ncclComm_t comm, const struct emu_operation *o,
 				 const void *scalar_at, CUstream stream);
-ncclResult_t emu_group_transfer(ncclComm_t comm, const struct emu_transfer *t, CUstream stream);
+ncclResult_t emu_group_message(ncclComm_t comm, const struct emu_message *t, CUstream stream);
 
 /* Returns whether the thread is in a group; if so, the end of the group waits for `comm` to join.
  */

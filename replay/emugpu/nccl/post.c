@@ -18,14 +18,14 @@ static uint32_t load(const uint32_t *word)
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-static void publish(struct emu_entry *p, uint32_t *word, uint32_t value)
+static void publish(struct emu_posting *p, uint32_t *word, uint32_t value)
 {
 	__atomic_store_n(word, value, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&p->sleepers, __ATOMIC_SEQ_CST) > 0)
 		emu_futex_wake(word);
 }
 
-static void sleep_on(struct emu_entry *p, uint32_t *word, uint32_t seen, long ns)
+static void sleep_on(struct emu_posting *p, uint32_t *word, uint32_t seen, long ns)
 {
 	__atomic_add_fetch(&p->sleepers, 1, __ATOMIC_SEQ_CST);
 	emu_futex_wait(word, seen, ns);
@@ -40,7 +40,7 @@ uint64_t emu_segment_next(const struct emu_segment *s)
 int emu_segment_reserve(struct emu_segment *s, int may_wait)
 {
 	uint64_t operation = emu_segment_next(s);
-	struct emu_entry *p = emu_entry_of(s, operation);
+	struct emu_posting *p = emu_posting_of(s, operation);
 	int r = emu_segment_state(s);
 
 	while (r == 0 && load(&p->open) != times(operation)) {
@@ -55,7 +55,7 @@ int emu_segment_reserve(struct emu_segment *s, int may_wait)
 int emu_segment_post(struct emu_segment *s, const struct emu_arrival *mine)
 {
 	uint64_t operation = emu_segment_next(s);
-	struct emu_entry *p = emu_entry_of(s, operation);
+	struct emu_posting *p = emu_posting_of(s, operation);
 
 	*emu_segment_arrival(s, operation, s->rank) = *mine;
 	__atomic_store_n(&s->posted, operation + 1, __ATOMIC_RELEASE);
@@ -64,7 +64,7 @@ int emu_segment_post(struct emu_segment *s, const struct emu_arrival *mine)
 
 void emu_segment_complete(struct emu_segment *s, uint64_t operation)
 {
-	struct emu_entry *p = emu_entry_of(s, operation);
+	struct emu_posting *p = emu_posting_of(s, operation);
 
 	p->arrived = 0;
 	publish(p, &p->done, times(operation) + 1);
@@ -77,7 +77,7 @@ uint64_t emu_segment_oldest(const struct emu_segment *s)
 
 static int is_complete(const struct emu_segment *s, uint64_t operation)
 {
-	return load(&emu_entry_of(s, operation)->done) == times(operation) + 1;
+	return load(&emu_posting_of(s, operation)->done) == times(operation) + 1;
 }
 
 /* Ranks arrive at operations in order. So this waits for the last operation that this rank has
@@ -93,7 +93,7 @@ int emu_segment_await(struct emu_segment *s)
 		uint64_t last = emu_segment_next(s) - 1;
 		uint64_t at = is_complete(s, last) ? oldest : last;
 
-		sleep_on(emu_entry_of(s, at), &emu_entry_of(s, at)->done, times(at),
+		sleep_on(emu_posting_of(s, at), &emu_posting_of(s, at)->done, times(at),
 			 at == oldest ? EMU_CHECK_NS : ns);
 		if (is_complete(s, oldest))
 			break;
@@ -107,7 +107,7 @@ int emu_segment_await(struct emu_segment *s)
 void emu_segment_retire(struct emu_segment *s)
 {
 	uint64_t operation = s->retired++;
-	struct emu_entry *p = emu_entry_of(s, operation);
+	struct emu_posting *p = emu_posting_of(s, operation);
 
 	if (__atomic_add_fetch(&p->left, 1, __ATOMIC_ACQ_REL) < s->n)
 		return;

@@ -61,7 +61,7 @@ static void lay_out(struct emu_segment *s)
 	s->rings_at = (s->rings_at + PAGE - 1) & ~(size_t)(PAGE - 1);
 	s->slots_at = s->rings_at + n * n * s->ring_bytes;
 	s->entries_at = s->slots_at + (2 * n + 2) * s->slot_bytes;
-	s->arrivals_at = s->entries_at + EMU_WINDOW * sizeof(struct emu_entry);
+	s->arrivals_at = s->entries_at + EMU_WINDOW * sizeof(struct emu_posting);
 	s->small_at = s->arrivals_at + EMU_WINDOW * n * sizeof(struct emu_arrival);
 	s->small_at = (s->small_at + PAGE - 1) & ~(size_t)(PAGE - 1);
 	s->small_bytes = clamp(((size_t)1 << 20) / (n + 1), PAGE, 32 << 10) & ~(size_t)(PAGE - 1);
@@ -228,8 +228,8 @@ static void fail_all(struct emu_segment *s, uint32_t why)
 	for (unsigned i = 0; i < EMU_BARRIERS; i++)
 		emu_futex_wake(&h->barriers[i].phase);
 	for (unsigned i = 0; i < EMU_WINDOW; i++) {
-		emu_futex_wake(&emu_entry_of(s, i)->open);
-		emu_futex_wake(&emu_entry_of(s, i)->done);
+		emu_futex_wake(&emu_posting_of(s, i)->open);
+		emu_futex_wake(&emu_posting_of(s, i)->done);
 	}
 	for (uint32_t r = 0; r < s->n; r++)
 		emu_segment_ring(s, r);

@@ -56,7 +56,7 @@ struct emu_barrier {
 /* The state of posted operation i (all ranks number operations alike), in entry i % EMU_WINDOW,
  * which is used for the i / EMU_WINDOW-th time. */
 enum { EMU_WINDOW = 64 };
-struct emu_entry {
+struct emu_posting {
 	uint32_t open, done; /* futexes: how often all ranks have left it, and arrived at it */
 	uint32_t arrived, left;
 	uint32_t sleepers;

@@ -18,9 +18,9 @@ struct emu_segment {
 	size_t entries_at, arrivals_at, small_at, small_bytes;
 };
 
-static inline struct emu_entry *emu_entry_of(const struct emu_segment *s, uint64_t operation)
+static inline struct emu_posting *emu_posting_of(const struct emu_segment *s, uint64_t operation)
 {
-	return (struct emu_entry *)(s->base + s->entries_at) + operation % EMU_WINDOW;
+	return (struct emu_posting *)(s->base + s->entries_at) + operation % EMU_WINDOW;
 }
 
 /* Futexes shared between processes; the wait ends after `ns` at the latest. */

@@ -14,7 +14,7 @@ struct progress {
 	uint8_t posted, matched, done;
 };
 
-static struct emu_channel *channel_of(struct emu_segment *s, const struct emu_transfer *t)
+static struct emu_channel *channel_of(struct emu_segment *s, const struct emu_message *t)
 {
 	uint32_t me = emu_segment_rank(s);
 
@@ -28,7 +28,7 @@ static uint64_t load(const uint64_t *at)
 }
 
 /* Posts this rank's side of the next message of the channel. */
-static void post_message(struct emu_channel *c, const struct emu_transfer *t, struct progress *p,
+static void post_message(struct emu_channel *c, const struct emu_message *t, struct progress *p,
 			 int64_t ready_ns)
 {
 	uint64_t *mine = t->receives ? &c->receive_messages : &c->send_messages;
@@ -43,7 +43,7 @@ static void post_message(struct emu_channel *c, const struct emu_transfer *t, st
 }
 
 /* Returns 1 if the other rank has posted its side too, and computes the start of the message. */
-static int match_message(const struct emu_channel *c, const struct emu_transfer *t,
+static int match_message(const struct emu_channel *c, const struct emu_message *t,
 			 struct progress *p, struct emu_mismatch *mismatch)
 {
 	unsigned slot = p->number % 4;
@@ -62,8 +62,8 @@ static int match_message(const struct emu_channel *c, const struct emu_transfer 
 }
 
 /* Copies as much as possible into or out of the ring; returns the bytes. */
-static uint64_t copy_ring(struct emu_segment *s, struct emu_channel *c,
-			  const struct emu_transfer *t, struct progress *p)
+static uint64_t copy_ring(struct emu_segment *s, struct emu_channel *c, const struct emu_message *t,
+			  struct progress *p)
 {
 	uint64_t size = emu_segment_channel_bytes(s), left = t->bytes - p->moved;
 	uint64_t sent = load(&c->sent), received = load(&c->received);
@@ -86,7 +86,7 @@ static uint64_t copy_ring(struct emu_segment *s, struct emu_channel *c,
 }
 
 /* Advances one transfer: 1 if it made progress, 0, or an error. */
-static int advance(struct emu_segment *s, const struct emu_transfer *t, struct progress *p,
+static int advance(struct emu_segment *s, const struct emu_message *t, struct progress *p,
 		   int64_t ready_ns, struct emu_mismatch *mismatch)
 {
 	struct emu_channel *c = channel_of(s, t);
@@ -117,7 +117,7 @@ static int advance(struct emu_segment *s, const struct emu_transfer *t, struct p
 
 /* Returns whether an earlier message of the same channel in the group is not done: they run in
  * order. */
-static int is_busy(const struct emu_transfer *t, const struct progress *p, uint32_t number)
+static int is_busy(const struct emu_message *t, const struct progress *p, uint32_t number)
 {
 	for (uint32_t i = 0; i < number; i++)
 		if (!p[i].done && t[i].peer == t[number].peer &&
@@ -126,8 +126,8 @@ static int is_busy(const struct emu_transfer *t, const struct progress *p, uint3
 	return 0;
 }
 
-static int check_peers(struct emu_segment *s, const struct emu_transfer *t,
-		       const struct progress *p, uint32_t n)
+static int check_peers(struct emu_segment *s, const struct emu_message *t, const struct progress *p,
+		       uint32_t n)
 {
 	int r = 0;
 
@@ -137,7 +137,7 @@ static int check_peers(struct emu_segment *s, const struct emu_transfer *t,
 	return r;
 }
 
-int emu_transfer(struct emu_segment *s, const struct emu_transfer *transfers, uint32_t n,
+int emu_messages(struct emu_segment *s, const struct emu_message *transfers, uint32_t n,
 		 int64_t ready_ns, int64_t duration_ns, int64_t *end_ns,
 		 struct emu_mismatch *mismatch)
 {
