@@ -61,7 +61,8 @@ struct emu_run {
 	uint32_t n_processes; /* processes[n_processes ...] were never used */
 	uint32_t lost_notes;  /* notes dropped because all were in use */
 	int64_t zero_ns;      /* CLOCK_MONOTONIC at the zero of virtual time */
-	uint8_t padding[48];
+	uint32_t no_data;     /* 1: nothing is moved or computed */
+	uint8_t padding[44];
 	struct emu_run_note notes[EMU_RUN_NOTES];
 	struct emu_run_process processes[EMU_RUN_PROCESSES];
 };

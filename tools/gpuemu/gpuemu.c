@@ -26,6 +26,7 @@ enum {
 	OPT_PACE,
 	OPT_CLOCK,
 	OPT_POISON,
+	OPT_NO_DATA,
 	OPT_REPORT,
 	OPT_JSON,
 	OPT_OUTPUT,
@@ -46,6 +47,8 @@ static const struct cli_option options[] = {
 		       "the clock that the program reads: virtual (default) or real"},
 	[OPT_POISON] = {"poison", 0, NULL,
 			"fill the outputs of kernels without a host kernel with NaN"},
+	[OPT_NO_DATA] = {"no-data", 0, NULL,
+			 "move and compute nothing; copies to the host write zeros"},
 	[OPT_REPORT] = {"report", 0, NULL, "print virtual time and GPU utilisation at the end"},
 	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
 	[OPT_OUTPUT] = {"output", 'o', "FILE", "write the report to FILE instead of stderr"},
@@ -191,6 +194,8 @@ static int set_up(const struct cli_args *args)
 	setenv("GPUEMU_GPUS", number, 1);
 	if (speed)
 		setenv("GPUEMU_HOST_SPEED", speed, 1);
+	if (args->values[OPT_NO_DATA])
+		setenv("GPUEMU_DATA", "0", 1);
 	if (args->values[OPT_POISON])
 		setenv("GPUEMU_POISON", "1", 1);
 	if (args->values[OPT_PACE])
@@ -258,6 +263,7 @@ static int run(const struct cli_args *args)
 	r = share_memory(&shared, &totals);
 	if (r < 0)
 		return cli_fail(r, NULL, "make", "memory for the totals", NULL);
+	totals->no_data = args->values[OPT_NO_DATA] != NULL;
 	pid = child_start(args->operands);
 	if (pid < 0)
 		return child_unbegun(pid, args->operands[0]);

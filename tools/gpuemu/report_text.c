@@ -182,6 +182,10 @@ void gpuemu_report_remarks(const struct gpuemu_report *r, struct text *out)
 		print_ends(r, from, to, out);
 	}
 	print_refused(r, out);
+	if (r->run->no_data)
+		text_str(out,
+			 "gpuemu: --no-data: nothing above 64 KiB was moved, and nothing computed; "
+			 "copies to the host wrote zeros\n");
 	print_without_kernel(r, out);
 	if (r->run->lost_notes)
 		text_printf(out, "gpuemu: %u functions and kernels more than can be listed\n",
@@ -255,8 +259,8 @@ void gpuemu_report_json(const struct gpuemu_report *r, struct text *out)
 {
 	text_printf(out,
 		    "{\"virtual_ns\": %" PRId64 ", \"real_ns\": %" PRId64
-		    ", \"processes\": %u, \"gpus\": [",
-		    r->virtual_ns, r->real_ns, r->n_processes);
+		    ", \"processes\": %u, \"data\": %s, \"gpus\": [",
+		    r->virtual_ns, r->real_ns, r->n_processes, r->run->no_data ? "false" : "true");
 	json_gpus(r, out);
 	json_sources(r, out);
 	text_str(out, "], \"not_exited\": [");

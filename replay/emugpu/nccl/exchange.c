@@ -2,6 +2,7 @@
 #include "replay/emugpu/nccl/exchange.h"
 
 #include "base/scope.h"
+#include "replay/emugpu/data.h"
 #include "replay/engine/moment.h"
 
 #include <errno.h>
@@ -25,6 +26,12 @@ struct step {
 	uint64_t at, count; /* first element and number of elements of this step (of each block) */
 	uint64_t capacity;  /* elements of one block in a slot */
 };
+
+/* Returns whether the operation moves data; the same on all ranks. */
+static int moves(const struct step *t)
+{
+	return emu_moves(t->o->count * t->element * t->n);
+}
 
 static const uint8_t *input_at(const struct step *t, uint64_t element)
 {
@@ -60,7 +67,8 @@ static void write_slots(const struct step *t)
 {
 	enum cost_collective kind = t->o->kind;
 
-	if ((kind == COST_BROADCAST || kind == COST_SCATTER) && t->rank != t->o->root)
+	if (((kind == COST_BROADCAST || kind == COST_SCATTER) && t->rank != t->o->root) ||
+	    !moves(t))
 		return;
 	if (!by_blocks(kind)) {
 		memcpy(slot(t, t->rank, 0), input_at(t, t->at), t->count * t->element);
@@ -125,6 +133,8 @@ static int read_slots(const struct step *t)
 {
 	size_t bytes = t->count * t->element;
 
+	if (!moves(t))
+		return 0;
 	switch (t->o->kind) {
 	case COST_ALL_REDUCE:
 	case COST_REDUCE:
@@ -179,8 +189,9 @@ static int all_agree(const struct step *t)
 /* The work of the last rank to arrive. */
 static int reduce_once(const struct step *t)
 {
-	return reduces_to_one(t->o->kind) && !is_split(t) ? reduce(t, 0, 0, t->count, result(t))
-							  : 0;
+	return reduces_to_one(t->o->kind) && !is_split(t) && moves(t)
+		       ? reduce(t, 0, 0, t->count, result(t))
+		       : 0;
 }
 
 static int synchronize(const struct step *t)
@@ -232,7 +243,7 @@ static struct step step_of(struct emu_segment *s, const struct emu_operation *o,
 			 .rank = emu_segment_rank(s),
 			 .element = emu_type_bytes(o->type)};
 
-	t.is_small = emu_exchange_in(o, t.n) <= emu_segment_small_bytes(s);
+	t.is_small = emu_exchange_in(o, t.n) <= emu_segment_small_bytes(s) || !moves(&t);
 	t.capacity = emu_segment_slot_bytes(s) / t.element / (by_blocks(o->kind) ? t.n : 1);
 	if (t.is_small)
 		t.capacity = t.count = o->count;

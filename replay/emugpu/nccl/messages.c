@@ -2,6 +2,7 @@
 #include "replay/emugpu/nccl/exchange.h"
 
 #include "base/scope.h"
+#include "replay/emugpu/data.h"
 #include "replay/engine/moment.h"
 
 #include <errno.h>
@@ -107,6 +108,8 @@ static int advance(struct emu_segment *s, const struct emu_message *t, struct pr
 			return r < 0 ? r : moved;
 		moved = 1;
 	}
+	if (!emu_moves(t->bytes))
+		p->moved = t->bytes;
 	while (p->moved < t->bytes && copy_ring(s, c, t, p) > 0)
 		moved = 2;
 	if (moved == 2)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/code/kernel.h"
 
+#include "replay/emugpu/data.h"
 #include "replay/emugpu/driver/missing.h"
 
 #include <errno.h>
@@ -130,14 +131,14 @@ static int64_t kernel_run(struct emu_op *op, struct emu_track *track, int64_t re
 		l.start_ns = taken.start_ns;
 		__atomic_add_fetch(&track->device->totals->source_ns[cost.source], ns,
 				   __ATOMIC_RELAXED);
-		if (host && host->run)
+		if (host && host->run && emu_has_data())
 			host->run(&l, k->args);
-		if (!host || !host->run || l.skipped)
+		if ((!host || !host->run || l.skipped) && emu_has_data())
 			emu_missing_launched(op);
 		if (l.end_ns == 0)
 			l.end_ns = taken.end_ns;
 	}
-	if (host && host->run && !l.skipped)
+	if (host && host->run && !l.skipped && emu_has_data())
 		emu_missing_computed(op);
 	if (l.error && !__atomic_load_n(&track->context->error, __ATOMIC_RELAXED))
 		__atomic_store_n(&track->context->error, l.error, __ATOMIC_RELEASE);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/memory/transfer.h"
 #include "replay/cost/kernel.h"
+#include "replay/emugpu/data.h"
 #include "replay/emugpu/driver/capture.h"
 #include "replay/emugpu/driver/memory.h"
 #include "replay/emugpu/driver/missing.h"
@@ -47,16 +48,20 @@ static int copy_own(struct emu_op *op)
 	return !(op->copy.pageable && op->copy.kind != EMU_D2D);
 }
 
+static void move_line(const struct emu_copy_op *c, size_t to, size_t from)
+{
+	if (c->kind == EMU_H2H || emu_moves(total_bytes(c)))
+		memmove(c->to + to, c->from + from, c->width_bytes);
+	else if (c->kind == EMU_D2H)
+		memset(c->to + to, 0, c->width_bytes);
+}
+
 static void move_bytes(const struct emu_copy_op *c)
 {
-	if (c->height == 1 && c->depth == 1) {
-		memmove(c->to, c->from, c->width_bytes);
-		return;
-	}
 	for (size_t z = 0; z < c->depth; z++)
 		for (size_t y = 0; y < c->height; y++)
-			memmove(c->to + (z * c->to_height + y) * c->to_pitch,
-				c->from + (z * c->from_height + y) * c->from_pitch, c->width_bytes);
+			move_line(c, (z * c->to_height + y) * c->to_pitch,
+				  (z * c->from_height + y) * c->from_pitch);
 }
 
 /* Untouched pages of [at, at + bytes). The first write to each waits until the system has allocated
@@ -234,6 +239,17 @@ CUresult emu_copy_3d(struct emu_thread *self, struct emu_stream *s, const CUDA_M
 
 /* ---- fills ---- */
 
+/* Returns whether a fill writes: with --no-data, only if it is small, or to host memory. */
+static int fills(const struct emu_set_op *s)
+{
+	struct emu_region at = {0};
+
+	if (emu_moves(s->width * s->item_bytes * s->height))
+		return 1;
+	at = emu_region_find((uintptr_t)s->to);
+	return !at.device && at.kind != EMU_MANAGED;
+}
+
 static void fill_line(uint8_t *to, uint32_t value, uint32_t item_bytes, size_t n)
 {
 	if (item_bytes == 1) {
@@ -252,7 +268,7 @@ static int64_t set_run(struct emu_op *op, struct emu_track *track, int64_t ready
 	int64_t ns = (int64_t)(m->kernel_ns + cost_stream_ns(m, bytes, 0));
 	struct emu_taken taken = emu_device_take(track->device, EMU_MEMORY, ready_ns, ns, 1, 0);
 
-	for (size_t y = 0; y < s->height; y++)
+	for (size_t y = 0; y < s->height && fills(s); y++)
 		fill_line(s->to + y * s->pitch, s->value, s->item_bytes, s->width);
 	emu_missing_filled(s->to);
 	return taken.end_ns;
