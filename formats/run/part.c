@@ -10,7 +10,7 @@ void fmt_run_part_done(struct fmt_run_part *p)
 	free(p->ranges);
 	free(p->values);
 	free(p->digests);
-	free(p->contents);
+	free(p->pages);
 	*p = (struct fmt_run_part){0};
 }
 
@@ -32,7 +32,8 @@ static int by_start(const void *a, const void *b)
 
 static int compare_digests(const void *a, const void *b)
 {
-	const struct fmt_digest *x = a, *y = b;
+	const struct fmt_digest *x = &((const struct fmt_run_digest *)a)->digest;
+	const struct fmt_digest *y = &((const struct fmt_run_digest *)b)->digest;
 
 	return array_order(x->op, y->op) ?: array_order(x->access, y->access)
 	       ?: array_order(x->allocation, y->allocation)
@@ -55,8 +56,6 @@ void fmt_run_part_sort(struct fmt_run_part *part)
 		qsort(part->ranges, part->n_ranges, sizeof(*part->ranges), by_start);
 	if (part->n_digests > 0)
 		qsort(part->digests, part->n_digests, sizeof(*part->digests), compare_digests);
-	if (part->n_contents > 0)
-		qsort(part->contents, part->n_contents, sizeof(*part->contents), compare_digests);
 }
 
 static int count_ranges(void *context, struct fmt_planner *p)
@@ -108,11 +107,6 @@ static int take_ranges(void *context, struct fmt_run_slice *made, int64_t end_ns
 	return r;
 }
 
-static size_t first_digest(const struct fmt_digest *list, size_t n, uint32_t position)
-{
-	return array_bound(i, 0, n, list[i].op < position);
-}
-
 static int take_digest(const struct fmt_run_reading *s, struct fmt_run_slice *made,
 		       struct fmt_digest d, fmt_number number)
 {
@@ -132,42 +126,37 @@ static int take_digest(const struct fmt_run_reading *s, struct fmt_run_slice *ma
 	return 0;
 }
 
-/* Those of the operation at `position`, which now has a number. */
-static int take_contents(struct fmt_run_reading *s, uint32_t position, fmt_number number)
+/* A content of an operation, which now has a number. */
+static int take_content(struct fmt_run_reading *s, struct fmt_digest d, fmt_number number)
 {
-	const struct fmt_digest *list = s->part->contents;
-	size_t n = s->part->n_contents;
-
-	for (size_t k = first_digest(list, n, position); k < n && list[k].op == position; k++) {
-		if (array_reserve(&s->contents, s->n_contents + 1, &s->contents_cap) < 0)
-			return -ENOMEM;
-		s->contents[s->n_contents] = list[k];
-		s->contents[s->n_contents++].op = number;
-	}
+	if (array_reserve(&s->contents, s->n_contents + 1, &s->contents_cap) < 0)
+		return -ENOMEM;
+	d.op = number;
+	s->contents[s->n_contents++] = d;
 	return 0;
 }
 
 static int take_digests(void *context, struct fmt_run_slice *made)
 {
 	struct fmt_run_reading *s = context;
-	const struct fmt_run_part *part = s->part;
+	const struct fmt_run_digest *list = s->part->digests;
+	size_t n = s->part->n_digests;
 	int64_t iteration = made->slice.iteration.number;
 	/* Operations before the first iteration wrote the memory that it reads. */
-	int wanted = s->first_content <= s->last_content && iteration <= s->last_content &&
-		     (iteration < 0 || iteration >= s->first_content);
+	bool wanted = s->first_content <= s->last_content && iteration <= s->last_content &&
+		      (iteration < 0 || iteration >= s->first_content);
 	int r = 0;
 
-	if (part->n_digests == 0 && part->n_contents == 0)
-		return 0;
-	for (size_t i = 0; i < made->slice.n_events && r == 0; i++) {
+	for (size_t i = 0; i < made->slice.n_events && n > 0 && r == 0; i++) {
 		fmt_number number = made->slice.first_number + i;
 		uint32_t position = made->event_at[i];
 
-		for (size_t k = first_digest(part->digests, part->n_digests, position);
-		     r == 0 && k < part->n_digests && part->digests[k].op == position; k++)
-			r = take_digest(s, made, part->digests[k], number);
-		if (r == 0 && wanted)
-			r = take_contents(s, position, number);
+		for (size_t k = array_bound(j, 0, n, list[j].digest.op < position);
+		     r == 0 && k < n && list[k].digest.op == position; k++)
+			if (!list[k].is_content)
+				r = take_digest(s, made, list[k].digest, number);
+			else if (wanted)
+				r = take_content(s, list[k].digest, number);
 	}
 	return r;
 }

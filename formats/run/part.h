@@ -6,6 +6,11 @@
 
 #include "formats/run/write.h"
 
+struct fmt_run_digest {
+	struct fmt_digest digest; /* op is a position */
+	bool is_content;	  /* the name of a content in place of a digest */
+};
+
 /* Data of a rank, in addition to its part of the run. */
 struct fmt_run_part {
 	uint32_t *call_of;	  /* owned: of each event, its call; FMT_RUN_NONE */
@@ -14,11 +19,10 @@ struct fmt_run_part {
 	size_t n_ranges, ranges_cap;
 	int64_t *values; /* owned: of the ranges, as in struct fmt_slice */
 	size_t n_values, values_cap;
-	struct fmt_digest *digests; /* owned: by op, which is a position */
+	struct fmt_run_digest *digests; /* owned: by op */
 	size_t n_digests, digests_cap;
-	const uint64_t *pages;	     /* not owned: of the digests */
-	struct fmt_digest *contents; /* owned: the same, with names of contents */
-	size_t n_contents, contents_cap;
+	uint64_t *pages; /* owned: of the digests */
+	size_t n_pages, pages_cap;
 	int64_t first_ns, last_ns; /* of everything: INT64_MAX and INT64_MIN to begin with */
 };
 

@@ -9,7 +9,7 @@
 #include "formats/api/fields.h"
 #include "formats/raw/ring.h"
 #include "formats/run/gpucapture/calls/ring_reader.h"
-#include "formats/run/gpucapture/trace/run.h"
+#include "formats/run/gpucapture/trace/making.h"
 #include "formats/trace/store/trace.h"
 
 #include <check.h>

@@ -23,15 +23,31 @@ static void make_call(uint8_t to[CALL], unsigned n)
 	c->end = 1000 * n + 10;
 }
 
+static int pass(struct rec_processes *p, struct rec_piece piece, const void *data)
+{
+	_Alignas(8) uint8_t bytes[sizeof(piece) + 20 * CALL];
+
+	ck_assert_uint_le(piece.bytes, 20 * CALL);
+	memcpy(bytes, &piece, sizeof(piece));
+	memcpy(bytes + sizeof(piece), data, piece.bytes);
+	return rec_processes_piece(p, (const void *)bytes);
+}
+
+static int pass_ring(struct rec_processes *p)
+{
+	return pass(p, (struct rec_piece){REC_PIECE_RING, .bytes = sizeof(about)}, &about);
+}
+
 /* Passes calls from..to as bytes of the ring. */
-static int pass_calls(struct rec_processes *p, unsigned from, unsigned to)
+static int pass_calls(struct rec_processes *p, uint32_t ring, unsigned from, unsigned to)
 {
 	_Alignas(8) uint8_t bytes[20 * CALL] = {0};
-	struct fmt_cursor c = fmt_cursor(bytes, (size_t)(to - from + 1) * CALL);
+	const struct rec_piece piece = {REC_PIECE_BYTES, ring, (uint64_t)(from - 1) * CALL,
+					(uint64_t)(to - from + 1) * CALL};
 
 	for (unsigned n = from; n <= to; n++)
 		make_call(bytes + (size_t)(n - from) * CALL, n);
-	return rec_processes_bytes(p, RING, (uint64_t)(from - 1) * CALL, &c);
+	return pass(p, piece, bytes);
 }
 
 static struct rec_process_list list;
@@ -51,8 +67,8 @@ static struct rec_processes *new_processes(struct fmt_names **names)
 	ck_assert_int_eq(fmt_names_new(names), 0);
 	list = (struct rec_process_list){.names = *names};
 	ck_assert_int_eq(rec_processes_new(&(struct rec_source){.ticks = &clock}, &list, &p), 0);
-	ck_assert_int_eq(rec_processes_ring(p, &about), 0);
-	ck_assert_int_eq(rec_processes_ring(p, &about), 0);
+	ck_assert_int_eq(pass_ring(p), 0);
+	ck_assert_int_eq(pass_ring(p), 0);
 	return p;
 }
 
@@ -62,10 +78,10 @@ START_TEST(bytes_count_once)
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 	scoped(processes_freep) struct rec_processes *p = new_processes(&names);
 
-	ck_assert_int_eq(pass_calls(p, 1, 5), 0);
+	ck_assert_int_eq(pass_calls(p, RING, 1, 5), 0);
 	ck_assert_int_eq(rec_processes_round(p, false), 0);
-	ck_assert_int_eq(pass_calls(p, 1, 5), 0);
-	ck_assert_int_eq(pass_calls(p, 4, 9), 0);
+	ck_assert_int_eq(pass_calls(p, RING, 1, 5), 0);
+	ck_assert_int_eq(pass_calls(p, RING, 4, 9), 0);
 	ck_assert_int_eq(rec_processes_round(p, true), 0);
 	ck_assert_uint_eq(counts(p)->calls, 9);
 	ck_assert_uint_eq(counts(p)->damaged, 0);
@@ -76,14 +92,13 @@ START_TEST(missing_bytes_are_damage)
 {
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 	scoped(processes_freep) struct rec_processes *p = new_processes(&names);
-	struct fmt_cursor c = fmt_cursor("", 0);
 
-	ck_assert_int_eq(pass_calls(p, 1, 2), 0);
-	ck_assert_int_eq(pass_calls(p, 5, 6), 0);
+	ck_assert_int_eq(pass_calls(p, RING, 1, 2), 0);
+	ck_assert_int_eq(pass_calls(p, RING, 5, 6), 0);
 	ck_assert_int_eq(rec_processes_round(p, true), 0);
 	ck_assert_uint_eq(counts(p)->calls, 4);
 	ck_assert_uint_eq(counts(p)->damaged, 1);
-	ck_assert_int_eq(rec_processes_bytes(p, RING + 1, 0, &c), -EBADMSG);
+	ck_assert_int_eq(pass_calls(p, RING + 1, 1, 1), -EBADMSG);
 }
 END_TEST
 
@@ -93,13 +108,15 @@ START_TEST(missing_calls_are_counted)
 {
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 	scoped(processes_freep) struct rec_processes *p = new_processes(&names);
+	const struct rec_piece piece = {REC_PIECE_STATUS, RING,
+					.bytes = sizeof(struct cap_drain_status)};
 	struct cap_drain_status s = {.current_api = 5,
 				     .last_call = (uint64_t)RING << CAP_ORDINAL_BITS | 8,
 				     .lost_records = 2,
 				     .lost_bytes = 2 * CALL};
 
-	ck_assert_int_eq(pass_calls(p, 1, 5), 0);
-	ck_assert_int_eq(rec_processes_status(p, RING, s), 0);
+	ck_assert_int_eq(pass_calls(p, RING, 1, 5), 0);
+	ck_assert_int_eq(pass(p, piece, &s), 0);
 	ck_assert_int_eq(rec_processes_round(p, true), 0);
 	for (int i = 0; i < 2; i++) {
 		ck_assert_uint_eq(counts(p)->begun, 8);

@@ -4,7 +4,6 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/run/gpucapture/calls/processes.h"
-#include "formats/run/gpucapture/killed.h"
 #include "formats/run/gpucapture/trace/facts.h"
 #include "formats/run/gpucapture/trace/hosts.h"
 #include "formats/run/gpucapture/trace/making.h"
@@ -485,5 +484,5 @@ int rec_import(const struct rec_import *options, struct rec_import_report *ret,
 		r = plan(&m);
 	if (r == 0)
 		r = write_trace(&m, err);
-	return r < 0 ? r : rec_list_killed(&m.list, ret);
+	return r < 0 ? r : rec_list_killed(&m.list, &ret->killed, &ret->n_killed);
 }

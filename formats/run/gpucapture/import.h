@@ -3,16 +3,7 @@
 /* Makes a trace from raw recordings (formats/raw/raw.h), on several threads. */
 #pragma once
 
-#include "formats/run/gpucapture/trace/run.h"
-
-/* A process that was killed or aborted. */
-struct rec_killed {
-	int32_t pid;
-	int signal;		      /* 0: not known */
-	bool in_call;		      /* last_call had not returned */
-	char name[64], last_call[64]; /* of its executable; of a call; "": not known */
-	uint64_t calls, ops;
-};
+#include "formats/run/gpucapture/trace/making.h"
 
 struct rec_import {
 	const char *const *files; /* raw recordings, of one host or of all hosts of a run */
@@ -33,7 +24,7 @@ struct rec_import_report {
 	uint64_t damaged_at;	/* the first damaged byte of that file */
 	uint64_t damaged_bytes; /* of all files */
 	struct rec_killed *killed; /* owned */
-	size_t n_killed, killed_cap;
+	size_t n_killed;
 };
 
 void rec_import_report_done(struct rec_import_report *r);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/gpucapture/calls/comms.h"
+#include "formats/run/gpucapture/calls/calls.h"
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/run/gpucapture/calls/collectives.h"
 
 /* FNV-1a, of identities that are drawn at random. */
 static uint64_t hash_of(const void *bytes, size_t n)

@@ -5,6 +5,7 @@
 #include "base/scope.h"
 
 #include <signal.h>
+#include <stdio.h>
 
 /* A process with its readers. */
 struct traced {
@@ -94,7 +95,7 @@ static struct ring *find_ring(struct rec_processes *p, uint32_t number)
 	return number < p->rings_cap && p->rings[number].reader ? &p->rings[number] : NULL;
 }
 
-int rec_processes_ring(struct rec_processes *p, const struct cap_drain_about *about)
+static int add_ring(struct rec_processes *p, const struct cap_drain_about *about)
 {
 	size_t before = p->rings_cap;
 	struct rec_ring_reader *reader;
@@ -140,8 +141,8 @@ static int skip_ring(struct rec_processes *p)
 	return 0;
 }
 
-int rec_processes_bytes(struct rec_processes *p, uint32_t ring, uint64_t position,
-			struct fmt_cursor *c)
+static int add_bytes(struct rec_processes *p, uint32_t ring, uint64_t position,
+		     struct fmt_cursor *c)
 {
 	struct ring *r = find_ring(p, ring);
 	uint64_t end = position + fmt_left(c);
@@ -158,7 +159,7 @@ int rec_processes_bytes(struct rec_processes *p, uint32_t ring, uint64_t positio
 	return rec_ring_reader_add(r->reader, c);
 }
 
-int rec_processes_status(struct rec_processes *p, uint32_t ring, struct cap_drain_status s)
+static int set_status(struct rec_processes *p, uint32_t ring, struct cap_drain_status s)
 {
 	struct ring *r = find_ring(p, ring);
 
@@ -209,14 +210,14 @@ int rec_processes_piece(void *processes, const struct rec_piece *piece)
 		if (piece->bytes != sizeof(about))
 			return -EBADMSG;
 		memcpy(&about, piece->data, sizeof(about));
-		return rec_processes_ring(processes, &about);
+		return add_ring(processes, &about);
 	case REC_PIECE_BYTES:
-		return rec_processes_bytes(processes, piece->ring, piece->position, &c);
+		return add_bytes(processes, piece->ring, piece->position, &c);
 	case REC_PIECE_STATUS:
 		if (piece->bytes != sizeof(status))
 			return -EBADMSG;
 		memcpy(&status, piece->data, sizeof(status));
-		return rec_processes_status(processes, piece->ring, status);
+		return set_status(processes, piece->ring, status);
 	case REC_PIECE_ROUND:
 		return rec_processes_round(processes, false);
 	case REC_PIECE_ENDING:
@@ -327,4 +328,38 @@ int rec_processes_endings(const struct rec_processes *p, struct rec_endings *sum
 		sum->killed += p->traced[i].process->end.how == REC_KILLED;
 	}
 	return r;
+}
+
+/* The process as people know it: the name of its executable. */
+static void name_process(const struct rec_process *p, char ret[64])
+{
+	const char *path = rec_fact(p, "executable");
+	const char *name = path ? strrchr(path, '/') : NULL;
+
+	if (name)
+		snprintf(ret, 64, "%.*s", (int)strcspn(name + 1, "\""), name + 1);
+}
+
+int rec_list_killed(const struct rec_process_list *list, struct rec_killed **ret, size_t *n)
+{
+	size_t cap = 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct rec_process *p = list->all[i];
+		struct rec_killed made = {.pid = p->pid,
+					  .signal = p->end.signal,
+					  .in_call = p->end.in_call,
+					  .calls = p->counts.calls,
+					  .ops = p->counts.ops};
+
+		if (p->end.how != REC_KILLED)
+			continue;
+		name_process(p, made.name);
+		snprintf(made.last_call, sizeof(made.last_call), "%s",
+			 fmt_string(p->names, p->end.last_call, NULL));
+		if (array_reserve(ret, *n + 1, &cap) < 0)
+			return -ENOMEM;
+		(*ret)[(*n)++] = made;
+	}
+	return 0;
 }

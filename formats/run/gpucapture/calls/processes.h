@@ -30,22 +30,16 @@ int rec_processes_new(const struct rec_source *source, struct rec_process_list *
 		      struct rec_processes **ret);
 void rec_processes_free(struct rec_processes *p);
 
-/* A ring that is there from now on; one that is already, stays. */
-int rec_processes_ring(struct rec_processes *p, const struct cap_drain_about *about);
-/* What was in it from byte `position` on. What had come before is not looked at again; what is
- * missing is counted as damage. */
-int rec_processes_bytes(struct rec_processes *p, uint32_t ring, uint64_t position,
-			struct fmt_cursor *c);
 /* A chunk of the recording was damaged; the next pieces are of the chunk behind it. */
 void rec_processes_gap(struct rec_processes *p);
 /* What follows in the recording is lost. */
 void rec_processes_damaged(struct rec_processes *p);
-int rec_processes_status(struct rec_processes *p, uint32_t ring, struct cap_drain_status s);
 
 /* Every ring was looked at; with `last`, nothing will come any more. */
 int rec_processes_round(struct rec_processes *p, bool last);
 
-/* A piece of a raw recording (raw.h); `processes` is what the others take. */
+/* A piece of a raw recording (raw.h); `processes` is what the others take. Bytes of a ring that
+ * came before are not looked at again; missing ones are counted as damage. */
 int rec_processes_piece(void *processes, const struct rec_piece *piece);
 
 /* Adds up what the rings say of losses. */
@@ -57,6 +51,19 @@ struct rec_endings {
 	uint32_t running, killed;
 };
 int rec_processes_endings(const struct rec_processes *p, struct rec_endings *sum);
+
+/* A process that was killed or aborted. */
+struct rec_killed {
+	int32_t pid;
+	int signal;		      /* 0: not known */
+	bool in_call;		      /* last_call had not returned */
+	char name[64], last_call[64]; /* of its executable; of a call; "": not known */
+	uint64_t calls, ops;
+};
+
+/* Lists those processes; after rec_processes_endings(). The caller frees *ret, which is NULL at
+ * first. 0 or -ENOMEM. */
+int rec_list_killed(const struct rec_process_list *list, struct rec_killed **ret, size_t *n);
 
 /* "SIGKILL"; NULL: a signal that does not end processes, or 0. */
 const char *rec_signal_name(int signal);

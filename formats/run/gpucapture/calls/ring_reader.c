@@ -3,9 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/run/gpucapture/calls/comms.h"
-#include "formats/run/gpucapture/calls/range.h"
-#include "formats/run/gpucapture/calls/work.h"
+#include "formats/run/gpucapture/calls/calls.h"
 #include "formats/run/gpucapture/graphs/graphs.h"
 #include "formats/run/gpucapture/process/digests.h"
 

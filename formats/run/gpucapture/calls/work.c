@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/gpucapture/calls/work.h"
+#include "formats/run/gpucapture/calls/calls.h"
 
 #include "base/array.h"
 #include "formats/run/gpucapture/graphs/graphs.h"

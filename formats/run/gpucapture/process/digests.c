@@ -54,34 +54,40 @@ static uint8_t access_of(uint8_t flags)
 	return flags & CAP_DIGEST_OUTPUT ? FMT_WRITTEN : FMT_READ;
 }
 
+static int append(struct rec_process *p, const struct rec_digest *made)
+{
+	if (array_reserve(&p->buffers.digests, p->buffers.n_digests + 1, &p->buffers.digests_cap) <
+	    0)
+		return -ENOMEM;
+	p->buffers.digests[p->buffers.n_digests++] = *made;
+	return 0;
+}
+
 int rec_add_digest(struct rec_process *p, const struct cap_digest_record *d)
 {
+	size_t words = 2 * (size_t)d->n_pages, first = p->buffers.n_pages;
 	int r = count(p, d->id, -1);
 
 	if (r < 0 || (d->head.flags & CAP_DIGEST_EMPTY))
 		return r;
-	if (array_reserve(&p->buffers.digests, p->buffers.n_digests + 1, &p->buffers.digests_cap) <
-		    0 ||
-	    array_reserve(&p->buffers.pages, p->buffers.n_pages + 2 * (size_t)d->n_pages,
-			  &p->buffers.pages_cap) < 0)
-		return -ENOMEM;
-	if (p->buffers.n_pages > UINT32_MAX - 2 * (size_t)d->n_pages)
+	if (first > UINT32_MAX - words)
 		return -EOVERFLOW;
-	p->buffers.digests[p->buffers.n_digests++] = (struct rec_digest){
-		.id = d->id,
-		.index = d->index,
-		.digest = {.allocation = d->allocation,
-			   .offset_bytes = d->offset_bytes,
-			   .length_bytes = d->length_bytes,
-			   .digest = {d->digest[0], d->digest[1]},
-			   .first_page = (uint32_t)p->buffers.n_pages,
-			   .n_pages = d->n_pages,
-			   .access = access_of(d->head.flags)},
-	};
-	if (d->n_pages > 0)
-		memcpy(p->buffers.pages + p->buffers.n_pages, d->pages, 16 * (size_t)d->n_pages);
-	p->buffers.n_pages += 2 * (size_t)d->n_pages;
-	return 0;
+	if (array_reserve(&p->buffers.pages, first + words, &p->buffers.pages_cap) < 0)
+		return -ENOMEM;
+	if (words > 0)
+		memcpy(p->buffers.pages + first, d->pages, 8 * words);
+	p->buffers.n_pages += words;
+	return append(p, &(struct rec_digest){
+				 .id = d->id,
+				 .index = d->index,
+				 .digest = {.allocation = d->allocation,
+					    .offset_bytes = d->offset_bytes,
+					    .length_bytes = d->length_bytes,
+					    .digest = {d->digest[0], d->digest[1]},
+					    .first_page = (uint32_t)first,
+					    .n_pages = d->n_pages,
+					    .access = access_of(d->head.flags)},
+			 });
 }
 
 int rec_add_content(struct rec_process *p, const struct cap_payload_record *r)
@@ -93,19 +99,16 @@ int rec_add_content(struct rec_process *p, const struct cap_payload_record *r)
 		p->counts.keyframe_missing += r->length_bytes;
 	if (e < 0 || (r->head.flags & CAP_DIGEST_EMPTY))
 		return e;
-	if (array_reserve(&p->buffers.contents, p->buffers.n_contents + 1,
-			  &p->buffers.contents_cap) < 0)
-		return -ENOMEM;
-	p->buffers.contents[p->buffers.n_contents++] = (struct rec_digest){
-		.id = r->id,
-		.index = r->index,
-		.digest = {.allocation = r->allocation,
-			   .offset_bytes = r->offset_bytes,
-			   .length_bytes = r->length_bytes,
-			   .digest = {r->hash[0], r->hash[1]},
-			   .access = access_of(r->head.flags)},
-	};
-	return 0;
+	return append(p, &(struct rec_digest){
+				 .id = r->id,
+				 .index = r->index,
+				 .is_content = true,
+				 .digest = {.allocation = r->allocation,
+					    .offset_bytes = r->offset_bytes,
+					    .length_bytes = r->length_bytes,
+					    .digest = {r->hash[0], r->hash[1]},
+					    .access = access_of(r->head.flags)},
+			 });
 }
 
 /* ---- between two segments */
@@ -119,19 +122,20 @@ static bool is_over(const struct rec_process *p, uint64_t id)
 	return false;
 }
 
-/* Of n digests those that are still of use: how many. */
-static size_t keep(struct rec_process *p, struct rec_digest *list, size_t n, const uint32_t *to)
+/* Keeps the digests that are still of use. */
+static void keep(struct rec_process *p, const uint32_t *to)
 {
+	struct rec_digest *list = p->buffers.digests;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < p->buffers.n_digests; i++) {
 		bool is_late = list[i].event == REC_NONE && is_over(p, list[i].id);
 
 		p->counts.late_digests += is_late;
 		if (!is_late && (list[i].event == REC_NONE || to[list[i].event] != REC_NONE))
 			list[kept++] = list[i];
 	}
-	return kept;
+	p->buffers.n_digests = kept;
 }
 
 /* Moves the pages of the digests that are left. */
@@ -173,8 +177,7 @@ int rec_digests_carry(struct rec_process *p, const uint32_t *to)
 {
 	int r;
 
-	p->buffers.n_digests = keep(p, p->buffers.digests, p->buffers.n_digests, to);
-	p->buffers.n_contents = keep(p, p->buffers.contents, p->buffers.n_contents, to);
+	keep(p, to);
 	r = carry_pages(p);
 	if (r == 0)
 		r = rec_waits_move(&p->buffers.due, to);

@@ -31,7 +31,6 @@ void rec_process_free(struct rec_process *p)
 	free(p->nccl.comms);
 	rec_waits_done(&p->buffers.due);
 	free(p->buffers.digests);
-	free(p->buffers.contents);
 	free(p->images);
 	free(p->buffers.pages);
 	free(p->facts);

@@ -66,6 +66,7 @@ struct rec_digest {
 	uint64_t id;
 	uint32_t index;
 	uint32_t event;		  /* once it was looked for; REC_NONE: not found */
+	bool is_content;	  /* in place of a digest: the name of a content */
 	struct fmt_digest digest; /* pages are the process's; op is not set */
 };
 
@@ -99,10 +100,8 @@ struct rec_nccl {
 /* Digests and contents that wait for their operations, or for the segment to be written. */
 struct rec_buffers {
 	struct rec_waits due;	    /* that are announced, by call */
-	struct rec_digest *digests; /* owned, as the next two */
+	struct rec_digest *digests; /* owned */
 	size_t n_digests, digests_cap;
-	struct rec_digest *contents; /* names of contents in place of digests */
-	size_t n_contents, contents_cap;
-	uint64_t *pages; /* of the digests */
+	uint64_t *pages; /* owned: of the digests */
 	size_t n_pages, pages_cap;
 };

@@ -1,14 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A process between two segments of its run: which of its events nothing more will be learnt of,
- * and forgetting what is written. One thread. */
+/* The processes between two segments of their run: which of their events can be in the next one, as
+ * nothing more will be learnt of them, and forgetting what is written. One thread. */
 #pragma once
 
 #include "formats/run/gpucapture/process/process.h"
 
-/* The first event from `from` on of which something is still to come: its times, or what the call
- * around it was for. Those before it are settled, or given up. */
-uint32_t rec_process_complete(const struct rec_process *p, uint32_t from);
+struct rec_reach {
+	uint32_t *ends;	  /* owned: of each process, its events before this one */
+	int64_t until_ns; /* the segment can end then */
+	bool force;	  /* within an iteration, if it must be */
+};
+
+size_t rec_count_events(struct rec_process *const *processes, size_t n);
+
+/* Where it is forced, what is waited for of all events but the last `least` is given up. 0 or
+ * -ENOMEM. */
+int rec_reach_find(struct rec_process *const *processes, size_t n, bool force, size_t least,
+		   struct rec_reach *ret);
+void rec_reach_done(struct rec_reach *r);
 
 /* Forgets the events of which gone[] says so, an operation always with its call, and what belongs
  * to them; the others get new numbers. 0 or a negative errno: then the process is unusable. */

@@ -6,7 +6,7 @@
 
 #include "formats/run/gpucapture/trace/iterations.h"
 #include "formats/run/gpucapture/trace/ranks.h"
-#include "formats/run/gpucapture/trace/run.h"
+#include "formats/run/gpucapture/trace/segment.h"
 #include "formats/trace/origin.h"
 
 /* A fact of the whole trace; an error of the text is returned. */

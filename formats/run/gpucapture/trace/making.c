@@ -5,8 +5,10 @@
 #include "base/scope.h"
 #include "formats/run/gpucapture/trace/carry.h"
 #include "formats/run/gpucapture/trace/facts.h"
-#include "formats/run/gpucapture/trace/reach.h"
-#include "formats/run/gpucapture/trace/writing.h"
+#include "formats/run/gpucapture/trace/segment.h"
+#include "formats/trace/store/names_code.h"
+
+#include <sched.h>
 
 /* If so many segments of calls and operations are pending, the records that would complete them are
  * missing: events older than the newest segment are no longer waited for. */
@@ -28,9 +30,10 @@ struct rec_making {
 	bool begun;			 /* a segment was made */
 	struct rec_result result;
 	struct rec_wanted wanted;
-	size_t segment;		    /* calls and operations of one */
-	size_t enough;		    /* for the next one */
-	struct rec_writing writing; /* of the last segment */
+	size_t segment;		     /* calls and operations of one */
+	size_t enough;		     /* for the next one */
+	struct rec_segment *writing; /* owned: that is being written; NULL: none */
+	int n_threads;
 };
 
 /* Adds the names and counts of a segment that is written. */
@@ -50,8 +53,8 @@ static int finish_segment(struct rec_making *m, struct rec_segment *s)
 /* Waits for the segment that is being written. */
 static int finish_writing(struct rec_making *m, struct fmt_error *err)
 {
-	scoped(rec_segment_freep) struct rec_segment *s = NULL;
-	int r = rec_writing_end(&m->writing, &s, err);
+	scoped(rec_segment_freep) struct rec_segment *s = take(m->writing);
+	int r = s ? rec_segment_end(s, err) : 0;
 
 	return r < 0 || !s ? r : finish_segment(m, s);
 }
@@ -72,6 +75,13 @@ void rec_making_free(struct rec_making *m)
 	free(m);
 }
 
+static int n_cores(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
 int rec_making_new(struct fmt_names *names, const struct rec_window *window,
 		   const struct rec_plan *plan, const char *path, struct rec_making **ret)
 {
@@ -83,8 +93,8 @@ int rec_making_new(struct fmt_names *names, const struct rec_window *window,
 				 .window = window,
 				 .plan = plan,
 				 .steps = plan->steps,
-				 .path = strdup(path)};
-	rec_writing_init(&m->writing, window->threads);
+				 .path = strdup(path),
+				 .n_threads = window->threads ?: n_cores()};
 	m->segment = m->enough = window->segment ? window->segment : REC_SEGMENT;
 	m->kept = calloc(plan->ranks.n + (size_t)1, sizeof(*m->kept));
 	m->written = calloc(plan->ranks.n + (size_t)1, sizeof(*m->written));
@@ -160,7 +170,7 @@ static int hold_back(const struct rec_making *m, struct rec_segment *s,
 	for (uint32_t i = 0; i < s->run.n_ranks; i++)
 		if (held[i]) {
 			s->run.ranks[i].n_events = 0;
-			s->parts[i].n_ranges = s->parts[i].n_digests = s->parts[i].n_contents = 0;
+			s->parts[i].n_ranges = s->parts[i].n_digests = 0;
 		}
 	return 0;
 }
@@ -312,10 +322,11 @@ static int make_segment(struct rec_making *m, struct rec_process *const *process
 	wanted = keep_window(m, s, err);
 	r = wanted < 0 ? wanted : finish_writing(m, err);
 	if (r == 0 && wanted == 1)
-		r = rec_segment_detach(s, processes);
+		r = fmt_names_copy(m->names, &s->names);
 	if (r == 0 && wanted == 1) {
 		fmt_writer_use_names(m->writer, s->names);
-		rec_writing_begin(&m->writing, take(s));
+		m->writing = take(s);
+		rec_segment_begin(m->writing, m->n_threads);
 	}
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = forget(m, processes[i], reach.ends[i]);
@@ -423,7 +434,7 @@ static int make_last(struct rec_making *m, struct rec_process *const *processes,
 	r = keep_window(m, s, err);
 	if (r < 0 || !is_written_at_all(m))
 		return r < 0 ? r : 0;
-	r = rec_segment_write(s, m->writing.n_threads, err);
+	r = rec_segment_write(s, m->n_threads, err);
 	if (r == 0)
 		r = finish_segment(m, s);
 	return r < 0 ? r : put_whole(m, processes, n, err);

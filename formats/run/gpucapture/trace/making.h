@@ -4,8 +4,7 @@
  * doc/design/recording.md, "Segments". One thread. */
 #pragma once
 
-#include "formats/run/gpucapture/trace/plan.h"
-#include "formats/run/gpucapture/trace/run.h"
+#include "formats/run/gpucapture/trace/segment.h"
 
 #define REC_SEGMENT (1u << 18) /* calls and operations that are written at once */
 
@@ -29,3 +28,9 @@ int rec_making_more(struct rec_making *m, struct rec_process *const *processes, 
  * is 0. */
 int rec_making_end(struct rec_making *m, struct rec_process *const *processes, size_t n,
 		   struct rec_result *ret, struct fmt_error *err);
+
+/* All of that in one segment. With no rank, or no iteration in the window, there is nothing to
+ * write: 0, and ret->n_ranks or ret->n_iterations is 0. */
+int rec_run_write(struct rec_process *const *processes, size_t n, struct fmt_names *names,
+		  const struct rec_window *window, const char *path, struct rec_result *ret,
+		  struct fmt_error *err);

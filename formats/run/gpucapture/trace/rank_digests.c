@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/gpucapture/trace/rank_digests.h"
+/* Digests and contents of a process as those of the operations that they belong to. */
+#include "formats/run/gpucapture/trace/rank_events.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -114,45 +115,55 @@ static int list_events(const struct rec_process *p, const struct rec_rank_events
 	return 0;
 }
 
-/* Adds digests, or contents, to the parts that their operations are in. */
-static int attach(struct rec_process *p, const struct rec_rank_events *places,
-		  const struct by_id *list, size_t n, bool contents)
+/* Adds the digest, and its pages, to the part; its operation is set. */
+static int add(const struct rec_process *p, const struct rec_digest *from, struct fmt_digest made,
+	       struct fmt_run_part *part)
 {
-	struct rec_digest *from = contents ? p->buffers.contents : p->buffers.digests;
-	size_t n_from = contents ? p->buffers.n_contents : p->buffers.n_digests;
-	struct keyframe keyframe = {0};
+	size_t words = 2 * (size_t)made.n_pages;
 
-	for (size_t i = 0; i < n_from; i++) {
-		const struct by_id *of = find_id(list, n, from[i].id + 1, from[i].index);
-		struct fmt_digest made = from[i].digest, **to;
-		struct fmt_run_part *part;
+	if (array_reserve(&part->digests, part->n_digests + 1, &part->digests_cap) < 0 ||
+	    array_reserve(&part->pages, part->n_pages + words, &part->pages_cap) < 0)
+		return -ENOMEM;
+	if (words > 0) {
+		memcpy(part->pages + part->n_pages, p->buffers.pages + made.first_page,
+		       words * sizeof(*part->pages));
+		made.first_page = (uint32_t)part->n_pages;
+		part->n_pages += words;
+	}
+	part->digests[part->n_digests++] = (struct fmt_run_digest){made, from->is_content};
+	return 0;
+}
+
+/* Adds the digests to the parts that their operations are in. */
+static int attach(struct rec_process *p, const struct rec_rank_events *places,
+		  const struct by_id *list, size_t n)
+{
+	struct keyframe keyframe = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < p->buffers.n_digests && r == 0; i++) {
+		struct rec_digest *from = &p->buffers.digests[i];
+		const struct by_id *of = find_id(list, n, from->id + 1, from->index);
+		struct fmt_digest made = from->digest;
 		uint32_t rank;
-		size_t *n_to;
 		int device;
 
-		from[i].event = of ? of->event : REC_NONE;
+		from->event = of ? of->event : REC_NONE;
 		if (!of || !of->is_placed)
 			continue;
 		made.allocation = rec_memory_number(&p->memory, made.allocation, &device);
 		if (made.access >= FMT_LIVE) {
 			rank = rec_rank_of_device(places->ranks, p, device);
-			find_keyframe(p, places, of, &from[i], rank, &keyframe);
+			find_keyframe(p, places, of, from, rank, &keyframe);
 			made.op = keyframe.op;
 		} else {
 			rank = rec_rank_of(places->ranks, p, &p->events[of->event]);
 			made.op = *rec_rank_event(places, p, of->event);
 		}
-		if (made.op == FMT_RUN_NONE)
-			continue;
-		part = &places->parts[rank];
-		to = contents ? &part->contents : &part->digests;
-		n_to = contents ? &part->n_contents : &part->n_digests;
-		if (array_reserve(to, *n_to + 1,
-				  contents ? &part->contents_cap : &part->digests_cap) < 0)
-			return -ENOMEM;
-		(*to)[(*n_to)++] = made;
+		if (made.op != FMT_RUN_NONE)
+			r = add(p, from, made, &places->parts[rank]);
 	}
-	return 0;
+	return r;
 }
 
 int rec_rank_digests(struct rec_process *p, const struct rec_rank_events *places)
@@ -161,10 +172,8 @@ int rec_rank_digests(struct rec_process *p, const struct rec_rank_events *places
 	size_t n = 0;
 	int r;
 
-	if (p->buffers.n_digests == 0 && p->buffers.n_contents == 0)
+	if (p->buffers.n_digests == 0)
 		return 0;
 	r = list_events(p, places, &list, &n);
-	if (r == 0)
-		r = attach(p, places, list, n, false);
-	return r < 0 ? r : attach(p, places, list, n, true);
+	return r < 0 ? r : attach(p, places, list, n);
 }

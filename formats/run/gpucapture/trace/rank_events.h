@@ -34,3 +34,7 @@ uint32_t *rec_rank_event(const struct rec_rank_events *p, const struct rec_proce
 /* What the track of a process is called in the rank. */
 int rec_rank_events_track(struct rec_rank_events *p, uint32_t rank,
 			  const struct rec_process *process, uint32_t track, uint32_t *ret);
+
+/* Adds the digests and contents of operations that are in the run to the parts that these are in. 0
+ * or -ENOMEM. */
+int rec_rank_digests(struct rec_process *p, const struct rec_rank_events *places);

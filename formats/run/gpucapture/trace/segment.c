@@ -3,9 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/run/gpucapture/trace/rank_digests.h"
 #include "formats/run/infer/infer.h"
-#include "formats/trace/store/names_code.h"
 
 #include <pthread.h>
 
@@ -26,9 +24,6 @@ void rec_segment_free(struct rec_segment *s)
 		fmt_run_reading_done(&s->ranks[i].reading);
 		fmt_run_part_done(&s->parts[i]);
 	}
-	for (size_t i = 0; s->pages && i < s->n_processes; i++)
-		free(s->pages[i]);
-	free(s->pages);
 	free(s->run.ranks);
 	free(s->ranks);
 	free(s->parts);
@@ -38,8 +33,7 @@ void rec_segment_free(struct rec_segment *s)
 
 /* ---- from the events of the processes */
 
-static int allocate(struct rec_segment *s, struct rec_process *const *processes, size_t n,
-		    const struct rec_ranks *ranks)
+static int allocate(struct rec_segment *s, const struct rec_ranks *ranks)
 {
 	s->run.ranks = calloc(ranks->n + (size_t)1, sizeof(*s->run.ranks));
 	s->ranks = calloc(ranks->n + (size_t)1, sizeof(*s->ranks));
@@ -47,16 +41,12 @@ static int allocate(struct rec_segment *s, struct rec_process *const *processes,
 	if (!s->run.ranks || !s->ranks || !s->parts)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < ranks->n; i++) {
-		uint32_t process = ranks->ranks[i].process;
-
 		s->run.ranks[i].number = ranks->ranks[i].number;
 		s->run.ranks[i].process = rec_shared_process(ranks, i);
-		s->parts[i].pages = process < n ? processes[process]->buffers.pages : NULL;
 		s->parts[i].first_ns = INT64_MAX;
 		s->parts[i].last_ns = INT64_MIN;
 	}
 	s->run.n_ranks = ranks->n;
-	s->n_processes = n;
 	return 0;
 }
 
@@ -93,7 +83,7 @@ int rec_segment_new(struct rec_process *const *processes, size_t n, const uint32
 {
 	scoped(rec_segment_freep) struct rec_segment *s = calloc(1, sizeof(*s));
 	scoped(rec_rank_events_done) struct rec_rank_events places = {0};
-	int r = s ? allocate(s, processes, n, &plan->ranks) : -ENOMEM;
+	int r = s ? allocate(s, &plan->ranks) : -ENOMEM;
 
 	if (r < 0)
 		return r;
@@ -115,27 +105,6 @@ int rec_segment_new(struct rec_process *const *processes, size_t n, const uint32
 		fmt_run_part_sort(&s->parts[i]);
 	*ret = take(s);
 	return 0;
-}
-
-int rec_segment_detach(struct rec_segment *s, struct rec_process *const *processes)
-{
-	s->pages = calloc(s->n_processes + 1, sizeof(*s->pages));
-	if (!s->pages)
-		return -ENOMEM;
-	for (size_t i = 0; i < s->n_processes; i++) {
-		size_t bytes = processes[i]->buffers.n_pages * sizeof(**s->pages);
-
-		if (bytes == 0)
-			continue;
-		s->pages[i] = malloc(bytes);
-		if (!s->pages[i])
-			return -ENOMEM;
-		memcpy(s->pages[i], processes[i]->buffers.pages, bytes);
-		for (uint32_t k = 0; k < s->run.n_ranks; k++)
-			if (s->parts[k].pages == processes[i]->buffers.pages)
-				s->parts[k].pages = s->pages[i];
-	}
-	return fmt_names_copy(s->run.names, &s->names);
 }
 
 /* ---- writing */
@@ -243,6 +212,31 @@ int rec_segment_write(struct rec_segment *s, int n_threads, struct fmt_error *er
 	return w.r;
 }
 
+static void *write_segment(void *segment)
+{
+	struct rec_segment *s = segment;
+
+	s->r = rec_segment_write(s, s->n_threads, &s->err);
+	return NULL;
+}
+
+void rec_segment_begin(struct rec_segment *s, int n_threads)
+{
+	s->n_threads = n_threads - 1;
+	s->has_thread = n_threads > 1 && pthread_create(&s->thread, NULL, write_segment, s) == 0;
+	if (!s->has_thread)
+		write_segment(s);
+}
+
+int rec_segment_end(struct rec_segment *s, struct fmt_error *err)
+{
+	if (s->has_thread)
+		pthread_join(s->thread, NULL);
+	if (s->r < 0 && err)
+		*err = s->err;
+	return s->r;
+}
+
 void rec_segment_count(const struct rec_segment *s, struct rec_result *ret)
 {
 	for (uint32_t i = 0; i < s->run.n_ranks; i++) {
@@ -251,7 +245,8 @@ void rec_segment_count(const struct rec_segment *s, struct rec_result *ret)
 		if (!s->ranks[i].is_written)
 			continue;
 		ret->ranges += s->parts[i].n_ranges;
-		ret->digests += s->parts[i].n_digests;
+		for (size_t k = 0; k < s->parts[i].n_digests; k++)
+			ret->digests += !s->parts[i].digests[k].is_content;
 		for (size_t k = 0; k < run->n_events; k++) {
 			uint8_t kind = fmt_template(s->run.names, run->events[k].template)->kind;
 

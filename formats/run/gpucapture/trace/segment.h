@@ -4,9 +4,25 @@
  * so that the next segment can be read meanwhile. */
 #pragma once
 
+#include "formats/run/gpucapture/trace/contents.h"
 #include "formats/run/gpucapture/trace/plan.h"
 #include "formats/run/gpucapture/trace/rank_events.h"
-#include "formats/run/gpucapture/trace/run.h"
+#include "formats/run/gpucapture/trace/window.h"
+#include "formats/trace/store/writer.h"
+
+#include <pthread.h>
+
+/* What is kept, and what is missing. */
+struct rec_result {
+	uint64_t lost_records; /* that found no room in a ring */
+	uint32_t n_ranks, n_processes, n_iterations;
+	uint64_t calls, ops, collectives, ranges, digests;
+	uint64_t without_times; /* operations of which no times came: left out */
+	struct rec_contents_result contents;
+	uint64_t undigested;		 /* iterations that --digest=step missed */
+	uint64_t undigested_collectives; /* of launches of graphs */
+	uint64_t unmatched;		 /* collectives whose communicator is not known */
+};
 
 struct rec_segment {
 	struct fmt_run run; /* its ranks are owned */
@@ -19,12 +35,16 @@ struct rec_segment {
 	} * ranks;			      /* owned */
 	struct fmt_run_part *parts;	      /* owned: by rank */
 	struct fmt_names
-		*names;	  /* owned copy of the names, used by `run`; NULL: it uses the names */
-	uint64_t **pages; /* owned: of the digests of each process */
-	size_t n_processes;
+		*names; /* owned copy of the names, used by `run`; NULL: it uses the names */
 	bool is_first, is_last;
 	bool is_inferred; /* dependencies are: it has events of the window */
 	const struct rec_window *window;
+
+	/* While it is written on another thread. */
+	pthread_t thread;
+	bool has_thread;
+	int n_threads, r;
+	struct fmt_error err;
 };
 
 void rec_segment_free(struct rec_segment *s);
@@ -36,12 +56,15 @@ int rec_segment_new(struct rec_process *const *processes, size_t n, const uint32
 		    const struct rec_plan *plan, const struct rec_window *window,
 		    struct fmt_names *names, struct rec_result *result, struct rec_segment **ret);
 
-/* Uses a copy of the names from now on, and owns all that it is made of. 0 or -ENOMEM. */
-int rec_segment_detach(struct rec_segment *s, struct rec_process *const *processes);
-
 /* Infers dependencies and writes the ranks that are to be written, on so many threads at most. 0 or
  * a negative errno. */
 int rec_segment_write(struct rec_segment *s, int n_threads, struct fmt_error *err);
+
+/* The same on another thread, until rec_segment_end(), which returns what that did. `n_threads` is
+ * with the caller; of one thread, the segment is written at once. The segment uses its copy of the
+ * names. */
+void rec_segment_begin(struct rec_segment *s, int n_threads);
+int rec_segment_end(struct rec_segment *s, struct fmt_error *err);
 
 /* Adds what was written to the result. */
 void rec_segment_count(const struct rec_segment *s, struct rec_result *ret);

@@ -30,20 +30,19 @@ static int64_t moment(const struct fmt_run_rank *run, const struct fmt_run_part 
 	return run->events[part->call_of[i] == FMT_RUN_NONE ? i : part->call_of[i]].start_ns;
 }
 
-/* Of n digests by position, those whose operation stays: how many. */
-static size_t keep_digests(struct fmt_digest *list, size_t n, const uint32_t *to)
+static void keep_digests(struct fmt_run_part *part, const uint32_t *to)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		struct fmt_digest d = list[i];
+	for (size_t i = 0; i < part->n_digests; i++) {
+		struct fmt_run_digest d = part->digests[i];
 
-		if (to[d.op] == FMT_RUN_NONE)
+		if (to[d.digest.op] == FMT_RUN_NONE)
 			continue;
-		d.op = to[d.op];
-		list[kept++] = d;
+		d.digest.op = to[d.digest.op];
+		part->digests[kept++] = d;
 	}
-	return kept;
+	part->n_digests = kept;
 }
 
 static void keep_events(struct fmt_run_rank *run, struct fmt_run_part *part, uint32_t *to)
@@ -62,8 +61,7 @@ static void keep_events(struct fmt_run_rank *run, struct fmt_run_part *part, uin
 	for (size_t i = 0; i < n; i++)
 		if (part->call_of[i] != FMT_RUN_NONE)
 			part->call_of[i] = to[part->call_of[i]];
-	part->n_digests = keep_digests(part->digests, part->n_digests, to);
-	part->n_contents = keep_digests(part->contents, part->n_contents, to);
+	keep_digests(part, to);
 }
 
 int rec_window_keep(struct fmt_run_rank *run, struct fmt_run_part *part, int64_t from_ns,
