@@ -66,14 +66,14 @@ static int whole_make(void *context, void **ret, size_t *bytes)
 	scoped(text_done) struct text out = {0};
 	int r;
 
-	fs_text_expect(w->tree, &out, atomic_load_explicit(typical, memory_order_relaxed));
+	fs_text_expect(&out, atomic_load_explicit(typical, memory_order_relaxed));
 	r = render_head(w, &out);
 	if (r == 0)
 		r = out.error;
 	if (r < 0)
 		return r;
 	atomic_store_explicit(typical, (uint32_t)out.len, memory_order_relaxed);
-	return fs_blob_of(w->tree, &out, ret, bytes);
+	return fs_blob_of(&out, ret, bytes);
 }
 
 /* Memory for rendering a file: the slices that a loader holds. */
@@ -269,7 +269,7 @@ static int tail_make(void *context, void **ret, size_t *bytes)
 	const struct whole *w = context;
 	int r = get_tail(w->file, &out);
 
-	return r < 0 ? r : fs_blob_of(w->tree, &out, ret, bytes);
+	return r < 0 ? r : fs_blob_of(&out, ret, bytes);
 }
 
 static int want_tail(struct fs_tree *t, const struct fs_file *file, struct wanted *w)

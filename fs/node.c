@@ -13,7 +13,6 @@
 
 struct fs {
 	struct fs_cache *cache;
-	struct fs_spares spares;
 	struct fs_tree *recorded;
 	struct fs_runs *runs; /* computed ones; NULL if nothing can be emulated */
 };
@@ -40,14 +39,13 @@ int fs_open(struct fmt_trace *trace, const struct fs_options *options, struct fs
 		fmt_trace_close(trace);
 		return -ENOMEM;
 	}
-	fs_spares_init(&fs->spares, bytes / 8);
 	r = fs_cache_new(bytes / 8 * 5, &fs->cache);
 	if (r < 0) {
 		fmt_trace_close(trace);
 		return r;
 	}
 	fmt_trace_set_memory(trace, bytes / 8);
-	r = fs_tree_new(trace, fs->cache, &fs->spares, FS_RECORDED, &fs->recorded, err);
+	r = fs_tree_new(trace, fs->cache, FS_RECORDED, &fs->recorded, err);
 	if (r == 0 && options->emulate)
 		r = fs_runs_new(fs->recorded, options, bytes / 64, &fs->runs);
 	if (r < 0)
@@ -61,7 +59,6 @@ void fs_close(struct fs *fs)
 	if (!fs)
 		return;
 	fs_cache_free(fs->cache);
-	fs_spares_done(&fs->spares);
 	fs_runs_free(fs->runs);
 	fs_tree_free(fs->recorded);
 	free(fs);

@@ -11,15 +11,15 @@ void fs_blob_drop(void *value)
 {
 	struct fs_blob *b = value;
 
-	fs_spares_give(b->spares, b->data, b->cap);
+	free(b->data);
 	free(b);
 }
 
-void fs_text_expect(struct fs_tree *t, struct text *text, uint64_t bytes)
+void fs_text_expect(struct text *text, uint64_t bytes)
 {
 	uint64_t space = bytes + bytes / 16;
 
-	fs_spares_take(t->spares, text, space < FS_WINDOW_BYTES ? space : FS_WINDOW_BYTES);
+	text_reserve(text, space < FS_WINDOW_BYTES ? space : FS_WINDOW_BYTES);
 }
 
 /* Releases unused capacity of a text. */
@@ -33,16 +33,15 @@ static void shrink(struct text *t)
 	t->cap = t->len + 1;
 }
 
-int fs_blob_of(struct fs_tree *t, struct text *text, void **ret, size_t *bytes)
+int fs_blob_of(struct text *text, void **ret, size_t *bytes)
 {
 	struct fs_blob *b = malloc(sizeof(*b));
 
 	if (!b)
 		return -ENOMEM;
 	shrink(text);
-	*b = (struct fs_blob){
-		.len = text->len, .cap = text->cap, .data = take(text->data), .spares = t->spares};
-	*bytes = sizeof(*b) + b->cap;
+	*b = (struct fs_blob){.len = text->len, .data = take(text->data)};
+	*bytes = sizeof(*b) + text->cap;
 	*ret = b;
 	return 0;
 }
@@ -192,14 +191,14 @@ static int make_window(const struct fs_piece *p, void **ret, size_t *bytes)
 	int r = find_start(p, w.from, &first, &out.flushed);
 
 	if (r == 0) {
-		fs_text_expect(p->tree, &w.kept, FS_WINDOW_BYTES);
+		fs_text_expect(&w.kept, FS_WINDOW_BYTES);
 		r = render_piece(p, first, &out);
 	}
 	if (r == 0)
 		r = text_flush(&out);
 	if (r < 0 && r != -ECANCELED)
 		return r;
-	return fs_blob_of(p->tree, &w.kept, ret, bytes);
+	return fs_blob_of(&w.kept, ret, bytes);
 }
 
 static int make_whole(const struct fs_piece *p, uint64_t length, void **ret, size_t *bytes)
@@ -207,11 +206,11 @@ static int make_whole(const struct fs_piece *p, uint64_t length, void **ret, siz
 	scoped(text_done) struct text out = {0};
 	int r;
 
-	fs_text_expect(p->tree, &out, length);
+	fs_text_expect(&out, length);
 	r = render_piece(p, 0, &out);
 	if (r < 0)
 		return r;
-	return out.len == length ? fs_blob_of(p->tree, &out, ret, bytes) : -EBADMSG;
+	return out.len == length ? fs_blob_of(&out, ret, bytes) : -EBADMSG;
 }
 
 static int piece_make(void *context, void **ret, size_t *bytes)

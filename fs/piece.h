@@ -12,17 +12,15 @@
 struct fs_blob {
 	size_t len;
 	char *data;
-	size_t cap;
-	struct fs_spares *spares; /* which take over the memory */
 };
 
 void fs_blob_drop(void *value);
 
 /* Reserves space for a text of about `bytes`. */
-void fs_text_expect(struct fs_tree *t, struct text *text, uint64_t bytes);
+void fs_text_expect(struct text *text, uint64_t bytes);
 
 /* Makes a blob of a complete text; sets *bytes to its memory. */
-int fs_blob_of(struct fs_tree *t, struct text *text, void **ret, size_t *bytes);
+int fs_blob_of(struct text *text, void **ret, size_t *bytes);
 
 /* A longer piece is rendered and cached in windows of this size. */
 #define FS_WINDOW_BYTES (2u << 20)

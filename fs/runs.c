@@ -148,7 +148,7 @@ static int make(struct fs_runs *r, uint32_t number, struct fmt_error *err)
 	if (e < 0)
 		return e;
 	fmt_trace_set_memory(trace, r->memory_bytes);
-	return fs_tree_new(trace, r->recorded->cache, r->recorded->spares, number, &run->tree, err);
+	return fs_tree_new(trace, r->recorded->cache, number, &run->tree, err);
 }
 
 void fs_run_make(struct fs_runs *r, uint32_t number)

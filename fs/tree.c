@@ -125,8 +125,8 @@ define_cleanup(tree_freep, struct fs_tree *, fs_tree_free);
 
 static int find_slice(void *context, uint32_t rank, uint32_t slice, struct fmt_slice **ret);
 
-int fs_tree_new(struct fmt_trace *trace, struct fs_cache *cache, struct fs_spares *spares,
-		uint32_t run, struct fs_tree **ret, struct fmt_error *err)
+int fs_tree_new(struct fmt_trace *trace, struct fs_cache *cache, uint32_t run, struct fs_tree **ret,
+		struct fmt_error *err)
 {
 	scoped(tree_freep) struct fs_tree *t = calloc(1, sizeof(*t));
 	int r;
@@ -139,7 +139,6 @@ int fs_tree_new(struct fmt_trace *trace, struct fs_cache *cache, struct fs_spare
 	t->names = fmt_trace_names(trace);
 	t->n_ranks = fmt_trace_n_ranks(trace);
 	t->cache = cache;
-	t->spares = spares;
 	t->run = run;
 	if (t->n_ranks >= FS_MAX_GPUS || fmt_n_comms(t->names) >= FS_MAX_ITERATIONS)
 		return fmt_fail(err, -EOVERFLOW, fmt_trace_path(trace), FMT_NO_OFFSET,

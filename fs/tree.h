@@ -9,7 +9,6 @@
 #include "formats/trace/store/trace.h"
 #include "fs/cache.h"
 #include "fs/ino.h"
-#include "fs/spares.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -34,7 +33,6 @@ struct fs_tree {
 	struct fs_timeline *timeline;
 	struct fs_stored *stored; /* entries of modules/ and contents/ */
 	struct fs_cache *cache;	  /* not owned */
-	struct fs_spares *spares; /* not owned */
 	uint32_t run;		  /* as in inode numbers */
 	uint32_t n_ranks;
 	uint32_t n_iterations; /* with the two that have no number */
@@ -50,8 +48,8 @@ struct fs_tree {
 };
 
 /* Takes ownership of `trace`, also on failure. */
-int fs_tree_new(struct fmt_trace *trace, struct fs_cache *cache, struct fs_spares *spares,
-		uint32_t run, struct fs_tree **ret, struct fmt_error *err);
+int fs_tree_new(struct fmt_trace *trace, struct fs_cache *cache, uint32_t run, struct fs_tree **ret,
+		struct fmt_error *err);
 void fs_tree_free(struct fs_tree *t);
 
 /* The index of an iteration, or -1. */

@@ -1,9 +1,71 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/render/export/chrome_template.h"
 
+#include "base/array.h"
 #include "base/scope.h"
 #include "formats/trace/json.h"
 #include "formats/trace/value.h"
+
+/* ---- strings */
+
+/* Cached properties of a string: it needs no escapes and no replacements, as a string or (without
+ * quotes) as JSON. */
+enum { PLAIN_STRING = 1, PLAIN_JSON = 2 };
+
+void fmt_chrome_values_done(struct fmt_chrome_values *v)
+{
+	free(v->looks);
+}
+
+/* The slot of the cached properties of a string, or NULL. */
+static uint8_t *look_of(struct fmt_chrome_values *v, fmt_str s)
+{
+	size_t n = fmt_n_strings(v->names);
+
+	if (n > v->n_looks) {
+		if (array_reserve(&v->looks, n, &v->looks_cap) < 0)
+			return NULL;
+		memset(v->looks + v->n_looks, 0, n - v->n_looks);
+		v->n_looks = n;
+	}
+	return s < n ? &v->looks[s] : NULL;
+}
+
+static void put_plain(struct text *out, const char *bytes, size_t len, bool is_json)
+{
+	char *at = text_reserve(out, len + 2);
+
+	if (!at)
+		return;
+	if (!is_json)
+		*at++ = '"';
+	at = text_put(at, bytes, len);
+	if (!is_json)
+		*at++ = '"';
+	text_end(out, at);
+}
+
+/* A string, quoted; or of FMT_JSON, which is a value already. */
+static void put_string(struct fmt_chrome_values *v, fmt_str s, bool is_json, struct text *out)
+{
+	uint8_t plain = is_json ? PLAIN_JSON : PLAIN_STRING, *look = look_of(v, s);
+	uint64_t before = out->flushed + out->len;
+	size_t len;
+	const char *bytes = fmt_string(v->names, s, &len);
+
+	if (look && *look & plain) {
+		put_plain(out, bytes, len, is_json);
+		return;
+	}
+	if (is_json)
+		fmt_json_value(out, bytes, len);
+	else
+		fmt_json_string(out, bytes, len);
+	if (look && out->flushed + out->len - before == len + (is_json ? 0 : 2))
+		*look |= plain;
+}
+
+/* ---- templates */
 
 define_cleanup(template_freep, struct fmt_chrome_template *, fmt_chrome_template_free);
 
@@ -50,11 +112,11 @@ static void put_head(struct text *t, struct fmt_chrome_values *v,
 		text_str(t, template->kind == FMT_MARK ? "\"ph\":\"i\"," : "\"ph\":\"X\",");
 	if (template->category) {
 		text_str(t, "\"cat\":");
-		fmt_chrome_string(v, template->category, false, t);
+		put_string(v, template->category, false, t);
 		text_char(t, ',');
 	}
 	text_str(t, "\"name\":");
-	fmt_chrome_string(v, template->name, false, t);
+	put_string(v, template->name, false, t);
 	text_str(t, ",\"pid\":");
 }
 
@@ -79,7 +141,7 @@ static void put_constant(struct text *t, struct fmt_chrome_values *v, const stru
 	if (arg->type == FMT_INT)
 		text_i64(t, arg->value);
 	else
-		fmt_chrome_string(v, (fmt_str)arg->value, arg->type == FMT_JSON, t);
+		put_string(v, (fmt_str)arg->value, arg->type == FMT_JSON, t);
 }
 
 /* Appends the members, or else the arguments; returns whether there were any. */
@@ -142,7 +204,7 @@ static void put_long(const struct fmt_chrome_hole *h, struct fmt_chrome_values *
 		fmt_value_json(out, v->names, e, fmt_template(v->names, e->template), values,
 			       h->arg);
 	else
-		fmt_chrome_string(v, (fmt_str)values[h->value], h->type == FMT_JSON, out);
+		put_string(v, (fmt_str)values[h->value], h->type == FMT_JSON, out);
 }
 
 void fmt_chrome_template_end(const struct fmt_chrome_template *s, struct fmt_chrome_values *v,

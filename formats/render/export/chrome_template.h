@@ -5,7 +5,20 @@
  * formats/render/export. */
 #pragma once
 
-#include "formats/render/export/chrome_value.h"
+#include "base/text.h"
+#include "formats/trace/names.h"
+
+#include <stdbool.h>
+
+/* The strings of a trace as JSON. Most need no escaping; that is found out once a string. For one
+ * thread at a time. */
+struct fmt_chrome_values {
+	const struct fmt_names *names;
+	uint8_t *looks; /* by string */
+	size_t n_looks, looks_cap;
+};
+
+void fmt_chrome_values_done(struct fmt_chrome_values *v);
 
 struct fmt_chrome_hole {
 	uint32_t at;	/* the literal bytes before it end here */

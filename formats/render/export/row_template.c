@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/render/export/allocation.h"
+#include "formats/trace/value.h"
 
 #include <assert.h>
 
@@ -231,4 +232,145 @@ int fmt_row_template_new(const struct fmt_names *names, const struct fmt_templat
 	t->text = take(m.text.data);
 	*ret = take(t);
 	return 0;
+}
+
+/* ---- rows: the hot path of the tables */
+
+/* A rate is made by whoever knows how: fmt_value_bare(). */
+static size_t rate_text(const struct fmt_row *row, uint32_t arg, char ret[FMT_RATE_TEXT])
+{
+	struct text t = {0};
+	size_t len;
+
+	fmt_value_bare(&t, row->names, row->event, row->template, row->values, arg);
+	len = t.len < FMT_RATE_TEXT ? t.len : FMT_RATE_TEXT;
+	memcpy(ret, t.data, len);
+	text_done(&t);
+	return len;
+}
+
+/* The text of a part that is neither literal nor an integer, or NULL where it is an integer: then
+ * *number is set. `rate` is where it may be made. */
+static const char *part_text(const struct fmt_row_template_part *part, const struct fmt_row *row,
+			     char rate[FMT_RATE_TEXT], size_t *len, int64_t *number)
+{
+	const struct fmt_track *track = row->track;
+
+	switch (part->field) {
+	case FMT_FIELD_START:
+		*number = row->event->start_ns;
+		return NULL;
+	case FMT_FIELD_DURATION:
+		*number = row->event->duration_ns;
+		return NULL;
+	case FMT_FIELD_OWNER:
+		*number = track->pid;
+		return track->text_ids & 1 ? fmt_string(row->names, track->pid_text, len) : NULL;
+	case FMT_FIELD_TRACK:
+		*number = track->tid;
+		return track->text_ids & 2 ? fmt_string(row->names, track->tid_text, len) : NULL;
+	case FMT_FIELD_STRING:
+		return fmt_string(row->names, (fmt_str)row->values[part->index], len);
+	case FMT_FIELD_RATE:
+		*len = rate_text(row, part->index, rate);
+		return rate;
+	default:
+		*number = row->values[part->index];
+		return NULL;
+	}
+}
+
+/* Fields that are unsigned, and so can't go through an int64_t. */
+static int part_unsigned(const struct fmt_row_template_part *part, const struct fmt_row *row,
+			 uint64_t *ret)
+{
+	if (part->field == FMT_FIELD_NUMBER)
+		*ret = row->number;
+	else if (part->field == FMT_FIELD_CORRELATION)
+		*ret = row->event->correlation;
+	else
+		return 0;
+	return 1;
+}
+
+void fmt_row_template_row(const struct fmt_row_template *m, const struct fmt_row *row,
+			  struct text *out)
+{
+	size_t space = m->fixed + m->n_numbers * TEXT_NUMBER;
+	char *at = text_reserve(out, space);
+
+	for (size_t i = 0; at && i < m->n_parts; i++) {
+		const struct fmt_row_template_part *part = &m->parts[i];
+		char rate[FMT_RATE_TEXT];
+		const char *bytes;
+		int64_t number = 0;
+		uint64_t u;
+		size_t len;
+
+		if (part->field == FMT_FIELD_TEXT) {
+			at = text_put(at, m->text + part->at, part->len);
+		} else if (part_unsigned(part, row, &u)) {
+			at = text_put_u64(at, u);
+		} else if (!(bytes = part_text(part, row, rate, &len, &number))) {
+			at = text_put_i64(at, number);
+		} else {
+			text_end(out, at);
+			fmt_field_text(out, bytes, len, part->special);
+			at = text_reserve(out, space);
+		}
+	}
+	text_end(out, at);
+}
+
+/* ---- fields */
+
+/* The letter that stands for `c` after a backslash, or 0 where c stands for itself. */
+static char escape(char c)
+{
+	switch (c) {
+	case '\t':
+		return 't';
+	case '\n':
+		return 'n';
+	case '\r':
+		return 'r';
+	case '\0':
+		return '0';
+	case '\\':
+		return '\\';
+	default:
+		return 0;
+	}
+}
+
+void fmt_field_text(struct text *out, const char *s, size_t len, const char *special)
+{
+	size_t from = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		char pair[2] = {'\\', escape(s[i])};
+
+		if (!pair[1] && *special && strchr(special, s[i]))
+			pair[1] = s[i];
+		if (!pair[1])
+			continue;
+		text_bytes(out, s + from, i - from);
+		text_bytes(out, pair, 2);
+		from = i + 1;
+	}
+	text_bytes(out, s + from, len - from);
+}
+
+void fmt_field_id(struct text *out, const struct fmt_names *names, int is_text, fmt_str text,
+		  int64_t number)
+{
+	size_t len;
+	const char *bytes;
+
+	if (!is_text) {
+		text_i64(out, number);
+		return;
+	}
+	bytes = fmt_string(names, text, &len);
+	fmt_field_text(out, bytes, len, "");
 }

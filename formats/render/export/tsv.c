@@ -3,27 +3,53 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/render/export/allocation.h"
 #include "formats/render/export/order.h"
-#include "formats/render/export/plan.h"
+#include "formats/render/export/row_template.h"
 #include "formats/trace/value.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* How the events of a template are shown in the tables. */
+struct plan {
+	int table;			 /* enum fmt_table, or -1 for none */
+	struct fmt_row_template *own;	 /* its rows in that table */
+	struct fmt_row_template *memory; /* its rows in `memory`, or NULL */
+	char *name;			 /* as a field */
+	size_t name_len;
+};
 
 struct fmt_tsv {
 	const struct fmt_names *names;
-	struct fmt_plans *plans;
+	pthread_mutex_t making;
+	uint32_t n;
+	struct plan *_Atomic plans[]; /* by template; each is made when it is needed */
 };
+
+static void plan_free(struct plan *p)
+{
+	if (!p)
+		return;
+	fmt_row_template_free(p->own);
+	fmt_row_template_free(p->memory);
+	free(p->name);
+	free(p);
+}
+
+define_cleanup(plan_freep, struct plan *, plan_free);
 
 int fmt_tsv_new(const struct fmt_names *names, struct fmt_tsv **ret)
 {
-	scoped(free_ptr) struct fmt_tsv *x = calloc(1, sizeof(*x));
-	int r;
+	uint32_t n = fmt_n_templates(names);
+	struct fmt_tsv *x = calloc(1, sizeof(*x) + n * sizeof(x->plans[0]));
 
 	if (!x)
 		return -ENOMEM;
 	x->names = names;
-	r = fmt_plans_new(names, &x->plans);
-	if (r < 0)
-		return r;
-	*ret = take(x);
+	x->n = n;
+	pthread_mutex_init(&x->making, NULL);
+	*ret = x;
 	return 0;
 }
 
@@ -31,9 +57,96 @@ void fmt_tsv_free(struct fmt_tsv *x)
 {
 	if (!x)
 		return;
-	fmt_plans_free(x->plans);
+	for (uint32_t i = 0; i < x->n; i++)
+		plan_free(x->plans[i]);
+	pthread_mutex_destroy(&x->making);
 	free(x);
 }
+
+/* ---- plans */
+
+static int is_memory(const struct fmt_names *names, const struct fmt_template *template)
+{
+	const char *name = fmt_string(names, template->name, NULL);
+
+	if (template->kind == FMT_CALL)
+		return fmt_is_allocation(name);
+	return template->kind == FMT_MARK && strstr(name, "emory") != NULL;
+}
+
+static int table_of(enum fmt_kind kind)
+{
+	switch (kind) {
+	case FMT_CALL:
+		return FMT_TABLE_CALLS;
+	case FMT_KERNEL:
+		return FMT_TABLE_KERNELS;
+	case FMT_MEMCPY:
+		return FMT_TABLE_MEMCPY;
+	case FMT_MEMSET:
+		return FMT_TABLE_MEMSET;
+	case FMT_COLLECTIVE:
+		return FMT_TABLE_COLLECTIVES;
+	case FMT_SYNC:
+		return FMT_TABLE_SYNCS;
+	default:
+		return -1;
+	}
+}
+
+static int plan_new(const struct fmt_names *names, const struct fmt_template *template,
+		    struct plan **ret)
+{
+	scoped(plan_freep) struct plan *p = calloc(1, sizeof(*p));
+	scoped(text_done) struct text name = {0};
+	const char *bytes;
+	size_t len;
+	int r = 0;
+
+	if (!p)
+		return -ENOMEM;
+	p->table = table_of(template->kind);
+	if (p->table >= 0)
+		r = fmt_row_template_new(names, template, (enum fmt_table)p->table, &p->own);
+	if (r == 0 && is_memory(names, template))
+		r = fmt_row_template_new(names, template, FMT_TABLE_MEMORY, &p->memory);
+	if (r < 0)
+		return r;
+
+	bytes = fmt_string(names, template->name, &len);
+	fmt_field_text(&name, bytes, len, "");
+	if (name.error)
+		return name.error;
+	p->name_len = name.len;
+	p->name = take(name.data);
+	*ret = take(p);
+	return 0;
+}
+
+/* The plan of a template; -EBADMSG for an invalid template number. */
+static int find_plan(struct fmt_tsv *x, uint32_t template, const struct plan **ret)
+{
+	struct plan *found;
+	int r = 0;
+
+	if (template >= x->n)
+		return -EBADMSG;
+	found = x->plans[template];
+	if (!found) {
+		pthread_mutex_lock(&x->making);
+		found = x->plans[template];
+		if (!found)
+			r = plan_new(x->names, fmt_template(x->names, template), &found);
+		if (r == 0)
+			x->plans[template] = found;
+		pthread_mutex_unlock(&x->making);
+	}
+	if (r == 0)
+		*ret = found;
+	return r;
+}
+
+/* ---- rows */
 
 /* One table of one slice, whose rows are appended to `out`. */
 struct rendering {
@@ -43,7 +156,7 @@ struct rendering {
 	struct text *out;
 };
 
-static const struct fmt_row_template *template_in(const struct fmt_plan *p, enum fmt_table table)
+static const struct fmt_row_template *template_in(const struct plan *p, enum fmt_table table)
 {
 	if (table == FMT_TABLE_MEMORY)
 		return p->memory;
@@ -72,9 +185,9 @@ static int row_of(const struct fmt_tsv *x, const struct fmt_slice *s, uint64_t i
 
 static int add_row(struct rendering *n, uint64_t index)
 {
-	const struct fmt_plan *plan;
+	const struct plan *plan;
 	struct fmt_row row;
-	int r = fmt_plans_find(n->x->plans, event_at(n->slice, index)->template, &plan);
+	int r = find_plan(n->x, event_at(n->slice, index)->template, &plan);
 
 	if (r == 0)
 		r = row_of(n->x, n->slice, index, &row);
@@ -92,8 +205,8 @@ static int select_rows(const struct rendering *n, struct fmt_order *order)
 
 	for (size_t i = 0; i < end; i++) {
 		const struct fmt_event *e = event_at(s, i);
-		const struct fmt_plan *plan;
-		int r = fmt_plans_find(n->x->plans, e->template, &plan);
+		const struct plan *plan;
+		int r = find_plan(n->x, e->template, &plan);
 
 		if (r == 0 && template_in(plan, n->table))
 			r = fmt_order_add(order, e->start_ns, i);
@@ -120,8 +233,8 @@ static int waiting_fields(struct rendering *n, const struct fmt_event *e, struct
 {
 	const struct fmt_names *names = n->x->names;
 	const struct fmt_track *track = fmt_track(names, n->slice->rank, e->track);
-	const struct fmt_plan *plan;
-	int r = fmt_plans_find(n->x->plans, e->template, &plan);
+	const struct plan *plan;
+	int r = find_plan(n->x, e->template, &plan);
 
 	if (r < 0)
 		return r;
@@ -242,13 +355,13 @@ static uint64_t row_length(const struct fmt_row_template *m, const struct fmt_ro
 }
 
 /* Adds the rows of an event to the tables that it stands in. */
-static int count_event(const struct fmt_tsv *x, const struct fmt_slice *s, uint64_t index,
+static int count_event(struct fmt_tsv *x, const struct fmt_slice *s, uint64_t index,
 		       struct text *scratch, uint64_t *lengths)
 {
 	const struct fmt_row_template *own;
-	const struct fmt_plan *plan;
+	const struct plan *plan;
 	struct fmt_row row;
-	int r = fmt_plans_find(x->plans, event_at(s, index)->template, &plan);
+	int r = find_plan(x, event_at(s, index)->template, &plan);
 
 	if (r < 0)
 		return r;
