@@ -6,6 +6,7 @@ A table row is 'runtimeName driverName'. Parameters whose types differ are conve
   cudaStream_t                to the driver's stream (rt_stream)
   const void * to CUfunction  the kernel of a __global__ function (rt_kernel)
   pointers to CUdeviceptr     through uintptr_t
+  structs by value            by their bytes
   all others                  by a cast: enums and structs of runtime and driver have the same values and layout
 """
 import re
@@ -20,6 +21,8 @@ EMU_API {returns} emu_{name}({parameters})
 {lookup}	return RT({arguments});
 }}
 '''
+
+BY_VALUE = ('struct cudaMemLocation', 'cudaIpcMemHandle_t', 'cudaIpcEventHandle_t')
 
 C_LOOKUP = '''	CUkernel kernel;
 	cudaError_t e = rt_kernel({function}, &kernel);
@@ -53,6 +56,8 @@ def converted(parameter, wanted):
         return name, None
     if wanted == 'CUdeviceptr':
         return f'(CUdeviceptr)(uintptr_t){name}', None
+    if have in BY_VALUE:
+        return f'({{ {wanted} bytes_; __builtin_memcpy(&bytes_, &{name}, sizeof(bytes_)); bytes_; }})', None
     return f'({wanted}){name}', None
 
 

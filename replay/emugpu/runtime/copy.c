@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* Copies and fills. */
 #include "replay/emugpu/runtime/runtime.h"
 
 #define PTR(p) ((CUdeviceptr)(uintptr_t)(p))
@@ -156,30 +158,31 @@ static cudaError_t copy_box(const CUDA_MEMCPY3D *p)
 	return e ? e : RT(cuStreamSynchronize, CU_STREAM_PER_THREAD);
 }
 
-static int wrong_pitch(size_t pitch, size_t width)
+static cudaError_t describe_2d(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+			       size_t width, size_t height, CUDA_MEMCPY3D *ret)
 {
-	return pitch < width;
+	*ret = box(to, to_pitch, from, from_pitch, width, height, 1);
+	return rt_error(to_pitch < width || from_pitch < width ? cudaErrorInvalidPitchValue
+							       : cudaSuccess);
 }
 
 EMU_API cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch,
 				 size_t width, size_t height, enum cudaMemcpyKind kind)
 {
-	CUDA_MEMCPY3D p = box(to, to_pitch, from, from_pitch, width, height, 1);
+	CUDA_MEMCPY3D p;
+	cudaError_t e = describe_2d(to, to_pitch, from, from_pitch, width, height, &p);
 
-	if (wrong_pitch(to_pitch, width) || wrong_pitch(from_pitch, width))
-		return rt_error(cudaErrorInvalidPitchValue);
-	return copy_box(&p);
+	return e ? e : copy_box(&p);
 }
 
 EMU_API cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from,
 				      size_t from_pitch, size_t width, size_t height,
 				      enum cudaMemcpyKind kind, cudaStream_t stream)
 {
-	CUDA_MEMCPY3D p = box(to, to_pitch, from, from_pitch, width, height, 1);
+	CUDA_MEMCPY3D p;
+	cudaError_t e = describe_2d(to, to_pitch, from, from_pitch, width, height, &p);
 
-	if (wrong_pitch(to_pitch, width) || wrong_pitch(from_pitch, width))
-		return rt_error(cudaErrorInvalidPitchValue);
-	return RT(cuMemcpy3DAsync_v2, &p, rt_stream(stream));
+	return e ? e : RT(cuMemcpy3DAsync_v2, &p, rt_stream(stream));
 }
 
 static cudaError_t describe_copy(const struct cudaMemcpy3DParms *q, CUDA_MEMCPY3D *ret)
@@ -291,4 +294,42 @@ EMU_API cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr to, int value, struc
 EMU_API cudaError_t cudaMemset3D(struct cudaPitchedPtr to, int value, struct cudaExtent extent)
 {
 	return cudaMemset3DAsync(to, value, extent, NULL);
+}
+
+/* ---- nodes of graphs ---- */
+
+static CUcontext current(void)
+{
+	CUcontext c = NULL;
+
+	RT_DRIVER(cuCtxGetCurrent)(&c);
+	return c;
+}
+
+EMU_API cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *ret, cudaGraph_t graph,
+					     const cudaGraphNode_t *deps, size_t n, void *to,
+					     const void *from, size_t bytes,
+					     enum cudaMemcpyKind kind)
+{
+	CUDA_MEMCPY3D p = box(to, 0, from, 0, bytes, 1, 1);
+
+	return RT(cuGraphAddMemcpyNode, ret, graph, deps, n, &p, current());
+}
+
+EMU_API cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *ret, cudaGraph_t graph,
+					   const cudaGraphNode_t *deps, size_t n,
+					   const struct cudaMemcpy3DParms *q)
+{
+	CUDA_MEMCPY3D p;
+	cudaError_t e = describe_copy(q, &p);
+
+	return e ? e : RT(cuGraphAddMemcpyNode, ret, graph, deps, n, &p, current());
+}
+
+EMU_API cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *ret, cudaGraph_t graph,
+					   const cudaGraphNode_t *deps, size_t n,
+					   const struct cudaMemsetParams *p)
+{
+	return RT(cuGraphAddMemsetNode, ret, graph, deps, n, (const CUDA_MEMSET_NODE_PARAMS *)p,
+		  current());
 }

@@ -182,23 +182,6 @@ EMU_API cudaError_t cudaDeviceDisablePeerAccess(int peer)
 	return e ? e : RT(cuCtxDisablePeerAccess, c);
 }
 
-/* ---- libraries ---- */
-
-EMU_API cudaError_t cudaLibraryLoadData(cudaLibrary_t *ret, const void *code,
-					enum cudaJitOption *jit, void **jit_values, unsigned n_jit,
-					enum cudaLibraryOption *options, void **values, unsigned n)
-{
-	return RT(cuLibraryLoadData, (CUlibrary *)ret, code, NULL, NULL, 0, NULL, NULL, 0);
-}
-
-EMU_API cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *ret, const char *path,
-					    enum cudaJitOption *jit, void **jit_values,
-					    unsigned n_jit, enum cudaLibraryOption *options,
-					    void **values, unsigned n)
-{
-	return RT(cuLibraryLoadFromFile, (CUlibrary *)ret, path, NULL, NULL, 0, NULL, NULL, 0);
-}
-
 EMU_API cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel,
 						    enum cudaFuncAttribute what, int value,
 						    int device)

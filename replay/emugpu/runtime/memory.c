@@ -55,23 +55,6 @@ EMU_API cudaError_t cudaGetSymbolSize(size_t *ret, const void *symbol)
 	return rt_symbol(symbol, &at, ret);
 }
 
-EMU_API cudaError_t cudaMemAdvise(const void *at, size_t bytes, enum cudaMemoryAdvise advice,
-				  struct cudaMemLocation location)
-{
-	CUmemLocation l = {.type = (CUmemLocationType)location.type, .id = location.id};
-
-	return RT(cuMemAdvise_v2, PTR(at), bytes, (CUmem_advise)advice, l);
-}
-
-EMU_API cudaError_t cudaMemPrefetchAsync(const void *at, size_t bytes,
-					 struct cudaMemLocation location, unsigned flags,
-					 cudaStream_t stream)
-{
-	CUmemLocation l = {.type = (CUmemLocationType)location.type, .id = location.id};
-
-	return RT(cuMemPrefetchAsync_v2, PTR(at), bytes, l, flags, rt_stream(stream));
-}
-
 EMU_API cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *ret, const void *at)
 {
 	unsigned type = 0;
@@ -97,24 +80,4 @@ EMU_API cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *ret, 
 	ret->devicePointer = (void *)on_device;
 	ret->hostPointer = type ? on_host : (void *)(uintptr_t)at;
 	return cudaSuccess;
-}
-
-/* ---- ordered by streams ---- */
-
-/* ---- between processes ---- */
-
-EMU_API cudaError_t cudaIpcOpenMemHandle(void **ret, cudaIpcMemHandle_t handle, unsigned flags)
-{
-	CUipcMemHandle h;
-
-	memcpy(&h, &handle, sizeof(h));
-	return RT(cuIpcOpenMemHandle_v2, (CUdeviceptr *)ret, h, flags);
-}
-
-EMU_API cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *ret, cudaIpcEventHandle_t handle)
-{
-	CUipcEventHandle h;
-
-	memcpy(&h, &handle, sizeof(h));
-	return RT(cuIpcOpenEventHandle, ret, h);
 }

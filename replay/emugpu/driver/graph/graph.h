@@ -49,13 +49,6 @@ CUresult emu_graph_clone(const struct emu_graph *g, struct emu_graph **ret);
  */
 int emu_op_copy(const struct emu_op *from, struct emu_op *to);
 
-/* Make the op of a node of each kind from its parameters; -> an error for invalid ones. */
-CUresult emu_kernel_op_of(const CUDA_KERNEL_NODE_PARAMS *p, struct emu_op *ret);
-CUresult emu_copy_op_of(const CUDA_MEMCPY3D *p, CUcontext context, struct emu_op *ret);
-CUresult emu_set_op_of(const CUDA_MEMSET_NODE_PARAMS *p, CUcontext context, struct emu_op *ret);
-CUresult emu_host_op_of(const CUDA_HOST_NODE_PARAMS *p, struct emu_op *ret);
-CUresult emu_event_op_of(const struct emu_op_type *type, CUevent event, struct emu_op *ret);
-
 /* Replaces the op of a node, from the next launch on. The kind must be the same. Takes over `op`,
  * also on failure. */
 CUresult emu_exec_change(CUgraphExec exec, CUgraphNode node, struct emu_op *op);

@@ -1,28 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Public functions that add nodes. */
+/* Public functions that add nodes, and read and change their parameters, in graphs and executable
+ * graphs. */
 #include "base/array.h"
 #include "replay/emugpu/driver/code/kernel.h"
 #include "replay/emugpu/driver/graph/graph.h"
 #include "replay/emugpu/driver/memory/transfer.h"
 
-static CUresult add(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps, size_t n_deps,
-		    struct emu_op *op)
-{
-	struct emu_graph *g = emu_graph_of(graph);
+#include <stdlib.h>
+#include <string.h>
 
-	for (size_t i = 0; g && i < n_deps; i++)
-		if (!emu_node_of(deps[i]))
-			g = NULL;
-	if (!g || !ret) {
-		emu_op_done(op);
-		return CUDA_ERROR_INVALID_VALUE;
-	}
-	return emu_graph_add(g, op, (struct emu_node *const *)deps, n_deps,
-			     (struct emu_node **)ret);
-}
+/* ---- ops of nodes, from their parameters */
 
-CUresult emu_kernel_op_of(const CUDA_KERNEL_NODE_PARAMS *p, struct emu_op *ret)
+static CUresult kernel_op(const CUDA_KERNEL_NODE_PARAMS *p, struct emu_op *ret)
 {
 	CUfunction handle = p && p->func ? p->func : p ? (CUfunction)p->kern : NULL;
 	struct emu_function *f = emu_function_of(handle);
@@ -44,16 +34,7 @@ CUresult emu_kernel_op_of(const CUDA_KERNEL_NODE_PARAMS *p, struct emu_op *ret)
 	return emu_op_copy(&op, ret) < 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-EMU_API CUresult cuGraphAddKernelNode_v2(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
-					 size_t n_deps, const CUDA_KERNEL_NODE_PARAMS *p)
-{
-	struct emu_op op;
-	CUresult r = emu_kernel_op_of(p, &op);
-
-	return r ? r : add(ret, graph, deps, n_deps, &op);
-}
-
-CUresult emu_copy_op_of(const CUDA_MEMCPY3D *p, CUcontext context, struct emu_op *ret)
+static CUresult copy_op(const CUDA_MEMCPY3D *p, CUcontext context, struct emu_op *ret)
 {
 	struct emu_op op = {.type = &emu_copy_type};
 	CUresult r = p && emu_is_context(context) ? emu_copy_from_3d(p, &op.copy)
@@ -66,16 +47,7 @@ CUresult emu_copy_op_of(const CUDA_MEMCPY3D *p, CUcontext context, struct emu_op
 	return CUDA_SUCCESS;
 }
 
-EMU_API CUresult cuGraphAddMemcpyNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
-				      size_t n_deps, const CUDA_MEMCPY3D *p, CUcontext context)
-{
-	struct emu_op op;
-	CUresult r = emu_copy_op_of(p, context, &op);
-
-	return r ? r : add(ret, graph, deps, n_deps, &op);
-}
-
-CUresult emu_set_op_of(const CUDA_MEMSET_NODE_PARAMS *p, CUcontext context, struct emu_op *ret)
+static CUresult set_op(const CUDA_MEMSET_NODE_PARAMS *p, CUcontext context, struct emu_op *ret)
 {
 	if (!p || (p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4) ||
 	    !emu_is_context(context))
@@ -92,17 +64,7 @@ CUresult emu_set_op_of(const CUDA_MEMSET_NODE_PARAMS *p, CUcontext context, stru
 	return CUDA_SUCCESS;
 }
 
-EMU_API CUresult cuGraphAddMemsetNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
-				      size_t n_deps, const CUDA_MEMSET_NODE_PARAMS *p,
-				      CUcontext context)
-{
-	struct emu_op op;
-	CUresult r = emu_set_op_of(p, context, &op);
-
-	return r ? r : add(ret, graph, deps, n_deps, &op);
-}
-
-CUresult emu_host_op_of(const CUDA_HOST_NODE_PARAMS *p, struct emu_op *ret)
+static CUresult host_op(const CUDA_HOST_NODE_PARAMS *p, struct emu_op *ret)
 {
 	if (!p || !p->fn)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -111,112 +73,125 @@ CUresult emu_host_op_of(const CUDA_HOST_NODE_PARAMS *p, struct emu_op *ret)
 	return CUDA_SUCCESS;
 }
 
+/* `params` are those of the public functions for that kind of node; of an event's, the event. Any
+ * context of the node's device will do. */
+static CUresult make_op(const struct emu_op_type *type, const void *params, CUcontext context,
+			struct emu_op *ret)
+{
+	if (type == &emu_kernel_type)
+		return kernel_op(params, ret);
+	if (type == &emu_copy_type)
+		return copy_op(params, context, ret);
+	if (type == &emu_set_type)
+		return set_op(params, context, ret);
+	if (type == &emu_host_type)
+		return host_op(params, ret);
+	*ret = (struct emu_op){.type = type};
+	if (type != &emu_event_record_type && type != &emu_event_wait_type)
+		return CUDA_SUCCESS;
+	ret->event = (struct emu_event *)(uintptr_t)params;
+	return emu_is_event((CUevent)ret->event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- adding */
+
+static CUresult add(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps, size_t n_deps,
+		    const struct emu_op_type *type, const void *params, CUcontext context)
+{
+	struct emu_graph *g = emu_graph_of(graph);
+	struct emu_op op;
+	CUresult r = make_op(type, params, context, &op);
+
+	if (r)
+		return r;
+	for (size_t i = 0; g && i < n_deps; i++)
+		if (!emu_node_of(deps[i]))
+			g = NULL;
+	if (!g || !ret) {
+		emu_op_done(&op);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	return emu_graph_add(g, &op, (struct emu_node *const *)deps, n_deps,
+			     (struct emu_node **)ret);
+}
+
+EMU_API CUresult cuGraphAddKernelNode_v2(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
+					 size_t n_deps, const CUDA_KERNEL_NODE_PARAMS *p)
+{
+	return add(ret, graph, deps, n_deps, &emu_kernel_type, p, NULL);
+}
+
+EMU_API CUresult cuGraphAddMemcpyNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
+				      size_t n_deps, const CUDA_MEMCPY3D *p, CUcontext context)
+{
+	return add(ret, graph, deps, n_deps, &emu_copy_type, p, context);
+}
+
+EMU_API CUresult cuGraphAddMemsetNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
+				      size_t n_deps, const CUDA_MEMSET_NODE_PARAMS *p,
+				      CUcontext context)
+{
+	return add(ret, graph, deps, n_deps, &emu_set_type, p, context);
+}
+
 EMU_API CUresult cuGraphAddHostNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
 				    size_t n_deps, const CUDA_HOST_NODE_PARAMS *p)
 {
-	struct emu_op op;
-	CUresult r = emu_host_op_of(p, &op);
-
-	return r ? r : add(ret, graph, deps, n_deps, &op);
+	return add(ret, graph, deps, n_deps, &emu_host_type, p, NULL);
 }
 
 EMU_API CUresult cuGraphAddEmptyNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
 				     size_t n_deps)
 {
-	struct emu_op op = {.type = &emu_empty_type};
-
-	return add(ret, graph, deps, n_deps, &op);
-}
-
-CUresult emu_event_op_of(const struct emu_op_type *type, CUevent event, struct emu_op *ret)
-{
-	if (!emu_is_event(event))
-		return CUDA_ERROR_INVALID_VALUE;
-	*ret = (struct emu_op){.type = type, .event = (struct emu_event *)event};
-	return CUDA_SUCCESS;
-}
-
-static CUresult add_event(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps, size_t n_deps,
-			  const struct emu_op_type *type, CUevent event)
-{
-	struct emu_op op;
-	CUresult r = emu_event_op_of(type, event, &op);
-
-	return r ? r : add(ret, graph, deps, n_deps, &op);
+	return add(ret, graph, deps, n_deps, &emu_empty_type, NULL, NULL);
 }
 
 EMU_API CUresult cuGraphAddEventRecordNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
 					   size_t n_deps, CUevent event)
 {
-	return add_event(ret, graph, deps, n_deps, &emu_event_record_type, event);
+	return add(ret, graph, deps, n_deps, &emu_event_record_type, event, NULL);
 }
 
 EMU_API CUresult cuGraphAddEventWaitNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
 					 size_t n_deps, CUevent event)
 {
-	return add_event(ret, graph, deps, n_deps, &emu_event_wait_type, event);
+	return add(ret, graph, deps, n_deps, &emu_event_wait_type, event, NULL);
 }
 
 EMU_API CUresult cuGraphAddChildGraphNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
 					  size_t n_deps, CUgraph child)
 {
-	struct emu_op op = {.type = &emu_child_type};
 	struct emu_graph *copy;
 	CUresult r = emu_graph_of(child) ? emu_graph_clone(emu_graph_of(child), &copy)
 					 : CUDA_ERROR_INVALID_VALUE;
 
-	if (!r)
-		r = add(ret, graph, deps, n_deps, &op);
-	if (!r)
+	if (r)
+		return r;
+	copy->is_child = 1;
+	r = add(ret, graph, deps, n_deps, &emu_child_type, NULL, NULL);
+	if (r)
+		emu_graph_free(copy);
+	else
 		emu_node_of(*ret)->child = copy;
-	if (!r)
-		copy->is_child = 1;
 	return r;
 }
 
-/* Adds a node of any kind. */
+/* Adds a node of any kind. The parameters of each begin with those of its own function. */
 EMU_API CUresult cuGraphAddNode_v2(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
 				   const CUgraphEdgeData *data, size_t n_deps, CUgraphNodeParams *p)
 {
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
 	switch (p->type) {
-	case CU_GRAPH_NODE_TYPE_KERNEL: {
-		const CUDA_KERNEL_NODE_PARAMS_v3 *k = &p->kernel;
-		CUDA_KERNEL_NODE_PARAMS q = {
-			.func = k->func,
-			.gridDimX = k->gridDimX,
-			.gridDimY = k->gridDimY,
-			.gridDimZ = k->gridDimZ,
-			.blockDimX = k->blockDimX,
-			.blockDimY = k->blockDimY,
-			.blockDimZ = k->blockDimZ,
-			.sharedMemBytes = k->sharedMemBytes,
-			.kernelParams = k->kernelParams,
-			.extra = k->extra,
-			.kern = k->kern,
-		};
-
-		return cuGraphAddKernelNode_v2(ret, graph, deps, n_deps, &q);
-	}
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		return add(ret, graph, deps, n_deps, &emu_kernel_type, &p->kernel, NULL);
 	case CU_GRAPH_NODE_TYPE_MEMCPY:
-		return cuGraphAddMemcpyNode(ret, graph, deps, n_deps, &p->memcpy.copyParams,
-					    p->memcpy.copyCtx);
-	case CU_GRAPH_NODE_TYPE_MEMSET: {
-		CUDA_MEMSET_NODE_PARAMS q = {.dst = p->memset.dst,
-					     .pitch = p->memset.pitch,
-					     .value = p->memset.value,
-					     .elementSize = p->memset.elementSize,
-					     .width = p->memset.width,
-					     .height = p->memset.height};
-
-		return cuGraphAddMemsetNode(ret, graph, deps, n_deps, &q, p->memset.ctx);
-	}
-	case CU_GRAPH_NODE_TYPE_HOST: {
-		CUDA_HOST_NODE_PARAMS q = {.fn = p->host.fn, .userData = p->host.userData};
-
-		return cuGraphAddHostNode(ret, graph, deps, n_deps, &q);
-	}
+		return add(ret, graph, deps, n_deps, &emu_copy_type, &p->memcpy.copyParams,
+			   p->memcpy.copyCtx);
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		return add(ret, graph, deps, n_deps, &emu_set_type, &p->memset, p->memset.ctx);
+	case CU_GRAPH_NODE_TYPE_HOST:
+		return add(ret, graph, deps, n_deps, &emu_host_type, &p->host, NULL);
 	case CU_GRAPH_NODE_TYPE_GRAPH:
 		return cuGraphAddChildGraphNode(ret, graph, deps, n_deps, p->graph.graph);
 	case CU_GRAPH_NODE_TYPE_EMPTY:
@@ -229,4 +204,236 @@ EMU_API CUresult cuGraphAddNode_v2(CUgraphNode *ret, CUgraph graph, const CUgrap
 		emu_refused_use("libcuda.so.1", "cuGraphAddNode_v2 (this kind of node)");
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
+}
+
+/* ---- changing */
+
+static struct emu_node *node_of(CUgraphNode handle, const struct emu_op_type *type)
+{
+	struct emu_node *n = emu_node_of(handle);
+
+	return n && n->op.type == type ? n : NULL;
+}
+
+static CUresult set(CUgraphNode handle, const struct emu_op_type *type, const void *params)
+{
+	const struct emu_node *any = emu_node_of(handle);
+	struct emu_node *n = node_of(handle, type);
+	struct emu_op op;
+	CUresult r = make_op(type, params, any ? (CUcontext)any->graph->context : NULL, &op);
+
+	if (r)
+		return r;
+	if (!n) {
+		emu_op_done(&op);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	emu_op_done(&n->op);
+	n->op = op;
+	return CUDA_SUCCESS;
+}
+
+static CUresult exec_set(CUgraphExec exec, CUgraphNode node, const struct emu_op_type *type,
+			 const void *params, CUcontext context)
+{
+	struct emu_op op;
+	CUresult r = make_op(type, params, context, &op);
+
+	return r ? r : emu_exec_change(exec, node, &op);
+}
+
+EMU_API CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *p)
+{
+	return set(node, &emu_kernel_type, p);
+}
+
+EMU_API CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *p)
+{
+	return set(node, &emu_copy_type, p);
+}
+
+EMU_API CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *p)
+{
+	return set(node, &emu_set_type, p);
+}
+
+EMU_API CUresult cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS *p)
+{
+	return set(node, &emu_host_type, p);
+}
+
+EMU_API CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode node, CUevent event)
+{
+	return set(node, &emu_event_record_type, event);
+}
+
+EMU_API CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode node, CUevent event)
+{
+	return set(node, &emu_event_wait_type, event);
+}
+
+EMU_API CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
+						   const CUDA_KERNEL_NODE_PARAMS *p)
+{
+	return exec_set(exec, node, &emu_kernel_type, p, NULL);
+}
+
+EMU_API CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
+						const CUDA_MEMCPY3D *p, CUcontext context)
+{
+	return exec_set(exec, node, &emu_copy_type, p, context);
+}
+
+EMU_API CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
+						const CUDA_MEMSET_NODE_PARAMS *p, CUcontext context)
+{
+	return exec_set(exec, node, &emu_set_type, p, context);
+}
+
+EMU_API CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
+					      const CUDA_HOST_NODE_PARAMS *p)
+{
+	return exec_set(exec, node, &emu_host_type, p, NULL);
+}
+
+EMU_API CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node,
+						    CUevent event)
+{
+	EMU_ENTER(EMU_CALL_EVENT);
+	const struct emu_node *n = emu_node_of(node);
+	const char *allowed = getenv("GPUEMU_CHILD_EVENTS");
+
+	(void)self;
+	if (n && n->graph->is_child && allowed && strcmp(allowed, "0") == 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	return exec_set(exec, node, &emu_event_record_type, event, NULL);
+}
+
+EMU_API CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
+{
+	return exec_set(exec, node, &emu_event_wait_type, event, NULL);
+}
+
+/* ---- reading */
+
+EMU_API CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *ret)
+{
+	const struct emu_node *n = node_of(node, &emu_kernel_type);
+
+	if (!n || !ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	const struct emu_kernel_op *k = &n->op.kernel;
+
+	*ret = (CUDA_KERNEL_NODE_PARAMS){
+		.func = (CUfunction)k->function,
+		.gridDimX = k->grid[0],
+		.gridDimY = k->grid[1],
+		.gridDimZ = k->grid[2],
+		.blockDimX = k->block[0],
+		.blockDimY = k->block[1],
+		.blockDimZ = k->block[2],
+		.sharedMemBytes = k->shared_bytes,
+		.kernelParams = k->args,
+	};
+	return CUDA_SUCCESS;
+}
+
+/* No attribute can be set; all have their defaults. */
+EMU_API CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute,
+					       CUkernelNodeAttrValue *ret)
+{
+	if (!node_of(node, &emu_kernel_type) || !ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = (CUkernelNodeAttrValue){0};
+	return CUDA_SUCCESS;
+}
+
+static CUmemorytype side_of(const struct emu_copy_op *c, enum emu_copy_kind one_way)
+{
+	return c->kind == EMU_H2H || c->kind == one_way ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+}
+
+EMU_API CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *ret)
+{
+	const struct emu_node *n = node_of(node, &emu_copy_type);
+
+	if (!n || !ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	const struct emu_copy_op *c = &n->op.copy;
+
+	*ret = (CUDA_MEMCPY3D){
+		.srcMemoryType = side_of(c, EMU_H2D),
+		.srcHost = c->from,
+		.srcDevice = (CUdeviceptr)(uintptr_t)c->from,
+		.srcPitch = c->from_pitch,
+		.srcHeight = c->from_height,
+		.dstMemoryType = side_of(c, EMU_D2H),
+		.dstHost = c->to,
+		.dstDevice = (CUdeviceptr)c->to,
+		.dstPitch = c->to_pitch,
+		.dstHeight = c->to_height,
+		.WidthInBytes = c->width_bytes,
+		.Height = c->height,
+		.Depth = c->depth,
+	};
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *ret)
+{
+	const struct emu_node *n = node_of(node, &emu_set_type);
+
+	if (!n || !ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	const struct emu_set_op *s = &n->op.set;
+
+	*ret = (CUDA_MEMSET_NODE_PARAMS){
+		.dst = (CUdeviceptr)s->to,
+		.pitch = s->pitch,
+		.value = s->value,
+		.elementSize = s->item_bytes,
+		.width = s->width,
+		.height = s->height,
+	};
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *ret)
+{
+	const struct emu_node *n = node_of(node, &emu_host_type);
+
+	if (!n || !ret || n->op.host.callback)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = (CUDA_HOST_NODE_PARAMS){.fn = n->op.host.function, .userData = n->op.host.data};
+	return CUDA_SUCCESS;
+}
+
+static CUresult get_event(CUgraphNode node, const struct emu_op_type *type, CUevent *ret)
+{
+	const struct emu_node *n = node_of(node, type);
+
+	if (!n || !ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = (CUevent)n->op.event;
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent *ret)
+{
+	return get_event(node, &emu_event_record_type, ret);
+}
+
+EMU_API CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent *ret)
+{
+	return get_event(node, &emu_event_wait_type, ret);
+}
+
+EMU_API CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *ret)
+{
+	const struct emu_node *n = node_of(node, &emu_child_type);
+
+	if (!n || !ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = (CUgraph)n->child;
+	return CUDA_SUCCESS;
 }
