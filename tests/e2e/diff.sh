@@ -27,7 +27,7 @@ parts() {
 	equal "$status" 1
 	case $line in "a and $1 part"*"$2"*) ;; *) die "'$2' is not in: $line" ;; esac
 }
-parts longer ' in the one, iteration 3 in the other'
+parts longer 'iteration 3, stream 7, number 380: nothing in the one, memcpy '
 parts wider ': 2 ranks in the one, 4 ranks in the other'
 parts deeper 'at GPU 0, iteration 1, '
 fails -1 gputrace diff --json a deeper

@@ -2,7 +2,7 @@
 #include "tests/fuzz/render.h"
 
 #include "formats/render/export/chrome.h"
-#include "formats/render/report/compare.h"
+#include "formats/render/report/cause.h"
 #include "formats/render/report/report.h"
 #include "formats/trace/store/sizes.h"
 #include "formats/trace/store/verify.h"
@@ -116,7 +116,7 @@ void render_all(const char *path)
 	scoped(fmt_trace_closep) struct fmt_trace *again = NULL;
 	struct fs_options options = {0};
 	struct fmt_size_row sizes[FMT_SIZE_ROWS];
-	struct fmt_difference d = {0};
+	struct fmt_cause cause = {0};
 	struct fmt_trace *t;
 	struct fs *fs;
 
@@ -128,8 +128,8 @@ void render_all(const char *path)
 	export_ranks(t);
 	time_kernels(t);
 	fmt_sizes(t, sizes, NULL);
-	fmt_compare(t, again, true, &d, NULL);
-	fmt_difference_done(&d);
+	fmt_cause_find(t, again, true, &cause, NULL);
+	fmt_cause_done(&cause);
 	if (fs_open(t, &options, &fs, NULL) < 0)
 		return;
 	read_directory(fs, FS_ROOT, is_sound(path));

@@ -4,7 +4,6 @@
  * output. The sanitizer builds detect overflows. */
 #include "formats/render/export/chrome.h"
 #include "formats/render/export/svg.h"
-#include "formats/render/report/compare.h"
 #include "formats/render/report/report.h"
 #include "formats/trace/json.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
-#include "formats/render/grid.h"
 #include "formats/render/report/cause.h"
-#include "formats/render/report/compare.h"
 #include "formats/trace/json.h"
 #include "formats/trace/store/verify.h"
 #include "tools/gputrace/cmd.h"
@@ -20,72 +18,30 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-static void put_iteration(int64_t number, struct text *out)
+static void put_text(const struct fmt_cause *c, const char *const *paths, bool same_id,
+		     struct text *out)
 {
-	if (number == FMT_BEFORE || number == FMT_AFTER)
-		text_str(out,
-			 number == FMT_BEFORE ? "before the iterations" : "after the iterations");
-	else
-		text_printf(out, "iteration %" PRId64, number);
+	text_printf(out, "%s and %s ", paths[0], paths[1]);
+	if (c->kind != FMT_CAUSE_NONE) {
+		text_str(out, c->rank >= 0 ? "part at " : "part: ");
+		fmt_cause_text(c, out);
+	} else {
+		text_str(out, same_id ? "are the same"
+				      : "do the same in the same order; they may differ in times");
+	}
+	text_char(out, '\n');
+	fmt_cause_ranks_text(c, out);
 }
 
-static void put_text(const struct fmt_difference *d, const struct fmt_cause *cause,
-		     const char *const *paths, bool same_id, struct text *out)
-{
-	if (cause->kind != FMT_CAUSE_NONE) {
-		text_printf(out, "%s and %s part at ", paths[0], paths[1]);
-		fmt_cause_text(cause, out);
-		text_char(out, '\n');
-		return;
-	}
-	if (!d->first.len) {
-		text_printf(out, "%s and %s %s\n", paths[0], paths[1],
-			    same_id ? "are the same"
-				    : "do the same in the same order; they may differ in times");
-		return;
-	}
-	text_printf(out, "%s and %s part", paths[0], paths[1]);
-	if (d->rank >= 0)
-		text_printf(out, " at GPU %" PRId64, d->rank);
-	if (d->track[0]) {
-		text_str(out, ", ");
-		put_iteration(d->iteration, out);
-		text_str(out, ", ");
-		fmt_text_harmless(out, d->track, strlen(d->track), sizeof(d->track));
-		text_printf(out, ", number %" PRIu64, d->event);
-	}
-	text_str(out, ": ");
-	text_bytes(out, d->first.data, d->first.len);
-	text_str(out, " in the one, ");
-	text_bytes(out, d->second.data, d->second.len);
-	text_str(out, " in the other\n");
-}
-
-static void put_json(const struct fmt_difference *d, const struct fmt_cause *cause, bool same_id,
-		     uint64_t n_damaged, struct text *out)
+static void put_json(const struct fmt_cause *c, bool same_id, uint64_t n_damaged, struct text *out)
 {
 	struct fmt_json j = {.text = out, .broken = 1};
-	bool same = !d->first.len && cause->kind == FMT_CAUSE_NONE;
 
 	fmt_json_open(&j, NULL, '{');
 	fmt_json_bool(&j, "same_id", same_id);
-	fmt_json_bool(&j, "same", same && n_damaged == 0);
+	fmt_json_bool(&j, "same", c->kind == FMT_CAUSE_NONE && n_damaged == 0);
 	fmt_json_u64(&j, "damaged", n_damaged);
-	if (cause->kind != FMT_CAUSE_NONE)
-		fmt_cause_json(cause, &j);
-	if (d->first.len) {
-		fmt_json_open(&j, "difference", '{');
-		if (d->rank >= 0)
-			fmt_json_i64(&j, "gpu", d->rank);
-		if (d->track[0]) {
-			fmt_json_i64(&j, "iteration", d->iteration);
-			fmt_json_str(&j, "track", d->track);
-			fmt_json_u64(&j, "number", d->event);
-		}
-		fmt_json_bytes(&j, "first", d->first.data, d->first.len);
-		fmt_json_bytes(&j, "second", d->second.data, d->second.len);
-		fmt_json_close(&j, '}');
-	}
+	fmt_cause_json(c, &j);
 	fmt_json_close(&j, '}');
 }
 
@@ -110,23 +66,8 @@ static int check_both(struct fmt_trace *const *traces, const char *const *paths,
 	return status;
 }
 
-/* Of traces with digests, the first difference by cause. 1: there is one; 0; or a negative errno.
- */
-static int compare_digests(struct fmt_trace *const *traces, struct fmt_cause *cause,
-			   struct fmt_error *err)
-{
-	int r;
-
-	if (!fmt_cause_has_digests(traces[0]) || !fmt_cause_has_digests(traces[1]))
-		return 0;
-	r = fmt_cause_find(traces[0], traces[1], cause, err);
-	if (r == -EINVAL) /* not the same ranks */
-		return 0;
-	return r < 0 ? r : cause->kind != FMT_CAUSE_NONE;
-}
-
 static int compare(struct fmt_trace *const *traces, const char *const *paths, bool calls,
-		   struct fmt_cause *cause, struct fmt_difference *d)
+		   struct fmt_cause *cause)
 {
 	struct fmt_error err = {0};
 	int r = 0, at = 0;
@@ -135,9 +76,7 @@ static int compare(struct fmt_trace *const *traces, const char *const *paths, bo
 		r = fmt_trace_complete(traces[at], &err);
 	if (r < 0)
 		return cli_fail(r, &err, "compare", paths[at - 1], NULL);
-	r = compare_digests(traces, cause, &err);
-	if (r == 0)
-		r = fmt_compare(traces[0], traces[1], calls, d, &err);
+	r = fmt_cause_find(traces[0], traces[1], calls, cause, &err);
 	return r < 0 ? cli_fail(r, &err, "compare", err.file[0] ? err.file : paths[0], NULL)
 		     : CLI_OK;
 }
@@ -156,7 +95,6 @@ static int run(const struct cli_args *args)
 {
 	scoped(fmt_trace_closep) struct fmt_trace *a = NULL;
 	scoped(fmt_trace_closep) struct fmt_trace *b = NULL;
-	scoped(fmt_difference_done) struct fmt_difference d = {.rank = -1};
 	scoped(fmt_cause_done) struct fmt_cause cause = {0};
 	scoped(sink_done) struct sink sink = {0};
 	scoped(text_done) struct text out = {0};
@@ -176,20 +114,20 @@ static int run(const struct cli_args *args)
 		status = check_both((struct fmt_trace *[]){a, b}, paths, damage);
 	else
 		status = compare((struct fmt_trace *[]){a, b}, paths, !args->values[OPT_OPERATIONS],
-				 &cause, &d);
+				 &cause);
 	if (status != CLI_OK)
 		return status;
 	n_damaged = damage[0].n + damage[1].n;
 	sink_open(&sink, NULL, &out);
 	if (args->values[OPT_JSON])
-		put_json(&d, &cause, same_id, n_damaged, &out);
+		put_json(&cause, same_id, n_damaged, &out);
 	else if (n_damaged == 0)
-		put_text(&d, &cause, paths, same_id, &out);
+		put_text(&cause, paths, same_id, &out);
 	if (sink_commit(&sink, &out) < 0)
 		return cli_fail(out.error, NULL, "write", "the output", NULL);
 	if (n_damaged > 0)
 		return say_damage(damage, paths);
-	return d.first.len || cause.kind != FMT_CAUSE_NONE ? CLI_FAILED : CLI_OK;
+	return cause.kind != FMT_CAUSE_NONE ? CLI_FAILED : CLI_OK;
 }
 
 const struct cli_command cmd_diff = {
@@ -200,12 +138,13 @@ const struct cli_command cmd_diff = {
 	.what = "Find the first difference between two traces",
 	.options = options,
 	.notes =
-		"Compares the calls and operations of each thread and stream in their order,\n"
-		"the sizes of copies and collectives. If both traces have digests, the first\n"
-		"difference is by cause: over all GPUs, the earliest operation that read the same\n"
-		"and wrote other bytes.\n"
-		"Times are not compared. The order of calls in programs with several threads is\n"
-		"nondeterministic; --operations compares GPU operations only. Exit status 1 if\n"
-		"the traces differ, or if they have the same id and one of them is damaged.\n",
+		"Compares the operations of each stream in their order, with their sizes,\n"
+		"parameters and waits for events, the calls of each thread, and the digests of\n"
+		"buffers if both traces have them. The difference that is printed is the first by\n"
+		"cause: over all GPUs, the earliest operation that read the same and wrote other\n"
+		"bytes, or did something else. `number` is that of the tables.\n"
+		"Times are not compared, nor what one run does after the end of the other in the\n"
+		"last iteration. Exit status 1 if the traces differ, or if they have the same id\n"
+		"and one of them is damaged.\n",
 	.run = run,
 };

@@ -2,28 +2,28 @@
 #include "formats/render/report/cause_side.h"
 
 #include "base/array.h"
+#include "formats/api/api.h"
 #include "formats/render/grid.h"
 #include "formats/trace/value.h"
 
 #include <inttypes.h>
 
-#define NAME_BYTES 120
-
 void fmt_cause_side_done(struct fmt_cause_side *s)
 {
-	for (uint32_t i = 0; i < s->n_tracks; i++) {
-		for (size_t k = 0; k < s->tracks[i].n; k++)
-			free(s->tracks[i].ops[k].digests);
-		free(s->tracks[i].ops);
-	}
+	for (uint32_t i = 0; i < s->n_tracks; i++)
+		free(s->tracks[i].items);
 	free(s->tracks);
 	for (size_t i = 0; i < s->n_slices; i++)
 		fmt_slice_free(s->slices[i]);
 	free(s->slices);
+	free(s->calls);
+	free(s->waits);
+	free(s->digests);
+	fmt_cause_memory_done(&s->memory);
 	memset(s, 0, sizeof(*s));
 }
 
-/* ---- reading */
+/* ---- events */
 
 static int64_t value_of(const struct fmt_cause_side *s, const struct fmt_slice *slice,
 			const struct fmt_event *e, const char *key)
@@ -37,97 +37,99 @@ static int64_t value_of(const struct fmt_cause_side *s, const struct fmt_slice *
 	return value;
 }
 
-static int add_op(struct fmt_cause_side *s, const struct fmt_slice *slice,
-		  const struct fmt_event *e)
+int64_t fmt_cause_side_value(const struct fmt_cause_side *s, const struct fmt_cause_item *x,
+			     const char *key)
+{
+	return value_of(s, x->slice, x->event, key);
+}
+
+static bool returns_code(const struct api_call *call)
+{
+	const struct api_arg *a = call->args;
+
+	return call->n_args > 0 && a->direction == API_DIRECTION_OUT &&
+	       (a->meaning == API_MEANING_FUNCTION || a->meaning == API_MEANING_KERNEL);
+}
+
+/* Left out are calls that only ask, or load code: how often, and which thread does it first,
+ * depends on chance. */
+static bool is_compared(const struct fmt_cause_side *s, const struct fmt_template *t)
+{
+	const char *name = fmt_string(s->names, t->name, NULL);
+	int index = api_find(name);
+	const struct api_call *call = index < 0 ? NULL : api_call((unsigned)index);
+
+	if (!call) /* of a runtime, or unknown */
+		return !strstr(name, "Query") && !strstr(name, "Get");
+	switch ((enum api_class)call->class) {
+	case API_CLASS_QUERY:
+	case API_CLASS_STATE:
+	case API_CLASS_MODULE_LOAD:
+	case API_CLASS_EVENT_QUERY:
+	case API_CLASS_STREAM_QUERY:
+	case API_CLASS_PROFILE:
+		return false;
+	default:
+		return !returns_code(call);
+	}
+}
+
+static int add_call(struct fmt_cause_side *s, const struct fmt_slice *slice,
+		    const struct fmt_event *e)
+{
+	if (array_reserve(&s->calls, s->n_calls + 1, &s->calls_cap) < 0)
+		return -ENOMEM;
+	s->calls[s->n_calls++] = (struct fmt_cause_call){e, slice};
+	return 0;
+}
+
+static uint32_t stream_of(const struct fmt_cause_side *s, int64_t number)
+{
+	for (uint32_t i = 0; i < s->n_tracks; i++) {
+		const struct fmt_track *t = fmt_track(s->names, s->rank, i);
+
+		if (t->kind == FMT_STREAM && t->tid == number)
+			return i;
+	}
+	return UINT32_MAX;
+}
+
+static int add_wait(struct fmt_cause_side *s, const struct fmt_slice *slice,
+		    const struct fmt_event *e)
+{
+	uint32_t track = stream_of(s, value_of(s, slice, e, "stream"));
+	int64_t record = value_of(s, slice, e, "wait_on_cuda_event_record_corr_id");
+
+	if (track == UINT32_MAX || record < 0)
+		return 0;
+	if (array_reserve(&s->waits, s->n_waits + 1, &s->waits_cap) < 0)
+		return -ENOMEM;
+	s->waits[s->n_waits++] = (struct fmt_cause_wait){
+		e->start_ns, record, track, stream_of(s, value_of(s, slice, e, "wait_on_stream"))};
+	return 0;
+}
+
+static int add_event(struct fmt_cause_side *s, const struct fmt_slice *slice,
+		     const struct fmt_event *e)
 {
 	const struct fmt_template *t = fmt_template(s->names, e->template);
 	struct fmt_cause_track *track;
+	int r = 0;
 
-	if (!t || !FMT_IS_OP(t->kind) || e->track >= s->n_tracks)
+	if (!t || e->track >= s->n_tracks)
 		return 0;
+	if (t->kind == FMT_CALL && e->correlation != 0)
+		r = add_call(s, slice, e);
+	if (t->kind == FMT_SYNC)
+		r = add_wait(s, slice, e);
+	if (r < 0 ||
+	    !(FMT_IS_OP(t->kind) || (t->kind == FMT_CALL && s->wants_calls && is_compared(s, t))))
+		return r;
 	track = &s->tracks[e->track];
-	if (array_reserve(&track->ops, track->n + 1, &track->cap) < 0)
+	if (array_reserve(&track->items, track->n + 1, &track->cap) < 0)
 		return -ENOMEM;
-	track->ops[track->n++] = (struct fmt_cause_op){
-		.template = t,
-		.event = e,
-		.slice = slice,
-		.start_ns = e->start_ns,
-		.iteration = slice->iteration.number,
-		.comm = t->kind == FMT_COLLECTIVE ? value_of(s, slice, e, FMT_KEY_COMM) : -1,
-		.seq = t->kind == FMT_COLLECTIVE ? value_of(s, slice, e, FMT_KEY_SEQ) : -1,
-		.correlation = e->correlation,
-		.track = e->track,
-	};
+	track->items[track->n++] = (struct fmt_cause_item){t, e, slice, NULL, e->start_ns};
 	return 0;
-}
-
-/* An operation, for finding it by event or by correlation. */
-struct by {
-	uint64_t correlation;
-	const struct fmt_event *event;
-	struct fmt_cause_op *op;
-};
-
-static int by_correlation(const void *a, const void *b)
-{
-	const struct by *x = a, *y = b;
-
-	return array_order(x->correlation, y->correlation) ?: array_order(x->event, y->event);
-}
-
-static int list_ops(const struct fmt_cause_side *s, struct by **ret, size_t *n)
-{
-	size_t total = 0;
-
-	for (uint32_t i = 0; i < s->n_tracks; i++)
-		total += s->tracks[i].n;
-	*ret = calloc(total + 1, sizeof(**ret));
-	if (!*ret)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < s->n_tracks; i++)
-		for (size_t k = 0; k < s->tracks[i].n; k++) {
-			struct fmt_cause_op *op = &s->tracks[i].ops[k];
-
-			(*ret)[(*n)++] = (struct by){op->correlation, op->event, op};
-		}
-	qsort(*ret, *n, sizeof(**ret), by_correlation);
-	return 0;
-}
-
-/* Adds a digest to the operation that it is of: the event itself, or what its call launched. */
-static int add_digest(const struct fmt_slice *slice, const struct fmt_digest *d,
-		      const struct by *list, size_t n)
-{
-	const struct fmt_event *e;
-	struct fmt_cause_op *op = NULL;
-
-	if (d->op < slice->first_number || d->op - slice->first_number >= slice->n_events)
-		return 0;
-	e = &slice->events[d->op - slice->first_number];
-	for (size_t i = array_bound(k, 0, n, list[k].correlation < e->correlation);
-	     i < n && list[i].correlation == e->correlation; i++)
-		if (!op || list[i].event == e)
-			op = list[i].op;
-	if (!op)
-		return 0;
-	if (array_reserve(&op->digests, op->n_digests + 1, &op->digests_cap) < 0)
-		return -ENOMEM;
-	op->digests[op->n_digests++] = (struct fmt_cause_digest){d, slice->pages + d->first_page};
-	return 0;
-}
-
-static int add_digests(struct fmt_cause_side *s)
-{
-	struct by *list = NULL;
-	size_t n = 0;
-	int r = list_ops(s, &list, &n);
-
-	for (size_t i = 0; i < s->n_slices && r == 0; i++)
-		for (size_t k = 0; k < s->slices[i]->n_digests && r == 0; k++)
-			r = add_digest(s->slices[i], &s->slices[i]->digests[k], list, n);
-	free(list);
-	return r;
 }
 
 static int read_slice(struct fmt_cause_side *s, struct fmt_trace *t, uint32_t slice,
@@ -144,38 +146,222 @@ static int read_slice(struct fmt_cause_side *s, struct fmt_trace *t, uint32_t sl
 		return -ENOMEM;
 	}
 	s->slices[s->n_slices++] = read;
+	if (fmt_iteration_order(read->iteration.number, s->last_iteration) > 0 &&
+	    read->iteration.number != FMT_AFTER)
+		s->last_iteration = read->iteration.number;
 	for (size_t i = 0; i < read->n_events && r == 0; i++)
-		r = add_op(s, read, &read->events[i]);
+		r = add_event(s, read, &read->events[i]);
 	return r;
+}
+
+/* ---- calls of operations, and waits */
+
+static int by_correlation(const void *a, const void *b)
+{
+	const struct fmt_cause_call *x = a, *y = b;
+
+	return array_order(x->event->correlation, y->event->correlation);
+}
+
+static const struct fmt_cause_call *call_of(const struct fmt_cause_side *s, uint64_t correlation)
+{
+	size_t i = array_bound(k, 0, s->n_calls, s->calls[k].event->correlation < correlation);
+
+	return i < s->n_calls && s->calls[i].event->correlation == correlation ? &s->calls[i]
+									       : NULL;
+}
+
+static int by_wait(const void *a, const void *b)
+{
+	const struct fmt_cause_wait *x = a, *y = b;
+
+	return array_order(x->track, y->track) ?: array_order(x->at_ns, y->at_ns);
 }
 
 static int by_start(const void *a, const void *b)
 {
-	const struct fmt_cause_op *x = a, *y = b;
+	const struct fmt_cause_item *x = a, *y = b;
 
-	return array_order(x->start_ns, y->start_ns) ?: array_order(x->correlation, y->correlation);
+	return array_order(x->event->start_ns, y->event->start_ns)
+	       ?: array_order(y->event->duration_ns, x->event->duration_ns)
+	       ?: array_order(x->event->correlation, y->event->correlation);
 }
 
-int fmt_cause_side_read(struct fmt_trace *t, uint32_t rank, struct fmt_cause_side *ret,
+/* Orders everything in time. Slices are cut by the calls, whose order may differ where threads
+ * launch. */
+static void sort_all(struct fmt_cause_side *s)
+{
+	if (s->n_calls > 1)
+		qsort(s->calls, s->n_calls, sizeof(s->calls[0]), by_correlation);
+	for (uint32_t i = 0; i < s->n_tracks; i++) {
+		struct fmt_cause_track *t = &s->tracks[i];
+
+		for (size_t k = 0; k < t->n; k++) {
+			struct fmt_cause_item *x = &t->items[k];
+
+			if (FMT_IS_OP(x->template->kind) && x->event->correlation != 0)
+				x->call = call_of(s, x->event->correlation);
+			if (x->call)
+				x->launch_ns = x->call->event->start_ns;
+		}
+		if (t->n > 1)
+			qsort(t->items, t->n, sizeof(t->items[0]), by_start);
+	}
+	for (size_t i = 0; i < s->n_waits; i++) {
+		const struct fmt_cause_call *c =
+			call_of(s, (uint64_t)s->waits[i].recorded_ns); /* so far its correlation */
+
+		s->waits[i].recorded_ns = c ? c->event->start_ns : INT64_MIN;
+	}
+	if (s->n_waits > 1)
+		qsort(s->waits, s->n_waits, sizeof(s->waits[0]), by_wait);
+}
+
+size_t fmt_cause_side_before(const struct fmt_cause_side *s, uint32_t track, int64_t at_ns)
+{
+	const struct fmt_cause_track *t = &s->tracks[track];
+
+	return array_bound(i, 0, t->n, t->items[i].launch_ns < at_ns);
+}
+
+/* ---- digests */
+
+/* An operation of the rank, by correlation. */
+struct launched {
+	uint64_t correlation;
+	const struct fmt_event *event;
+};
+
+static int by_launch(const void *a, const void *b)
+{
+	const struct launched *x = a, *y = b;
+
+	return array_order(x->correlation, y->correlation) ?: array_order(x->event, y->event);
+}
+
+static int list_launched(const struct fmt_cause_side *s, struct launched **ret, size_t *n)
+{
+	size_t total = 0;
+
+	for (uint32_t i = 0; i < s->n_tracks; i++)
+		total += s->tracks[i].n;
+	*ret = calloc(total + 1, sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->n_tracks; i++)
+		for (size_t k = 0; k < s->tracks[i].n; k++) {
+			const struct fmt_cause_item *x = &s->tracks[i].items[k];
+
+			if (FMT_IS_OP(x->template->kind))
+				(*ret)[(*n)++] = (struct launched){x->event->correlation, x->event};
+		}
+	qsort(*ret, *n, sizeof(**ret), by_launch);
+	return 0;
+}
+
+/* The collective that a call of NCCL began: the next on its stream, as a group launches its calls
+ * when it ends. */
+static const struct fmt_event *collective_of(const struct fmt_cause_side *s,
+					     const struct fmt_slice *slice,
+					     const struct fmt_event *call)
+{
+	uint32_t track = stream_of(s, value_of(s, slice, call, "stream.id"));
+	const struct fmt_cause_track *t = track < s->n_tracks ? &s->tracks[track] : NULL;
+
+	for (size_t i = t ? fmt_cause_side_before(s, track, call->start_ns) : 0; t && i < t->n; i++)
+		if (t->items[i].template->kind == FMT_COLLECTIVE)
+			return t->items[i].event;
+	return NULL;
+}
+
+/* The operation that a digest is of: the event itself, or what its call launched. */
+static const struct fmt_event *op_of(const struct fmt_cause_side *s, const struct fmt_slice *slice,
+				     const struct fmt_event *e, const struct launched *list,
+				     size_t n)
+{
+	const struct fmt_template *t = fmt_template(s->names, e->template);
+	const struct fmt_event *op = NULL;
+
+	if (!t || FMT_IS_OP(t->kind))
+		return t ? e : NULL;
+	for (size_t i = array_bound(k, 0, n, list[k].correlation < e->correlation);
+	     i < n && !op && list[i].correlation == e->correlation; i++)
+		op = list[i].event;
+	return op ? op : collective_of(s, slice, e);
+}
+
+static int by_op(const void *a, const void *b)
+{
+	const struct fmt_cause_digest *x = a, *y = b;
+
+	return array_order(x->op, y->op) ?: array_order(x->of->access, y->of->access)
+	       ?: array_order(x->position, y->position);
+}
+
+static int add_digest(struct fmt_cause_side *s, const struct fmt_slice *slice,
+		      const struct fmt_digest *d, const struct launched *list, size_t n)
+{
+	const struct fmt_event *op;
+
+	if (d->op < slice->first_number || d->op - slice->first_number >= slice->n_events)
+		return 0;
+	op = op_of(s, slice, &slice->events[d->op - slice->first_number], list, n);
+	if (!op)
+		return 0;
+	if (array_reserve(&s->digests, s->n_digests + 1, &s->digests_cap) < 0)
+		return -ENOMEM;
+	s->digests[s->n_digests] =
+		(struct fmt_cause_digest){op, d, slice->pages + d->first_page, s->n_digests};
+	s->n_digests++;
+	return 0;
+}
+
+static int add_digests(struct fmt_cause_side *s)
+{
+	struct launched *list = NULL;
+	size_t n = 0;
+	int r = list_launched(s, &list, &n);
+
+	for (size_t i = 0; i < s->n_slices && r == 0; i++)
+		for (size_t k = 0; k < s->slices[i]->n_digests && r == 0; k++)
+			r = add_digest(s, s->slices[i], &s->slices[i]->digests[k], list, n);
+	free(list);
+	if (s->n_digests > 1)
+		qsort(s->digests, s->n_digests, sizeof(s->digests[0]), by_op);
+	return r;
+}
+
+const struct fmt_cause_digest *fmt_cause_side_digests(const struct fmt_cause_side *s,
+						      const struct fmt_cause_item *x, size_t *n)
+{
+	size_t first = array_bound(i, 0, s->n_digests, s->digests[i].op < x->event), end = first;
+
+	while (end < s->n_digests && s->digests[end].op == x->event)
+		end++;
+	*n = end - first;
+	return s->digests + first;
+}
+
+int fmt_cause_side_read(struct fmt_trace *t, uint32_t rank, bool calls, struct fmt_cause_side *ret,
 			struct fmt_error *err)
 {
-	int r = 0;
+	int r;
 
 	ret->names = fmt_trace_names(t);
 	ret->rank = rank;
-	ret->number = fmt_trace_rank(t, rank)->number;
+	ret->wants_calls = calls;
+	ret->last_iteration = FMT_BEFORE;
 	ret->tracks = calloc(fmt_n_tracks(ret->names, rank) + 1u, sizeof(*ret->tracks));
 	if (!ret->tracks)
 		return -ENOMEM;
 	ret->n_tracks = fmt_n_tracks(ret->names, rank);
+	r = fmt_cause_memory_read(t, rank, &ret->memory);
 	for (uint32_t i = 0; i < fmt_trace_rank(t, rank)->n_slices && r == 0; i++)
 		r = read_slice(ret, t, i, err);
-	/* Slices are cut by the calls, whose order may differ where threads launch. */
-	for (uint32_t i = 0; i < ret->n_tracks; i++)
-		if (ret->tracks[i].n > 1)
-			qsort(ret->tracks[i].ops, ret->tracks[i].n, sizeof(ret->tracks[i].ops[0]),
-			      by_start);
-	return r < 0 ? r : add_digests(ret);
+	if (r < 0)
+		return r;
+	sort_all(ret);
+	return add_digests(ret);
 }
 
 /* ---- matching */
@@ -186,22 +372,22 @@ static bool has_number(const struct fmt_cause_side *a, uint32_t x, const struct 
 	const struct fmt_track *l = fmt_track(a->names, a->rank, x);
 	const struct fmt_track *m = fmt_track(b->names, b->rank, y);
 
-	return l->kind == m->kind && l->tid == m->tid;
+	return l->tid == m->tid;
 }
 
-/* Counts the operations at the beginning of two streams that are the same. */
+/* Counts the operations at the beginning of two tracks that are the same. */
 static size_t shared(const struct fmt_cause_side *a, const struct fmt_cause_track *x,
 		     const struct fmt_cause_side *b, const struct fmt_cause_track *y)
 {
 	size_t n = x->n < y->n ? x->n : y->n, i = 0;
 
-	while (i < n && fmt_cause_side_same(a, &x->ops[i], b, &y->ops[i]))
+	while (i < n && fmt_cause_side_same(a, &x->items[i], b, &y->items[i]))
 		i++;
 	return i;
 }
 
-/* Of the streams of `b` that are left, the one that did the same for longest; one of the same
- * number if several did. -1: none. */
+/* Of the tracks of `b` that are left, the one that did the same for longest; one of the same number
+ * if several did. -1: none. */
 static int64_t best_match(const struct fmt_cause_side *a, uint32_t x,
 			  const struct fmt_cause_side *b)
 {
@@ -212,7 +398,8 @@ static int64_t best_match(const struct fmt_cause_side *a, uint32_t x,
 		const struct fmt_cause_track *t = &b->tracks[y];
 		size_t n;
 
-		if (t->match >= 0 || t->n == 0)
+		if (t->match >= 0 || t->n == 0 ||
+		    fmt_track(a->names, a->rank, x)->kind != fmt_track(b->names, b->rank, y)->kind)
 			continue;
 		n = 2 * shared(a, &a->tracks[x], b, t) + has_number(a, x, b, y);
 		if (best < 0 || n > most) {
@@ -236,52 +423,33 @@ void fmt_cause_side_match(struct fmt_cause_side *a, struct fmt_cause_side *b)
 	}
 }
 
-static int64_t bytes_of(const struct fmt_cause_side *s, const struct fmt_cause_op *x)
+/* An argument of a call that is called so may be where a size is put. */
+int64_t fmt_cause_side_bytes(const struct fmt_cause_side *s, const struct fmt_cause_item *x)
 {
+	if (!FMT_IS_OP(x->template->kind))
+		return -1;
 	return value_of(s, x->slice, x->event,
 			x->template->kind == FMT_COLLECTIVE ? FMT_KEY_BYTES : "bytes");
 }
 
-bool fmt_cause_side_same(const struct fmt_cause_side *a, const struct fmt_cause_op *x,
-			 const struct fmt_cause_side *b, const struct fmt_cause_op *y)
+bool fmt_cause_side_same(const struct fmt_cause_side *a, const struct fmt_cause_item *x,
+			 const struct fmt_cause_side *b, const struct fmt_cause_item *y)
 {
 	size_t n, m;
 	const char *s = fmt_string(a->names, x->template->name, &n);
 	const char *t = fmt_string(b->names, y->template->name, &m);
 
 	return x->template->kind == y->template->kind && n == m && memcmp(s, t, n) == 0 &&
-	       bytes_of(a, x) == bytes_of(b, y);
+	       fmt_cause_side_bytes(a, x) == fmt_cause_side_bytes(b, y);
 }
 
-/* ---- describing */
-
-void fmt_cause_side_track(const struct fmt_cause_side *s, const struct fmt_cause_op *x, char *ret,
-			  size_t cap)
+void fmt_cause_side_track(const struct fmt_cause_side *s, uint32_t track, char *ret, size_t cap)
 {
-	const struct fmt_track *l = fmt_track(s->names, s->rank, x->track);
+	const struct fmt_track *l = fmt_track(s->names, s->rank, track);
+	const char *kind = l->kind == FMT_STREAM ? "stream" : "thread";
 
 	if (l->text_ids & 2)
-		snprintf(ret, cap, "stream %.40s", fmt_string(s->names, l->tid_text, NULL));
+		snprintf(ret, cap, "%s %.40s", kind, fmt_string(s->names, l->tid_text, NULL));
 	else
-		snprintf(ret, cap, "stream %" PRId64, l->tid);
-}
-
-void fmt_cause_side_describe(const struct fmt_cause_side *s, const struct fmt_cause_op *x,
-			     struct text *out)
-{
-	size_t len;
-	const char *name;
-	int64_t bytes;
-
-	if (!x) {
-		text_str(out, "nothing");
-		return;
-	}
-	name = fmt_string(s->names, x->template->name, &len);
-	text_str(out, fmt_kind_name((enum fmt_kind)x->template->kind));
-	text_char(out, ' ');
-	fmt_text_harmless(out, name, len, NAME_BYTES);
-	bytes = bytes_of(s, x);
-	if (bytes >= 0)
-		text_printf(out, " of %" PRId64 " byte%s", bytes, bytes == 1 ? "" : "s");
+		snprintf(ret, cap, "%s %" PRId64, kind, l->tid);
 }

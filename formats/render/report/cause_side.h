@@ -1,60 +1,97 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The operations of one rank of a trace, by stream over the whole run, with their digests. For
- * cause.c. One thread. */
+/* What one rank of a trace did, by track over the whole run: the operations of streams, with their
+ * digests and waits, and the calls of threads. For cause.c. One thread. */
 #pragma once
 
 #include "base/text.h"
+#include "formats/render/report/cause_memory.h"
 #include "formats/trace/store/trace.h"
 
 #include <stdbool.h>
 
-struct fmt_cause_digest {
-	const struct fmt_digest *of;
-	const uint64_t *pages; /* of of->first_page */
-};
-
-struct fmt_cause_op {
+/* An operation, or a call. */
+struct fmt_cause_item {
 	const struct fmt_template *template;
 	const struct fmt_event *event;
 	const struct fmt_slice *slice;
-	int64_t start_ns, iteration, comm,
-		seq; /* comm is -1 if the operation is not a collective */
-	uint64_t correlation;
-	uint32_t track;
-	struct fmt_cause_digest *digests;
-	size_t n_digests, digests_cap;
+	const struct fmt_cause_call *call; /* that launched it; NULL: not recorded, or is a call */
+	int64_t launch_ns;
+};
+
+/* A call, by correlation. */
+struct fmt_cause_call {
+	const struct fmt_event *event;
+	const struct fmt_slice *slice;
 };
 
 struct fmt_cause_track {
 	int64_t match; /* of the other side; -1 */
-	struct fmt_cause_op *ops;
+	struct fmt_cause_item *items;
 	size_t n, cap;
+};
+
+/* A wait of a stream for an event. */
+struct fmt_cause_wait {
+	int64_t at_ns;	       /* of the call */
+	int64_t recorded_ns;   /* the call that recorded the event; INT64_MIN: none is known */
+	uint32_t track, other; /* the stream that waits, and the awaited one or UINT32_MAX */
+};
+
+struct fmt_cause_digest {
+	const struct fmt_event *op;
+	const struct fmt_digest *of;
+	const uint64_t *pages; /* of of->first_page */
+	size_t position;       /* in the trace */
 };
 
 struct fmt_cause_side {
 	const struct fmt_names *names;
-	uint32_t rank;	/* index */
-	int64_t number; /* of the rank */
+	uint32_t rank; /* index */
+	bool wants_calls;
 	struct fmt_slice **slices;
 	size_t n_slices, slices_cap;
-	struct fmt_cause_track *tracks; /* by track; threads are empty */
+	struct fmt_cause_track *tracks; /* by track */
 	uint32_t n_tracks;
+	struct fmt_cause_call *calls; /* by correlation */
+	size_t n_calls, calls_cap;
+	struct fmt_cause_wait *waits; /* by track, then time */
+	size_t n_waits, waits_cap;
+	struct fmt_cause_digest *digests; /* by operation, what it read before what it wrote */
+	size_t n_digests, digests_cap;
+	struct fmt_cause_memory memory;
+	int64_t last_iteration;
 };
 
-int fmt_cause_side_read(struct fmt_trace *t, uint32_t rank, struct fmt_cause_side *ret,
+/* Reads a rank, with the calls of threads if wanted. The caller ends *ret in any case. */
+int fmt_cause_side_read(struct fmt_trace *t, uint32_t rank, bool calls, struct fmt_cause_side *ret,
 			struct fmt_error *err);
 void fmt_cause_side_done(struct fmt_cause_side *s);
 
-/* Finds the streams of both that are one: of the same number, else those left that did as much. */
+/* Pairs the tracks of both that did the same for longest; of several, those of the same number. */
 void fmt_cause_side_match(struct fmt_cause_side *a, struct fmt_cause_side *b);
 
 /* Whether both did the same, with the same sizes. */
-bool fmt_cause_side_same(const struct fmt_cause_side *a, const struct fmt_cause_op *x,
-			 const struct fmt_cause_side *b, const struct fmt_cause_op *y);
+bool fmt_cause_side_same(const struct fmt_cause_side *a, const struct fmt_cause_item *x,
+			 const struct fmt_cause_side *b, const struct fmt_cause_item *y);
 
-void fmt_cause_side_track(const struct fmt_cause_side *s, const struct fmt_cause_op *x, char *ret,
-			  size_t cap);
-/* "kernel scale", "memcpy of 4096 bytes"; NULL: "nothing". */
-void fmt_cause_side_describe(const struct fmt_cause_side *s, const struct fmt_cause_op *x,
-			     struct text *out);
+/* An integer argument, or the size of an operation; -1: none. */
+int64_t fmt_cause_side_value(const struct fmt_cause_side *s, const struct fmt_cause_item *x,
+			     const char *key);
+int64_t fmt_cause_side_bytes(const struct fmt_cause_side *s, const struct fmt_cause_item *x);
+
+/* The digests of an operation. */
+const struct fmt_cause_digest *fmt_cause_side_digests(const struct fmt_cause_side *s,
+						      const struct fmt_cause_item *x, size_t *n);
+
+/* Number of operations of the track that were launched before. */
+size_t fmt_cause_side_before(const struct fmt_cause_side *s, uint32_t track, int64_t at_ns);
+
+/* The number of an event, as in the tables. */
+static inline fmt_number fmt_cause_number(const struct fmt_cause_item *x)
+{
+	return x->slice->first_number + (fmt_number)(x->event - x->slice->events);
+}
+
+/* "stream 7", "thread main". */
+void fmt_cause_side_track(const struct fmt_cause_side *s, uint32_t track, char *ret, size_t cap);

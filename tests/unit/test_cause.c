@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/render/report/compare.h"
+#include "formats/render/report/cause.h"
 
 #include "tests/unit/test.h"
 #include "tests/unit/training.h"
@@ -25,18 +25,21 @@ static struct fmt_trace *make_calling(const char *folder, const char *name, uint
 	return training_open(&t, folder, name);
 }
 
+#define KERNEL "kernel cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm>"
+#define COPY "memcpy Memcpy DtoH (Device -> Pageable) of 4096 bytes"
+
 static const struct {
 	uint32_t ranks, iterations, layers;
 	int parts;
 	int64_t rank;
 	const char *track;
-	uint64_t event;
+	fmt_number number;
 	const char *first, *second;
 } rows[] = {
 	{2, 2, 4, 0, -1, "", 0, "", ""},
 	{3, 2, 4, 1, -1, "", 0, "2 ranks", "3 ranks"},
-	{2, 3, 4, 1, 0, "", 0, "its end", "iteration 6"},
-	{2, 2, 5, 1, 0, "thread 4000", 20, "call cudaMemcpyAsync", "call cudaLaunchKernel"},
+	{2, 3, 4, 1, 1, "stream 7", 108, "nothing", KERNEL},
+	{2, 2, 5, 1, 0, "stream 7", 38, COPY, KERNEL},
 };
 
 START_TEST(test_first_difference)
@@ -45,13 +48,14 @@ START_TEST(test_first_difference)
 	struct fmt_trace *a = make(folder, "a", 2, 2, 4, 1);
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct fmt_difference d = {.rank = -1};
+		struct fmt_cause d = {0};
 		struct fmt_error err = {.what = ""};
 		char name[8] = {'b', (char)('0' + i)};
 		struct fmt_trace *b =
 			make(folder, name, rows[i].ranks, rows[i].iterations, rows[i].layers, 2);
 
-		ck_assert_int_eq(fmt_compare(a, b, true, &d, &err), rows[i].parts);
+		ck_assert_int_eq(fmt_cause_find(a, b, true, &d, &err), 0);
+		ck_assert_int_eq(d.kind != FMT_CAUSE_NONE, rows[i].parts);
 		text_char(&d.first, 0);
 		text_char(&d.second, 0);
 		ck_assert_str_eq(d.first.data, rows[i].first);
@@ -59,9 +63,9 @@ START_TEST(test_first_difference)
 		if (rows[i].parts) {
 			ck_assert_int_eq(d.rank, rows[i].rank);
 			ck_assert_str_eq(d.track, rows[i].track);
-			ck_assert_uint_eq(d.event, rows[i].event);
+			ck_assert_uint_eq(d.number, rows[i].number);
 		}
-		fmt_difference_done(&d);
+		fmt_cause_done(&d);
 		fmt_trace_close(b);
 	}
 	fmt_trace_close(a);
@@ -75,7 +79,7 @@ static const struct {
 	bool calls;
 	int parts;
 } calling[] = {
-	{4, 0, true, 0}, {4, 0, false, 0}, {4, 3, true, 1}, {4, 3, false, 0}, {5, 0, false, 1},
+	{4, 0, true, 0}, {4, 0, false, 0}, {4, 3, true, 0}, {4, 3, false, 0}, {5, 0, false, 1},
 };
 
 START_TEST(test_calls_of_threads)
@@ -84,14 +88,15 @@ START_TEST(test_calls_of_threads)
 	struct fmt_trace *a = make_calling(folder, "a", 4, 0, 94812022513184);
 
 	for (size_t i = 0; i < ARRAY_SIZE(calling); i++) {
-		struct fmt_difference d = {.rank = -1};
+		struct fmt_cause d = {0};
 		struct fmt_error err = {.what = ""};
 		char name[8] = {'b', (char)('0' + i)};
 		struct fmt_trace *b = make_calling(folder, name, calling[i].layers,
 						   calling[i].polls, 94879063891536);
 
-		ck_assert_int_eq(fmt_compare(a, b, calling[i].calls, &d, &err), calling[i].parts);
-		fmt_difference_done(&d);
+		ck_assert_int_eq(fmt_cause_find(a, b, calling[i].calls, &d, &err), 0);
+		ck_assert_int_eq(d.kind != FMT_CAUSE_NONE, calling[i].parts);
+		fmt_cause_done(&d);
 		fmt_trace_close(b);
 	}
 	fmt_trace_close(a);
@@ -99,4 +104,4 @@ START_TEST(test_calls_of_threads)
 }
 END_TEST
 
-TESTS("compare", test_first_difference, test_calls_of_threads)
+TESTS("cause", test_first_difference, test_calls_of_threads)

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/render/report/cause_finding.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/render/grid.h"
+#include "formats/render/report/brief.h"
+#include "formats/render/report/cause_call.h"
+#include "formats/render/report/cause_side.h"
+
+#include <inttypes.h>
+
+#define NAME_WIDTH 120
+
+/* Two sides of a rank, and tracks of them that are one. */
+struct pair {
+	const struct fmt_cause_side *a, *b;
+	const struct fmt_cause_track *x, *y;
+	uint32_t track; /* of a; of b if x is empty */
+};
+
+void fmt_cause_finding_done(struct fmt_cause_finding *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		fmt_cause_done(&f->items[i].about);
+	free(f->items);
+	free(f->tainted);
+}
+
+/* ---- describing */
+
+static void describe(const struct fmt_cause_side *s, const struct fmt_cause_item *x, uint32_t key,
+		     const struct fmt_brief *brief, struct text *out)
+{
+	scoped(text_done) struct text name = {0};
+	int64_t bytes;
+
+	if (!x) {
+		text_str(out, "nothing");
+		return;
+	}
+	fmt_brief_put(brief, key, NAME_WIDTH, &name);
+	text_str(out, fmt_kind_name((enum fmt_kind)x->template->kind));
+	text_char(out, ' ');
+	fmt_text_harmless(out, name.data ? name.data : "", name.len, SIZE_MAX);
+	bytes = fmt_cause_side_bytes(s, x);
+	if (bytes >= 0)
+		text_printf(out, " of %" PRId64 " byte%s", bytes, bytes == 1 ? "" : "s");
+}
+
+static int add_name(const struct fmt_cause_side *s, const struct fmt_cause_item *x, uint32_t key,
+		    struct fmt_brief *brief)
+{
+	size_t len = 0;
+	const char *name = x ? fmt_string(s->names, x->template->name, &len) : "";
+
+	return fmt_brief_add(brief, key, name, len);
+}
+
+/* Different names get different short forms. */
+static int describe_both(const struct pair *p, const struct fmt_cause_item *x,
+			 const struct fmt_cause_item *y, struct fmt_cause *c)
+{
+	scoped(fmt_brief_done) struct fmt_brief brief = {0};
+
+	if (add_name(p->a, x, 0, &brief) < 0 || add_name(p->b, y, 1, &brief) < 0 ||
+	    fmt_brief_settle(&brief, NAME_WIDTH) < 0)
+		return -ENOMEM;
+	describe(p->a, x, 0, &brief, &c->first);
+	describe(p->b, y, 1, &brief, &c->second);
+	return 0;
+}
+
+/* Adds a candidate; *ret is for the caller to complete. */
+static int add_candidate(struct fmt_cause_finding *f, const struct pair *p,
+			 const struct fmt_cause_item *x, const struct fmt_cause_item *y,
+			 enum fmt_cause_kind kind, struct fmt_cause **ret)
+{
+	const struct fmt_cause_item *any = x ? x : y;
+	struct fmt_cause_candidate *c;
+
+	if (array_reserve(&f->items, f->n + 1, &f->cap) < 0)
+		return -ENOMEM;
+	c = &f->items[f->n++];
+	*c = (struct fmt_cause_candidate){
+		.from_host = any->template->kind == FMT_MEMCPY &&
+			     strstr(fmt_string((x ? p->a : p->b)->names, any->template->name, NULL),
+				    "HtoD"),
+		.comm = fmt_cause_side_value(x ? p->a : p->b, any, FMT_KEY_COMM),
+		.seq = fmt_cause_side_value(x ? p->a : p->b, any, FMT_KEY_SEQ),
+		.about = {.kind = kind,
+			  .writer.rank = -1,
+			  .rank = (int64_t)f->ret->ranks[p->a->rank].number,
+			  .iteration = any->slice->iteration.number,
+			  .start_ns = any->event->start_ns,
+			  .number = fmt_cause_number(any)},
+	};
+	fmt_cause_side_track(x ? p->a : p->b, p->track, c->about.track, sizeof(c->about.track));
+	*ret = &c->about;
+	return describe_both(p, x, y, &c->about);
+}
+
+/* ---- what two operations read and wrote */
+
+static bool same_digest(const struct fmt_cause_digest *d, const struct fmt_cause_digest *e)
+{
+	return d->of->digest[0] == e->of->digest[0] && d->of->digest[1] == e->of->digest[1];
+}
+
+static bool same_buffer(const struct pair *p, const struct fmt_cause_digest *d,
+			const struct fmt_cause_digest *e)
+{
+	return e->of->access == d->of->access && e->of->offset_bytes == d->of->offset_bytes &&
+	       e->of->length_bytes == d->of->length_bytes &&
+	       fmt_cause_memory_same(&p->a->memory, d->of->allocation, &p->b->memory,
+				     e->of->allocation);
+}
+
+/* The first page whose sums differ, of as many as both have. */
+static uint32_t first_page(const struct fmt_cause_digest *d, const struct fmt_cause_digest *e)
+{
+	uint32_t n = d->of->n_pages < e->of->n_pages ? d->of->n_pages : e->of->n_pages, i = 0;
+
+	while (i < n && memcmp(d->pages + 2 * i, e->pages + 2 * i, 16) == 0)
+		i++;
+	return i < n ? i : 0;
+}
+
+/* What differs: WRITTEN, READ or NONE, and the first such buffer. */
+static enum fmt_cause_kind compare_bytes(const struct pair *p, const struct fmt_cause_item *x,
+					 const struct fmt_cause_item *y,
+					 struct fmt_cause_rank *counts, struct fmt_cause *found)
+{
+	size_t n, m, both = 0;
+	const struct fmt_cause_digest *d = fmt_cause_side_digests(p->a, x, &n);
+	const struct fmt_cause_digest *e = fmt_cause_side_digests(p->b, y, &m);
+
+	found->kind = FMT_CAUSE_NONE;
+	for (size_t i = 0; i < n; i++) {
+		bool is_read = d[i].of->access != FMT_WRITTEN; /* also live memory */
+		size_t k = 0;
+
+		while (k < m && !same_buffer(p, &d[i], &e[k]))
+			k++;
+		both += k < m;
+		if (k == m || same_digest(&d[i], &e[k]) || found->kind == FMT_CAUSE_READ ||
+		    (found->kind == FMT_CAUSE_WRITTEN && !is_read))
+			continue;
+		found->kind = is_read ? FMT_CAUSE_READ : FMT_CAUSE_WRITTEN;
+		found->buffer = *d[i].of;
+		found->page = first_page(&d[i], &e[k]);
+	}
+	counts->digests += both;
+	counts->alone += n - both + (m > both ? m - both : 0);
+	return found->kind;
+}
+
+static int taint(struct fmt_cause_finding *f, const struct fmt_cause_side *s,
+		 const struct fmt_cause_item *x)
+{
+	struct fmt_cause_tainted t = {fmt_cause_side_value(s, x, FMT_KEY_COMM),
+				      fmt_cause_side_value(s, x, FMT_KEY_SEQ)};
+
+	if (x->template->kind != FMT_COLLECTIVE || t.comm < 0)
+		return 0;
+	if (array_reserve(&f->tainted, f->n_tainted + 1, &f->tainted_cap) < 0)
+		return -ENOMEM;
+	f->tainted[f->n_tainted++] = t;
+	return 0;
+}
+
+/* Of each kind, the first on the track is kept; of collectives all, since other ranks decide. */
+static int add_bytes(struct fmt_cause_finding *f, const struct pair *p,
+		     const struct fmt_cause_item *x, const struct fmt_cause_item *y, bool seen[])
+{
+	struct fmt_cause_rank *counts = &f->ret->ranks[p->a->rank];
+	struct fmt_cause found, *about;
+	int r = 0;
+
+	if (compare_bytes(p, x, y, counts, &found) == FMT_CAUSE_NONE)
+		return 0;
+	counts->differing++;
+	counts->causes += found.kind == FMT_CAUSE_WRITTEN;
+	if (found.kind == FMT_CAUSE_READ)
+		r = taint(f, p->a, x);
+	if (r < 0 || seen[found.kind])
+		return r;
+	seen[found.kind] = x->template->kind != FMT_COLLECTIVE || found.kind == FMT_CAUSE_READ;
+	r = add_candidate(f, p, x, y, found.kind, &about);
+	about->buffer = found.buffer;
+	about->page = found.page;
+	return r;
+}
+
+/* ---- waits */
+
+/* The waits of a stream that are not behind any operation yet. */
+struct waits {
+	const struct fmt_cause_wait *at, *end;
+};
+
+static struct waits waits_of(const struct fmt_cause_side *s, uint32_t track)
+{
+	size_t first = array_bound(i, 0, s->n_waits, s->waits[i].track < track);
+	size_t end = array_bound(i, first, s->n_waits, s->waits[i].track <= track);
+
+	return (struct waits){s->waits + first, s->waits + end};
+}
+
+/* The next wait before the operation; NULL. */
+static const struct fmt_cause_wait *next_wait(struct waits *w, const struct fmt_cause_item *x)
+{
+	return w->at < w->end && w->at->at_ns < x->launch_ns ? w->at++ : NULL;
+}
+
+/* The number of operations of the other stream that are waited for. */
+static size_t waited(const struct fmt_cause_side *s, const struct fmt_cause_wait *w)
+{
+	return w && w->other < s->n_tracks ? fmt_cause_side_before(s, w->other, w->recorded_ns) : 0;
+}
+
+static bool same_wait(const struct pair *p, const struct fmt_cause_wait *v,
+		      const struct fmt_cause_wait *w)
+{
+	bool known = v->other < p->a->n_tracks && w->other < p->b->n_tracks;
+
+	if (known && p->a->tracks[v->other].n > 0)
+		known = p->a->tracks[v->other].match == w->other;
+	return (known || v->other == w->other) && waited(p->a, v) == waited(p->b, w);
+}
+
+static void describe_wait(const struct fmt_cause_side *s, const struct fmt_cause_wait *w,
+			  struct text *out)
+{
+	size_t n = waited(s, w);
+	char track[64] = "an event";
+
+	if (!w) {
+		text_str(out, " without a wait");
+		return;
+	}
+	if (w->other < s->n_tracks)
+		fmt_cause_side_track(s, w->other, track, sizeof(track));
+	text_str(out, " after a wait for ");
+	fmt_text_harmless(out, track, strlen(track), sizeof(track));
+	if (n > 0)
+		text_printf(out, ", number %" PRIu64,
+			    fmt_cause_number(&s->tracks[w->other].items[n - 1]));
+}
+
+static int compare_waits(struct fmt_cause_finding *f, const struct pair *p,
+			 const struct fmt_cause_item *x, const struct fmt_cause_item *y,
+			 struct waits w[2], bool seen[])
+{
+	for (;;) {
+		const struct fmt_cause_wait *v = next_wait(&w[0], x), *u = next_wait(&w[1], y);
+		struct fmt_cause *about;
+		int r;
+
+		if ((!v && !u) || seen[FMT_CAUSE_WAITS])
+			return 0;
+		if (v && u && same_wait(p, v, u))
+			continue;
+		seen[FMT_CAUSE_WAITS] = true;
+		r = add_candidate(f, p, x, y, FMT_CAUSE_WAITS, &about);
+		if (r < 0)
+			return r;
+		describe_wait(p->a, v, &about->first);
+		describe_wait(p->b, u, &about->second);
+	}
+}
+
+/* ---- tracks */
+
+static int compare_parameters(struct fmt_cause_finding *f, const struct pair *p,
+			      const struct fmt_cause_item *x, const struct fmt_cause_item *y,
+			      bool seen[])
+{
+	scoped(text_done) struct text first = {0};
+	scoped(text_done) struct text second = {0};
+	struct fmt_cause *about;
+	int r;
+
+	if (seen[FMT_CAUSE_PARAMETERS] || fmt_cause_call_same(p->a, x, p->b, y, &first, &second))
+		return 0;
+	seen[FMT_CAUSE_PARAMETERS] = true;
+	r = add_candidate(f, p, x, y, FMT_CAUSE_PARAMETERS, &about);
+	text_bytes(&about->first, first.data, first.len);
+	text_bytes(&about->second, second.data, second.len);
+	return r;
+}
+
+static int compare_items(struct fmt_cause_finding *f, const struct pair *p,
+			 const struct fmt_cause_item *x, const struct fmt_cause_item *y,
+			 struct waits waits[2], bool seen[])
+{
+	int r;
+
+	if (!FMT_IS_OP(x->template->kind))
+		return 0;
+	f->ret->ranks[p->a->rank].operations++;
+	r = compare_parameters(f, p, x, y, seen);
+	if (r == 0)
+		r = compare_waits(f, p, x, y, waits, seen);
+	return r < 0 ? r : add_bytes(f, p, x, y, seen);
+}
+
+/* Whether one trace only goes on for longer: in the last iteration, which both have. */
+static bool is_later(const struct pair *p, const struct fmt_cause_item *x,
+		     const struct fmt_cause_item *y)
+{
+	int64_t last = p->a->last_iteration, now = (x ? x : y)->slice->iteration.number;
+
+	return !(x && y) && last >= 0 && last == p->b->last_iteration &&
+	       (now == last || now == FMT_AFTER);
+}
+
+/* Compares two tracks; one of them may be empty. */
+static int compare_tracks(struct fmt_cause_finding *f, const struct pair *p)
+{
+	size_t n = p->x->n < p->y->n ? p->x->n : p->y->n, i = 0;
+	struct fmt_cause_rank *counts = &f->ret->ranks[p->a->rank];
+	const struct fmt_cause_item *x, *y;
+	bool seen[FMT_CAUSE_READ + 1] = {false};
+	struct waits waits[2] = {{0}, {0}};
+	struct fmt_cause *about;
+	int r = 0;
+
+	if (n > 0) {
+		waits[0] = waits_of(p->a, p->track);
+		waits[1] = waits_of(p->b, (uint32_t)p->x->match);
+	}
+	for (; i < n && r == 0 && fmt_cause_side_same(p->a, &p->x->items[i], p->b, &p->y->items[i]);
+	     i++)
+		r = compare_items(f, p, &p->x->items[i], &p->y->items[i], waits, seen);
+	x = i < p->x->n ? &p->x->items[i] : NULL;
+	y = i < p->y->n ? &p->y->items[i] : NULL;
+	if (r < 0 || (!x && !y))
+		return r;
+	if (!is_later(p, x, y))
+		return add_candidate(f, p, x, y, FMT_CAUSE_SEQUENCE, &about);
+	counts->later[0] += p->x->n - i;
+	counts->later[1] += p->y->n - i;
+	return 0;
+}
+
+int fmt_cause_finding_add(struct fmt_cause_finding *f, struct fmt_trace *a, struct fmt_trace *b,
+			  uint32_t rank, bool calls, struct fmt_error *err)
+{
+	static const struct fmt_cause_track none = {.match = -1};
+	scoped(fmt_cause_side_done) struct fmt_cause_side x = {0};
+	scoped(fmt_cause_side_done) struct fmt_cause_side y = {0};
+	int r = fmt_cause_side_read(a, rank, calls, &x, err);
+
+	if (r == 0)
+		r = fmt_cause_side_read(b, rank, calls, &y, err);
+	if (r < 0)
+		return r;
+	fmt_cause_side_match(&x, &y);
+	for (uint32_t i = 0; i < x.n_tracks && r == 0; i++) {
+		int64_t k = x.tracks[i].match;
+		const struct pair p = {&x, &y, &x.tracks[i], k < 0 ? &none : &y.tracks[k], i};
+
+		r = compare_tracks(f, &p);
+	}
+	for (uint32_t i = 0; i < y.n_tracks && r == 0; i++) {
+		const struct pair p = {&x, &y, &none, &y.tracks[i], i};
+
+		if (y.tracks[i].match < 0)
+			r = compare_tracks(f, &p);
+	}
+	return r;
+}

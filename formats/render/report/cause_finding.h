@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The differences between two recordings of one rank, of which cause.c chooses. One thread. */
+#pragma once
+
+#include "formats/render/report/cause.h"
+
+/* A collective in which some rank's input differs. Its outputs differ as a consequence, on any
+ * rank. */
+struct fmt_cause_tainted {
+	int64_t comm, seq;
+};
+
+struct fmt_cause_candidate {
+	int64_t comm, seq; /* of a collective; else -1 */
+	bool from_host;	   /* a copy; the host may have made its source of what it read before */
+	struct fmt_cause about;
+};
+
+struct fmt_cause_finding {
+	struct fmt_cause *ret;
+	struct fmt_cause_candidate *items; /* by rank and track */
+	size_t n, cap;
+	struct fmt_cause_tainted *tainted;
+	size_t n_tainted, tainted_cap;
+};
+
+/* Compares a rank, by index, and counts in ret->ranks. 0 or a negative errno as fmt_slice_load(),
+ * with *err. */
+int fmt_cause_finding_add(struct fmt_cause_finding *f, struct fmt_trace *a, struct fmt_trace *b,
+			  uint32_t rank, bool calls, struct fmt_error *err);
+void fmt_cause_finding_done(struct fmt_cause_finding *f);

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/render/report/cause_memory.h"
+
+#include "base/array.h"
+#include "formats/trace/json.h"
+
+void fmt_cause_memory_done(struct fmt_cause_memory *m)
+{
+	free(m->items);
+	memset(m, 0, sizeof(*m));
+}
+
+static uint64_t hash_text(const char *s, size_t len)
+{
+	uint64_t hash = 1;
+
+	for (size_t i = 0; i < len; i++)
+		hash = hash * 31 + (uint8_t)s[i];
+	return hash;
+}
+
+static int add(struct fmt_cause_memory *m, uint32_t rank, const char *object, size_t len)
+{
+	const char *kind;
+	size_t kind_len = fmt_json_member_text(object, len, "kind", &kind);
+
+	if (array_reserve(&m->items, m->n + 1, &m->cap) < 0)
+		return -ENOMEM;
+	m->items[m->n++] = (struct fmt_cause_buffer){
+		.number = (uint64_t)fmt_json_member_i64(object, len, "id", 0),
+		.bytes = (uint64_t)fmt_json_member_i64(object, len, "bytes", 0),
+		.kind = kind_len > 0 ? hash_text(kind, kind_len) : 0,
+		.rank = rank,
+	};
+	return 0;
+}
+
+static int add_rank(struct fmt_cause_memory *m, const struct fmt_names *names, uint32_t rank)
+{
+	const char *at = fmt_fact_value(names, rank, FMT_FACT_ALLOCATIONS), *end, *object;
+	size_t len;
+	int r = 0;
+
+	end = at ? at + strlen(at) : NULL;
+	while (r == 0 && at && fmt_json_element(&at, end, &object, &len))
+		r = add(m, rank, object, len);
+	return r;
+}
+
+static bool same_fact(const struct fmt_names *names, uint32_t a, uint32_t b, const char *key)
+{
+	const char *x = fmt_fact_value(names, a, key), *y = fmt_fact_value(names, b, key);
+
+	return x && y && strcmp(x, y) == 0;
+}
+
+bool fmt_cause_same_process(const struct fmt_names *names, uint32_t a, uint32_t b)
+{
+	return a == b || (same_fact(names, a, b, "process") && same_fact(names, a, b, "host"));
+}
+
+static int by_class(const void *a, const void *b)
+{
+	const struct fmt_cause_buffer *x = a, *y = b;
+
+	return array_order(x->rank, y->rank) ?: array_order(x->kind, y->kind)
+	       ?: array_order(x->bytes, y->bytes) ?: array_order(x->number, y->number);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct fmt_cause_buffer *x = a, *y = b;
+
+	return array_order(x->number, y->number);
+}
+
+static bool are_alike(const struct fmt_cause_buffer *x, const struct fmt_cause_buffer *y)
+{
+	return x->rank == y->rank && x->kind == y->kind && x->bytes == y->bytes;
+}
+
+int fmt_cause_memory_read(const struct fmt_trace *t, uint32_t rank, struct fmt_cause_memory *ret)
+{
+	const struct fmt_names *names = fmt_trace_names(t);
+	int r = add_rank(ret, names, rank);
+
+	for (uint32_t i = 0; i < fmt_trace_n_ranks(t) && r == 0; i++)
+		if (i != rank && fmt_cause_same_process(names, i, rank))
+			r = add_rank(ret, names, i);
+	if (r < 0 || ret->n == 0)
+		return r;
+	qsort(ret->items, ret->n, sizeof(ret->items[0]), by_class);
+	for (size_t i = 1; i < ret->n; i++)
+		if (are_alike(&ret->items[i], &ret->items[i - 1]))
+			ret->items[i].index = ret->items[i - 1].index + 1;
+	qsort(ret->items, ret->n, sizeof(ret->items[0]), by_number);
+	return 0;
+}
+
+static const struct fmt_cause_buffer *find(const struct fmt_cause_memory *m, uint64_t number)
+{
+	size_t i = array_bound(k, 0, m->n, m->items[k].number < number);
+
+	return i < m->n && m->items[i].number == number ? &m->items[i] : NULL;
+}
+
+bool fmt_cause_memory_same(const struct fmt_cause_memory *a, uint64_t x,
+			   const struct fmt_cause_memory *b, uint64_t y)
+{
+	const struct fmt_cause_buffer *p = find(a, x), *q = find(b, y);
+
+	return p && q ? are_alike(p, q) && p->index == q->index : !p && !q && x == y;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Allocations of a process, told apart by what they are instead of by their numbers: threads that
+ * allocate at once get numbers in an order that differs from run to run. One thread. */
+#pragma once
+
+#include "formats/trace/store/trace.h"
+
+#include <stdbool.h>
+
+/* An allocation: the index-th of its kind and length on its GPU, in the order of making. */
+struct fmt_cause_buffer {
+	uint64_t number;      /* in this recording */
+	uint64_t bytes, kind; /* a hash of the kind's name */
+	uint32_t rank;	      /* index; of host memory the first of the process */
+	uint32_t index;
+};
+
+struct fmt_cause_memory {
+	struct fmt_cause_buffer *items; /* by number */
+	size_t n, cap;
+};
+
+/* Reads the allocations of the rank's process. 0 or -ENOMEM. */
+int fmt_cause_memory_read(const struct fmt_trace *t, uint32_t rank, struct fmt_cause_memory *ret);
+void fmt_cause_memory_done(struct fmt_cause_memory *m);
+
+/* Whether two ranks, indexes, are of one process. */
+bool fmt_cause_same_process(const struct fmt_names *names, uint32_t a, uint32_t b);
+
+/* Whether allocation `x` of `a` is `y` of `b`. Of an allocation that is not listed the number
+ * counts. */
+bool fmt_cause_memory_same(const struct fmt_cause_memory *a, uint64_t x,
+			   const struct fmt_cause_memory *b, uint64_t y);
