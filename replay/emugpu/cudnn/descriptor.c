@@ -267,14 +267,6 @@ EMU_API cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t d, cudn
 	return CUDNN_STATUS_SUCCESS;
 }
 
-EMU_API cudnnStatus_t cudnnRestoreDropoutDescriptor(cudnnDropoutDescriptor_t d,
-						    cudnnHandle_t handle, float dropout,
-						    void *states, size_t bytes,
-						    unsigned long long seed)
-{
-	return cudnnSetDropoutDescriptor(d, handle, dropout, states, bytes, seed);
-}
-
 EMU_API cudnnStatus_t cudnnGetDropoutDescriptor(cudnnDropoutDescriptor_t d, cudnnHandle_t handle,
 						float *dropout, void **states,
 						unsigned long long *seed)

@@ -35,26 +35,6 @@ EMU_API cudnnStatus_t cudnnGetProperty(libraryPropertyType type, int *value)
 	return CUDNN_STATUS_SUCCESS;
 }
 
-EMU_API cudnnStatus_t cudnnGraphVersionCheck(void)
-{
-	return CUDNN_STATUS_SUCCESS;
-}
-
-EMU_API cudnnStatus_t cudnnOpsVersionCheck(void)
-{
-	return CUDNN_STATUS_SUCCESS;
-}
-
-EMU_API cudnnStatus_t cudnnCnnVersionCheck(void)
-{
-	return CUDNN_STATUS_SUCCESS;
-}
-
-EMU_API cudnnStatus_t cudnnAdvVersionCheck(void)
-{
-	return CUDNN_STATUS_SUCCESS;
-}
-
 EMU_API const char *cudnnGetErrorString(cudnnStatus_t status)
 {
 	switch (CUDNN_STATUS_CATEGORY((int)status)) {

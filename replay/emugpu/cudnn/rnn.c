@@ -65,11 +65,6 @@ EMU_API cudnnStatus_t cudnnRNNSetClip_v8(cudnnRNNDescriptor_t d, cudnnRNNClipMod
 	return cudnnRNNSetClip_v9(d, mode, low, high);
 }
 
-EMU_API cudnnStatus_t cudnnBuildRNNDynamic(cudnnHandle_t handle, cudnnRNNDescriptor_t d, int batch)
-{
-	return CUDNN_STATUS_SUCCESS;
-}
-
 EMU_API cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t d, cudnnDataType_t type,
 						cudnnRNNDataLayout_t layout, int steps, int batch,
 						int width, const int lengths[], void *padding)

@@ -184,11 +184,6 @@ EMU_API CUresult cuDeviceGetUuid_v2(CUuuid *ret, CUdevice device)
 	return CUDA_SUCCESS;
 }
 
-EMU_API CUresult cuDeviceGetUuid(CUuuid *ret, CUdevice device)
-{
-	return cuDeviceGetUuid_v2(ret, device);
-}
-
 EMU_API CUresult cuDeviceGetPCIBusId(char *ret, int len, CUdevice device)
 {
 	const struct emu_device *d = emu_device(device);

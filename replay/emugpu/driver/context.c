@@ -253,17 +253,6 @@ EMU_API CUresult cuCtxGetCurrent(CUcontext *ret)
 	return CUDA_SUCCESS;
 }
 
-EMU_API CUresult cuCtxGetDevice(CUdevice *ret)
-{
-	EMU_ENTER(EMU_CALL_FREE);
-	struct emu_context *c;
-	CUresult r = emu_current(self, &c);
-
-	if (!r)
-		*ret = c->device->ordinal;
-	return r;
-}
-
 /* `context`, or the current context if it is NULL. */
 static CUresult context_of(struct emu_thread *self, CUcontext context, struct emu_context **ret)
 {
@@ -330,17 +319,6 @@ EMU_API CUresult cuCtxGetApiVersion(CUcontext context, unsigned *ret)
 	return r;
 }
 
-EMU_API CUresult cuCtxSynchronize(void)
-{
-	EMU_ENTER(EMU_CALL_QUERY);
-	struct emu_context *c;
-	CUresult r = emu_current(self, &c);
-
-	if (!r)
-		r = emu_capture_check(self);
-	return r ? r : emu_context_wait(self, c);
-}
-
 EMU_API CUresult cuCtxSynchronize_v2(CUcontext context)
 {
 	EMU_ENTER(EMU_CALL_QUERY);
@@ -386,24 +364,9 @@ EMU_API CUresult cuCtxGetCacheConfig(CUfunc_cache *ret)
 	return CUDA_SUCCESS;
 }
 
-EMU_API CUresult cuCtxSetCacheConfig(CUfunc_cache config)
-{
-	return CUDA_SUCCESS;
-}
-
 EMU_API CUresult cuCtxGetSharedMemConfig(CUsharedconfig *ret)
 {
 	*ret = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
-	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)
-{
-	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuCtxResetPersistingL2Cache(void)
-{
 	return CUDA_SUCCESS;
 }
 

@@ -127,11 +127,6 @@ EMU_API CUresult cuEventRecordWithFlags(CUevent event, CUstream handle, unsigned
 	return emu_event_record(self, e, s);
 }
 
-EMU_API CUresult cuEventRecord(CUevent event, CUstream handle)
-{
-	return cuEventRecordWithFlags(event, handle, 0);
-}
-
 EMU_API CUresult cuEventQuery(CUevent event)
 {
 	EMU_ENTER(EMU_CALL_QUERY);
@@ -241,9 +236,4 @@ EMU_API CUresult cuEventElapsedTime_v2(float *ret_ms, CUevent start, CUevent end
 		return r ? r : q;
 	*ret_ms = (float)((double)(to - from) * event_rate / 1e6);
 	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuEventElapsedTime(float *ret_ms, CUevent start, CUevent end)
-{
-	return cuEventElapsedTime_v2(ret_ms, start, end);
 }

@@ -88,14 +88,3 @@ EMU_API CUresult cuStreamAttachMemAsync(CUstream stream, CUdeviceptr at, size_t 
 	OF(stream);
 	return CUDA_SUCCESS;
 }
-
-/* No profiler: nothing to do. */
-EMU_API CUresult cuProfilerStart(void)
-{
-	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuProfilerStop(void)
-{
-	return CUDA_SUCCESS;
-}

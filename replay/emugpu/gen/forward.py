@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C source of functions of one library that only call a function of the driver, with the same parameters in the same order.
+"""C source of functions that only call another one, with the same parameters in the same order.
 
-A table row is 'runtimeName driverName'. Parameters whose types differ are converted:
+A table row is 'NAME TARGET'; or 'NAME 0' for a function that does nothing and succeeds. The target is a function of the same
+library; of the runtime, one of the driver. The last parameters of NAME are left out if TARGET has fewer, and those that
+TARGET has beyond are 0. Parameters whose types differ are converted:
 
   cudaStream_t                to the driver's stream (rt_stream)
   const void * to CUfunction  the kernel of a __global__ function (rt_kernel)
@@ -18,7 +20,7 @@ C_FORWARD = '''
 {returns} emu_{name}({parameters});
 EMU_API {returns} emu_{name}({parameters})
 {{
-{lookup}	return RT({arguments});
+{lookup}	return {call};
 }}
 '''
 
@@ -33,7 +35,7 @@ C_LOOKUP = '''	CUkernel kernel;
 
 
 def rows(path):
-    """[(runtime name, driver name), ...] of a table."""
+    """[(name, target), ...] of a table."""
     with open(path, encoding='utf-8') as file:
         return [tuple(line.split()) for line in file if line.strip() and not line.startswith('#')]
 
@@ -61,25 +63,28 @@ def converted(parameter, wanted):
     return f'({wanted}){name}', None
 
 
-def function(name, returns, parameters, driver_name, driver_parameters):
+def function(name, returns, parameters, target, target_parameters, through_driver):
     """The C source of emu_<name>."""
-    if len(parameters) != len(driver_parameters):
-        sys.exit(f'{name} has {len(parameters)} parameters, {driver_name} {len(driver_parameters)}: write it by hand')
-    arguments, lookup = [driver_name], ''
-    for have, wanted in zip(parameters, driver_parameters):
-        argument, kernel = converted(have, type_of(wanted))
+    arguments, lookup, call = [], '', f'({returns})0'
+    for i, wanted in enumerate(target_parameters):
+        argument, kernel = converted(parameters[i], type_of(wanted)) if i < len(parameters) else ('0', None)
         arguments.append(argument)
         if kernel:
             lookup = C_LOOKUP.format(function=kernel)
-    return C_FORWARD.format(name=name, returns=returns, parameters=', '.join(parameters) or 'void', lookup=lookup,
-                            arguments=', '.join(arguments))
+    if through_driver:
+        call = f'RT({", ".join([target, *arguments])})'
+    elif target != '0':
+        call = f'emu_{target}({", ".join(arguments)})'
+    declaration = '' if through_driver or target == '0' else f'{returns} emu_{target}({", ".join(target_parameters) or "void"});\n'
+    return declaration + C_FORWARD.format(name=name, returns=returns, parameters=', '.join(parameters) or 'void', lookup=lookup,
+                                          call=call)
 
 
-def source(table, declared, driver):
-    """The C source of all functions of a table, from the prototypes of the library and of the driver."""
+def source(table, declared, targets, through_driver):
+    """The C source of all functions of a table, from the prototypes of the library and of the targets."""
     out = ''
-    for name, driver_name in table:
-        if name not in declared or driver_name not in driver:
-            sys.exit(f'{name} {driver_name}: not declared')
-        out += function(name, *declared[name], driver_name, driver[driver_name][1])
+    for name, target in table:
+        if name not in declared or target != '0' and target not in targets:
+            sys.exit(f'{name} {target}: not declared')
+        out += function(name, *declared[name], target, targets[target][1] if target != '0' else [], through_driver)
     return out

@@ -5,7 +5,7 @@
     stubs.py LIBRARY --include DIR [--cc CC] --out STUBS.c --map EXPORTS.map --names NAMES.h SOURCE.c...
 
 A function is written by hand when one of the SOURCEs defines it behind EMU_API; there is no other list. Functions that only
-call the driver are rows of the table --forward (forward.py), and count as written by hand below. NAMES.h, included before
+call another one are rows of the table --forward (forward.py), and count as written by hand below. NAMES.h, included before
 each SOURCE, renames a function to emu_<name>; the function under its own name counts the call (counts.h) and calls
 emu_<name>. Both are exported: recorders call emu_<name>, so that their own calls are not counted. Of the rest
 
@@ -292,8 +292,10 @@ def complete(soname, library, args):
                        includes=''.join(f'#include <{h}>\n' for h in library['headers']),
                        names=strings(refused), public=strings(public))
     if table:
-        driver = declared_by(LIBRARIES['libcuda.so.1'], args)
-        out += f'#include "{args.forward_header}"\n' + forward.source(table, declared, driver)
+        if args.forward_header:
+            out += f'#include "{args.forward_header}"\n'
+        targets = declared_by(LIBRARIES['libcuda.so.1'], args) if args.forward_header else declared
+        out += forward.source(table, declared, targets, bool(args.forward_header))
     out += functions
     if 'results' in library:
         out += C_RESULTS.format(rows=''.join(f'\t{{{n}, "{n}", "{w}"}},\n' for n, w in results(library, args)))
@@ -314,8 +316,8 @@ def main():
     parser.add_argument('--out', required=True)
     parser.add_argument('--map', required=True)
     parser.add_argument('--names', required=True)
-    parser.add_argument('--forward', help='table of functions that only call the driver (forward.py)')
-    parser.add_argument('--forward-header', help='declares RT(), rt_stream() and rt_kernel() for them')
+    parser.add_argument('--forward', help='table of functions that only call another one (forward.py)')
+    parser.add_argument('--forward-header', help='they call the driver: declares RT(), rt_stream() and rt_kernel()')
     parser.add_argument('sources', nargs='*')
     args = parser.parse_intermixed_args()
     made = complete(args.library, LIBRARIES[args.library], args)

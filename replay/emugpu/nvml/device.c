@@ -31,11 +31,6 @@ EMU_API nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *deviceCount)
 	return NVML_SUCCESS;
 }
 
-EMU_API nvmlReturn_t nvmlDeviceGetCount(unsigned int *deviceCount)
-{
-	return nvmlDeviceGetCount_v2(deviceCount);
-}
-
 EMU_API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device)
 {
 	nvmlDevice_t handle = (nvmlDevice_t)((uintptr_t)index + 1);
@@ -49,11 +44,6 @@ EMU_API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevic
 	return r;
 }
 
-EMU_API nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device)
-{
-	return nvmlDeviceGetHandleByIndex_v2(index, device);
-}
-
 EMU_API nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index)
 {
 	CUdevice d;
@@ -64,11 +54,6 @@ EMU_API nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index
 	if (r == NVML_SUCCESS)
 		*index = (unsigned)((uintptr_t)device - 1);
 	return r;
-}
-
-EMU_API nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned int *minorNumber)
-{
-	return nvmlDeviceGetIndex(device, minorNumber);
 }
 
 EMU_API nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int length)
@@ -129,11 +114,6 @@ EMU_API nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t 
 	return NVML_SUCCESS;
 }
 
-EMU_API nvmlReturn_t nvmlDeviceGetPciInfo(nvmlDevice_t device, nvmlPciInfo_t *pci)
-{
-	return nvmlDeviceGetPciInfo_v3(device, pci);
-}
-
 EMU_API nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *pciBusId, nvmlDevice_t *device)
 {
 	unsigned n = 0, domain, bus, slot;
@@ -154,11 +134,6 @@ EMU_API nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *pciBusId, nvml
 		}
 	}
 	return NVML_ERROR_NOT_FOUND;
-}
-
-EMU_API nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *pciBusId, nvmlDevice_t *device)
-{
-	return nvmlDeviceGetHandleByPciBusId_v2(pciBusId, device);
 }
 
 EMU_API nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)

@@ -58,13 +58,6 @@ EMU_API nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device
 	return r;
 }
 
-EMU_API nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device,
-							     unsigned int *infoCount,
-							     nvmlProcessInfo_v2_t *infos)
-{
-	return nvmlDeviceGetComputeRunningProcesses_v3(device, infoCount, infos);
-}
-
 EMU_API nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device,
 							  unsigned int *infoCount,
 							  nvmlProcessInfo_v1_t *infos)

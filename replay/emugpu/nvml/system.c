@@ -29,16 +29,6 @@ EMU_API nvmlReturn_t nvmlInit_v2(void)
 	return NVML_SUCCESS;
 }
 
-EMU_API nvmlReturn_t nvmlInit(void)
-{
-	return nvmlInit_v2();
-}
-
-EMU_API nvmlReturn_t nvmlInitWithFlags(unsigned int flags)
-{
-	return nvmlInit_v2();
-}
-
 EMU_API nvmlReturn_t nvmlShutdown(void)
 {
 	if (!emu_nvml())
@@ -78,11 +68,6 @@ EMU_API nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *cudaDriverVersion)
 	if (!cudaDriverVersion)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	return g->cuDriverGetVersion(cudaDriverVersion) ? NVML_ERROR_UNKNOWN : NVML_SUCCESS;
-}
-
-EMU_API nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *cudaDriverVersion)
-{
-	return nvmlSystemGetCudaDriverVersion_v2(cudaDriverVersion);
 }
 
 /* The CUDA version, with a number that no NVIDIA driver has. */

@@ -140,6 +140,15 @@ EMU_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void 
 	return launched(RT_DRIVER(cuLaunchKernelEx)(&config, (CUfunction)k, args, NULL));
 }
 
+/* ---- host functions ---- */
+
+EMU_API cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback,
+					  void *data, unsigned flags)
+{
+	return RT(cuStreamAddCallback, rt_stream(stream), (CUstreamCallback)(void *)callback, data,
+		  flags);
+}
+
 /* ---- functions ---- */
 
 EMU_API cudaError_t cudaGetKernel(cudaKernel_t *ret, const void *function)
@@ -194,13 +203,6 @@ EMU_API cudaError_t cudaFuncSetSharedMemConfig(const void *function,
 	CUkernel k;
 
 	return rt_kernel(function, &k);
-}
-
-EMU_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *ret, const void *function,
-								  int block, size_t dynamic)
-{
-	return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(ret, function, block, dynamic,
-								      0);
 }
 
 EMU_API cudaError_t cudaOccupancyMaxActiveClusters(int *ret, const void *function,

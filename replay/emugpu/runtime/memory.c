@@ -36,11 +36,6 @@ EMU_API cudaError_t cudaMalloc3D(struct cudaPitchedPtr *ret, struct cudaExtent e
 	return e;
 }
 
-EMU_API cudaError_t cudaMallocHost(void **ret, size_t bytes)
-{
-	return cudaHostAlloc(ret, bytes, 0);
-}
-
 EMU_API cudaError_t cudaGetSymbolAddress(void **ret, const void *symbol)
 {
 	size_t bytes;

@@ -219,12 +219,6 @@ EMU_API CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute wh
 	return CUDA_SUCCESS;
 }
 
-EMU_API CUresult cuKernelGetAttribute(int *ret, CUfunction_attribute what, CUkernel kernel,
-				      CUdevice device)
-{
-	return cuFuncGetAttribute(ret, what, (CUfunction)kernel);
-}
-
 EMU_API CUresult cuKernelSetAttribute(CUfunction_attribute what, int value, CUkernel kernel,
 				      CUdevice device)
 {
@@ -232,16 +226,6 @@ EMU_API CUresult cuKernelSetAttribute(CUfunction_attribute what, int value, CUke
 }
 
 EMU_API CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config)
-{
-	return emu_function_of(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
-
-EMU_API CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice device)
-{
-	return cuFuncSetCacheConfig((CUfunction)kernel, config);
-}
-
-EMU_API CUresult cuFuncSetSharedMemConfig(CUfunction function, CUsharedconfig config)
 {
 	return emu_function_of(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
@@ -264,11 +248,6 @@ EMU_API CUresult cuKernelGetLibrary(CUlibrary *ret, CUkernel kernel)
 	return CUDA_SUCCESS;
 }
 
-EMU_API CUresult cuFuncGetModule(CUmodule *ret, CUfunction function)
-{
-	return cuKernelGetLibrary((CUlibrary *)ret, (CUkernel)function);
-}
-
 EMU_API CUresult cuFuncGetName(const char **ret, CUfunction function)
 {
 	struct emu_function *f = emu_function_of(function);
@@ -277,11 +256,6 @@ EMU_API CUresult cuFuncGetName(const char **ret, CUfunction function)
 		return CUDA_ERROR_INVALID_HANDLE;
 	*ret = f->entry->name;
 	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuKernelGetName(const char **ret, CUkernel kernel)
-{
-	return cuFuncGetName(ret, (CUfunction)kernel);
 }
 
 static int is_loaded(const struct emu_function *f)
@@ -315,11 +289,6 @@ EMU_API CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *o
 	if (bytes)
 		*bytes = f->entry->params[index].bytes;
 	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *offset, size_t *bytes)
-{
-	return cuFuncGetParamInfo((CUfunction)kernel, index, offset, bytes);
 }
 
 EMU_API CUresult cuFuncIsLoaded(CUfunctionLoadingState *ret, CUfunction function)

@@ -193,17 +193,6 @@ EMU_API CUresult cuModuleLoadData(CUmodule *ret, const void *image)
 	return load(image, c, 0, (struct emu_module **)ret);
 }
 
-EMU_API CUresult cuModuleLoadDataEx(CUmodule *ret, const void *image, unsigned n,
-				    CUjit_option *options, void **values)
-{
-	return cuModuleLoadData(ret, image);
-}
-
-EMU_API CUresult cuModuleLoadFatBinary(CUmodule *ret, const void *image)
-{
-	return cuModuleLoadData(ret, image);
-}
-
 EMU_API CUresult cuModuleLoad(CUmodule *ret, const char *path)
 {
 	scoped(free_ptr) char *data = NULL;
@@ -312,21 +301,6 @@ EMU_API CUresult cuLibraryUnload(CUlibrary handle)
 		return CUDA_ERROR_INVALID_HANDLE;
 	unload(m);
 	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuLibraryGetKernel(CUkernel *ret, CUlibrary handle, const char *name)
-{
-	return cuModuleGetFunction((CUfunction *)ret, (CUmodule)handle, name);
-}
-
-EMU_API CUresult cuLibraryGetKernelCount(unsigned *ret, CUlibrary handle)
-{
-	return cuModuleGetFunctionCount(ret, (CUmodule)handle);
-}
-
-EMU_API CUresult cuLibraryEnumerateKernels(CUkernel *ret, unsigned n, CUlibrary handle)
-{
-	return cuModuleEnumerateFunctions((CUfunction *)ret, n, (CUmodule)handle);
 }
 
 EMU_API CUresult cuLibraryGetModule(CUmodule *ret, CUlibrary handle)

@@ -34,13 +34,6 @@ EMU_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *ret, 
 	return CUDA_SUCCESS;
 }
 
-EMU_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *ret, CUfunction function,
-							     int block, size_t dynamic)
-{
-	return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(ret, function, block, dynamic,
-								    0);
-}
-
 EMU_API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block,
 							   CUfunction function,
 							   CUoccupancyB2DSize dynamic_of,
@@ -69,14 +62,6 @@ EMU_API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block
 		}
 	}
 	return best ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-EMU_API CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction function,
-						  CUoccupancyB2DSize dynamic_of, size_t dynamic,
-						  int limit)
-{
-	return cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, function, dynamic_of, dynamic,
-							 limit, 0);
 }
 
 EMU_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *ret, CUfunction function,

@@ -124,11 +124,6 @@ EMU_API CUresult cuMemHostAlloc(void **ret, size_t bytes, unsigned flags)
 	return r;
 }
 
-EMU_API CUresult cuMemAllocHost_v2(void **ret, size_t bytes)
-{
-	return cuMemHostAlloc(ret, bytes, 0);
-}
-
 EMU_API CUresult cuMemFreeHost(void *at)
 {
 	EMU_ENTER(EMU_CALL_MALLOC);

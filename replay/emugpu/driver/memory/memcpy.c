@@ -31,38 +31,6 @@ EMU_API CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, C
 	return linear(to, from, bytes, stream, 0);
 }
 
-EMU_API CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes)
-{
-	return linear(to, HOST(from), bytes, NULL, 1);
-}
-
-EMU_API CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes)
-{
-	return linear(HOST(to), from, bytes, NULL, 1);
-}
-
-EMU_API CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes)
-{
-	return linear(to, from, bytes, NULL, 1);
-}
-
-EMU_API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes,
-				      CUstream stream)
-{
-	return linear(to, HOST(from), bytes, stream, 0);
-}
-
-EMU_API CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
-{
-	return linear(HOST(to), from, bytes, stream, 0);
-}
-
-EMU_API CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes,
-				      CUstream stream)
-{
-	return linear(to, from, bytes, stream, 0);
-}
-
 EMU_API CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
 			      CUcontext from_context, size_t bytes)
 {
@@ -125,11 +93,6 @@ static CUresult plane(const CUDA_MEMCPY2D *p, CUstream stream, int blocking)
 }
 
 EMU_API CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *p)
-{
-	return plane(p, NULL, 1);
-}
-
-EMU_API CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *p)
 {
 	return plane(p, NULL, 1);
 }
