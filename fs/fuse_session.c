@@ -3,13 +3,16 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "fs/loop.h"
-#include "fs/overheard.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define THREADS 9 /* of the pool, beside the thread that receives */
 
@@ -19,14 +22,16 @@ static void session_freep(struct fuse_session **se)
 		fuse_session_destroy(*se);
 }
 
-static int next_request(void *context, void **buffer)
+/* Receives a request and answers it. 1; 0: no request is waiting; or a negative errno. *buffer
+ * belongs to the thread: NULL at first, freed by drop_request(). */
+static int next_request(struct fs_server *s, void **buffer)
 {
 	struct fuse_buf *request = *buffer ? *buffer : calloc(1, sizeof(*request));
-	int r = request ? fuse_session_receive_buf(context, request) : -ENOMEM;
+	int r = request ? fuse_session_receive_buf(s->session, request) : -ENOMEM;
 
 	*buffer = request;
 	if (r > 0)
-		fuse_session_process_buf(context, request);
+		fuse_session_process_buf(s->session, request);
 	return r > 0 ? 1 : r == -EAGAIN || r == -EINTR ? 0 : r;
 }
 
@@ -37,6 +42,67 @@ static void drop_request(void *buffer)
 	if (request)
 		free(request->mem);
 	free(request);
+}
+
+/* ---- what libfuse prints: the reason why a mount failed */
+
+/* Redirects stderr, while no other thread prints. Returns a copy of the original stderr; descriptor
+ * 2 is a file in memory until overhear_end(). -1 if that is not possible: then stderr stays as it
+ * is. */
+static int overhear_begin(void)
+{
+	scoped(close_fd) int memory = memfd_create("stderr", MFD_CLOEXEC);
+	int original = memory < 0 ? -1 : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+
+	if (original < 0)
+		return -1;
+	fflush(stderr);
+	if (dup2(memory, STDERR_FILENO) < 0) {
+		close(original);
+		return -1;
+	}
+	return original;
+}
+
+/* Cuts `text` down to its last line. */
+static char *last_line(char *text)
+{
+	size_t len = strlen(text);
+	char *newline;
+
+	while (len > 0 && text[len - 1] == '\n')
+		text[--len] = 0;
+	newline = strrchr(text, '\n');
+	return newline ? newline + 1 : text;
+}
+
+static const char *without_program(const char *line)
+{
+	static const char *const programs[] = {"fuse: ", "fusermount3: ", "fusermount: "};
+
+	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++)
+		if (strncmp(line, programs[i], strlen(programs[i])) == 0)
+			return line + strlen(programs[i]);
+	return line;
+}
+
+/* Restores stderr and copies the last line that was printed into `line`, without the name of the
+ * program before it ("fuse: ", "fusermount3: "). Leaves `line` alone if nothing was printed. */
+static void overhear_end(int handle, char *line, size_t size)
+{
+	char printed[1024];
+	ssize_t n;
+
+	if (handle < 0)
+		return;
+	fflush(stderr);
+	n = pread(STDERR_FILENO, printed, sizeof(printed) - 1, 0);
+	dup2(handle, STDERR_FILENO);
+	close(handle);
+	if (n <= 0)
+		return;
+	printed[n] = 0;
+	snprintf(line, size, "%s", without_program(last_line(printed)));
 }
 
 /* ---- signals that end the mount. With libfuse's own handlers, libfuse drops the next request, and
@@ -61,9 +127,49 @@ static void handle_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-static bool has_ended(void *context)
+static bool has_ended(const struct fs_server *s)
 {
-	return stopped || fuse_session_exited(context);
+	return stopped || fuse_session_exited(s->session);
+}
+
+/* ---- receiving: one thread receives requests and answers them, because handing a request to
+ * another thread takes longer than answering most requests. If many requests are waiting, threads
+ * of the pool help until none is left. */
+
+#define CROWD 4 /* requests that are there already when one has been answered */
+
+static void help(const struct fs_call *c)
+{
+	struct fs_server *s = c->request;
+	void *buffer = NULL;
+
+	while (!has_ended(s) && next_request(s, &buffer) == 1)
+		;
+	drop_request(buffer);
+}
+
+static int receive_all(struct fs_server *s)
+{
+	const struct fs_call call = {.answer = help, .request = s};
+	struct pollfd fd = {.fd = fuse_session_fd(s->session), .events = POLLIN};
+	int r = 0, in_a_row = 0;
+	void *buffer = NULL;
+	sigset_t all, old;
+
+	/* Signals are unblocked only during the wait, so that none is missed. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	while (r >= 0 && !has_ended(s)) {
+		r = next_request(s, &buffer);
+		in_a_row = r == 1 ? in_a_row + 1 : 0;
+		if (in_a_row % CROWD == CROWD - 1 && fs_pool_is_free(&s->pool))
+			fs_pool_give(&s->pool, &call);
+		if (r == 0)
+			ppoll(&fd, 1, NULL, &old);
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	drop_request(buffer);
+	return r < 0 ? r : 0;
 }
 
 /* ---- serving */
@@ -78,34 +184,27 @@ static int store(void *context, fs_ino ino, uint64_t offset, const void *data, s
 }
 
 /* Answers requests while a thread stores pages: the thread may be waiting for one of them. */
-static void finish_storing(struct fs_server *s, const struct fs_source *source)
+static void finish_storing(struct fs_server *s)
 {
-	struct pollfd fd = {.fd = source->fd, .events = POLLIN};
+	struct pollfd fd = {.fd = fuse_session_fd(s->session), .events = POLLIN};
 	void *buffer = NULL;
 
 	fs_ahead_close(&s->ahead);
 	while (fs_ahead_is_storing(&s->ahead))
-		if (source->next(source->context, &buffer) != 1)
+		if (next_request(s, &buffer) != 1)
 			poll(&fd, 1, 10);
-	source->drop(buffer);
+	drop_request(buffer);
 }
 
 static int receive(struct fs_server *s)
 {
-	const struct fs_source source = {
-		.fd = fuse_session_fd(s->session),
-		.next = next_request,
-		.drop = drop_request,
-		.ended = has_ended,
-		.context = s->session,
-	};
 	int r = fs_pool_init(&s->pool, THREADS);
 
-	if (r == 0 && fcntl(source.fd, F_SETFL, O_NONBLOCK) < 0)
+	if (r == 0 && fcntl(fuse_session_fd(s->session), F_SETFL, O_NONBLOCK) < 0)
 		r = -errno;
 	if (r == 0)
-		r = fs_loop_run(&source, &s->pool);
-	finish_storing(s, &source);
+		r = receive_all(s);
+	finish_storing(s);
 	fs_pool_done(&s->pool);
 	fs_ahead_done(&s->ahead);
 	return r;
@@ -123,11 +222,11 @@ static int refusal_error(const char *refusal, struct fmt_error *err)
 static int mount_session(struct fuse_session *se, const struct fs_mount *mount,
 			 struct fmt_error *err)
 {
-	int overheard = mount->debug ? -1 : fs_overhear_begin();
+	int overheard = mount->debug ? -1 : overhear_begin();
 	int r = fuse_session_mount(se, mount->dir);
 	char refusal[160] = "";
 
-	fs_overhear_end(overheard, refusal, sizeof(refusal));
+	overhear_end(overheard, refusal, sizeof(refusal));
 	return r < 0 ? refusal_error(refusal, err) : 0;
 }
 

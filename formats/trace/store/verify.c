@@ -2,12 +2,129 @@
 #include "formats/trace/store/verify.h"
 
 #include "base/array.h"
+#include "formats/trace/images.h"
+#include "formats/trace/store/blobs.h"
+#include "formats/trace/store/chunk.h"
 #include "formats/trace/store/output.h"
 #include "formats/trace/store/scan.h"
+#include "formats/trace/store/trace.h"
 #include "formats/trace/store/trace_impl.h"
-#include "formats/trace/store/verify_contents.h"
 
 #include <inttypes.h>
+
+/* ---- contents: whether they are those that the lists and the fact `images` name, and as long
+ * as these say */
+
+struct seen_content {
+	uint64_t name[2], bytes;
+};
+
+/* The contents that were found so far. */
+struct seen_contents {
+	struct seen_content *items; /* owned */
+	size_t n, cap;
+	int sorted;
+};
+
+#define MISSING "a listed content is missing"
+
+static void seen_contents_done(struct seen_contents *s)
+{
+	free(s->items);
+	*s = (struct seen_contents){0};
+}
+
+static int by_content(const void *a, const void *b)
+{
+	const struct seen_content *x = a, *y = b;
+
+	return array_order(x->name[1], y->name[1]) ?: array_order(x->name[0], y->name[0]);
+}
+
+static const struct seen_content *find_content(struct seen_contents *s, const uint64_t name[2])
+{
+	const struct seen_content wanted = {.name = {name[0], name[1]}};
+
+	if (!s->sorted && s->n > 0)
+		qsort(s->items, s->n, sizeof(*s->items), by_content);
+	s->sorted = 1;
+	return s->n > 0 ? bsearch(&wanted, s->items, s->n, sizeof(*s->items), by_content) : NULL;
+}
+
+static int add_content(struct seen_contents *s, const struct fmt_chunk *c, const uint8_t *raw,
+		       const char **why)
+{
+	struct seen_content seen;
+	struct fmt_cursor content;
+
+	if (fmt_blob_open(c, raw, seen.name, &content) < 0) {
+		*why = "the name of the content is not its hash";
+		return 0;
+	}
+	seen.bytes = fmt_left(&content);
+	if (array_reserve(&s->items, s->n + 1, &s->cap) < 0)
+		return -ENOMEM;
+	s->items[s->n++] = seen;
+	s->sorted = 0;
+	return 0;
+}
+
+static const char *check_list(struct seen_contents *s, const struct fmt_digest *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct seen_content *found = find_content(s, list[i].digest);
+
+		if (!found)
+			return MISSING;
+		if (found->bytes != list[i].length_bytes)
+			return "the length of a content differs from its list";
+	}
+	return NULL;
+}
+
+/* Checks a chunk of blobs.chunks whose payload is `raw`. Contents are added to `s`; lists are
+ * compared with what was added. *why is NULL, or what is wrong. 0 or -ENOMEM. */
+static int check_contents(struct seen_contents *s, const struct fmt_chunk *c, const uint8_t *raw,
+			  const char **why)
+{
+	scoped(free_ptr) struct fmt_digest *list = NULL;
+	size_t n = 0;
+	int r;
+
+	*why = NULL;
+	if (c->type == FMT_CHUNK_BLOB)
+		return add_content(s, c, raw, why);
+	if (c->type != FMT_CHUNK_CONTENTS)
+		return 0;
+	r = fmt_contents_get(raw, c->raw_bytes, &list, &n);
+	if (r == -EBADMSG)
+		*why = "invalid list of contents";
+	else if (r == 0)
+		*why = check_list(s, list, n);
+	return r == -EBADMSG ? 0 : r;
+}
+
+/* Compares the images of the trace with the contents, all of which were added; NULL, or what is
+ * wrong. */
+static const char *check_images(struct seen_contents *s, const struct fmt_names *names)
+{
+	const char *at = fmt_fact_value(names, FMT_WHOLE_TRACE, FMT_FACT_IMAGES);
+	const char *end = at ? at + strlen(at) : NULL;
+	struct fmt_image image;
+
+	while (at && fmt_image_next(&at, end, &image)) {
+		const struct seen_content *found =
+			image.has_name ? find_content(s, image.name) : NULL;
+
+		if (image.has_name && !found)
+			return MISSING;
+		if (found && found->bytes != image.bytes)
+			return "the length of an image differs from its content";
+	}
+	return NULL;
+}
+
+/* ---- files */
 
 struct verifying {
 	struct fmt_trace *t;
@@ -15,7 +132,7 @@ struct verifying {
 	struct fmt_verified *result;
 	struct fmt_problem *problems;
 	size_t n, cap;
-	struct fmt_seen_contents contents;
+	struct seen_contents contents;
 	/* the member that is being checked */
 	struct fmt_member *member;
 	struct fmt_rank_state *rank; /* NULL: the shared names */
@@ -27,7 +144,7 @@ struct verifying {
 
 static void verifying_done(struct verifying *v)
 {
-	fmt_seen_contents_done(&v->contents);
+	seen_contents_done(&v->contents);
 	fmt_trace_close(v->t);
 	free(v->problems);
 }
@@ -126,7 +243,7 @@ static int check_chunk(struct verifying *v, const struct fmt_chunk *found, int64
 	}
 	if (fmt_identify_chunk(tree, &c, raw) < 0)
 		return 0;
-	if (v->member == &v->t->blobs && fmt_seen_contents_check(&v->contents, &c, raw, &why) < 0)
+	if (v->member == &v->t->blobs && check_contents(&v->contents, &c, raw, &why) < 0)
 		return 0;
 	if (why)
 		say_chunk(add(v, found->offset, why), v, &c, chunk_index);
@@ -169,7 +286,7 @@ static void check_whole(struct verifying *v)
 	if (v->rank)
 		check_sequence(v);
 	if (v->member == &v->t->blobs)
-		why = fmt_seen_contents_images(&v->contents, fmt_trace_names(v->t));
+		why = check_images(&v->contents, fmt_trace_names(v->t));
 	if (why)
 		add(v, FMT_NO_OFFSET, why);
 }

@@ -1,7 +1,101 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/emugpu/cublas/product.h"
+#include "replay/emugpu/cublas/handle.h"
 
 /* Products of one type: single, strided batch and batch of pointers. */
+/* ---- a product, as passed from the entry points to the GPU */
+
+struct product {
+	cublasOperation_t op_a, op_b;
+	int64_t m, n, k;
+	const void *alpha, *beta;
+	const void *a, *b;
+	void *c;
+	enum emu_type a_type, b_type, c_type;
+	int64_t lda, ldb, ldc;
+	int64_t stride_a, stride_b, stride_c;
+	int64_t batch;
+	uint8_t pointers;    /* a, b and c are arrays of pointers on the device */
+	enum emu_type scale; /* of alpha and beta */
+	enum emu_type compute;
+	uint8_t tensor;
+};
+
+/* Fill in the operands of ...StridedBatched and ...Batched calls. */
+#define EMU_STRIDED                                                                                \
+	.a = A, .b = B, .c = C, .stride_a = strideA, .stride_b = strideB, .stride_c = strideC,     \
+	.batch = batchCount
+#define EMU_BY_POINTERS                                                                            \
+	.a = Aarray, .b = Barray, .c = (void *)(uintptr_t)Carray, .batch = batchCount, .pointers = 1
+
+static int is_complex(enum emu_type type)
+{
+	return type == EMU_C32 || type == EMU_C64;
+}
+
+/* Sets the types of a ...Ex call; CUBLAS_STATUS_NOT_SUPPORTED for unsupported combinations. */
+static cublasStatus_t set_types(cublasHandle_t handle, struct product *p, cudaDataType a,
+				cudaDataType b, cudaDataType c, cublasComputeType_t compute)
+{
+	if (!handle)
+		return CUBLAS_STATUS_NOT_INITIALIZED;
+	if (emu_type_of(a, &p->a_type) < 0 || emu_type_of(b, &p->b_type) < 0 ||
+	    emu_type_of(c, &p->c_type) < 0 ||
+	    emu_compute_of(compute, is_complex(p->c_type), &p->compute) < 0)
+		return CUBLAS_STATUS_NOT_SUPPORTED;
+	if (is_complex(p->a_type) != is_complex(p->c_type) ||
+	    is_complex(p->b_type) != is_complex(p->c_type))
+		return CUBLAS_STATUS_NOT_SUPPORTED;
+	p->scale = p->compute;
+	if (compute == CUBLAS_COMPUTE_16F || compute == CUBLAS_COMPUTE_16F_PEDANTIC)
+		p->scale = EMU_F16;
+	p->tensor = (uint8_t)emu_uses_tensor(compute, handle->math, p->a_type);
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+static int leading_dimensions_fit(const struct product *p)
+{
+	int64_t rows_a = p->op_a == CUBLAS_OP_N ? p->m : p->k;
+	int64_t rows_b = p->op_b == CUBLAS_OP_N ? p->k : p->n;
+
+	return p->lda >= (rows_a > 1 ? rows_a : 1) && p->ldb >= (rows_b > 1 ? rows_b : 1) &&
+	       p->ldc >= (p->m > 1 ? p->m : 1);
+}
+
+static struct emu_operand operand(const struct product *p, struct emu_matrix m, int64_t stride)
+{
+	return (struct emu_operand){m, stride, p->pointers, 0, 0};
+}
+
+/* Checks arguments as cuBLAS does, and launches the product on the handle's stream. */
+static cublasStatus_t launch(cublasHandle_t handle, const struct product *p)
+{
+	struct emu_work work = {.kind = EMU_WORK_GEMM};
+	struct emu_gemm_work *w = &work.gemm;
+
+	if (!handle)
+		return CUBLAS_STATUS_NOT_INITIALIZED;
+	if (p->m < 0 || p->n < 0 || p->k < 0 || p->batch < 0 || (unsigned)p->op_a > CUBLAS_OP_C ||
+	    (unsigned)p->op_b > CUBLAS_OP_C || !leading_dimensions_fit(p) || !p->alpha || !p->beta)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	if (p->m == 0 || p->n == 0 || p->batch == 0)
+		return CUBLAS_STATUS_SUCCESS;
+	w->m = p->m;
+	w->n = p->n;
+	w->k = p->k;
+	w->batch = p->batch;
+	w->compute = p->compute;
+	w->tensor = p->tensor;
+	w->alpha = emu_scalar_of(p->alpha, p->scale, emu_on_device(handle));
+	w->beta = emu_scalar_of(p->beta, p->scale, emu_on_device(handle));
+	w->a = operand(p, emu_matrix_of(p->a, p->a_type, p->lda, p->op_a), p->stride_a);
+	w->b = operand(p, emu_matrix_of(p->b, p->b_type, p->ldb, p->op_b), p->stride_b);
+	w->c = operand(p, emu_matrix_of(p->c, p->c_type, p->ldc, CUBLAS_OP_N), p->stride_c);
+	w->d = w->c;
+	return emu_blas_launch(handle->stream, &work);
+}
+
+/* ---- entry points */
+
 #define SIMPLE                                                                                     \
 	.op_a = transa, .op_b = transb, .m = m, .n = n, .k = k, .alpha = alpha, .beta = beta,      \
 	.lda = lda, .ldb = ldb, .ldc = ldc
@@ -19,9 +113,9 @@
 	cublasStatus_t name parameters;                                                            \
 	EMU_API cublasStatus_t name parameters                                                     \
 	{                                                                                          \
-		struct emu_product p = {SIMPLE, TYPED(x), __VA_ARGS__};                            \
+		struct product p = {SIMPLE, TYPED(x), __VA_ARGS__};                                \
                                                                                                    \
-		return emu_product_launch(handle, &p);                                             \
+		return launch(handle, &p);                                                         \
 	}
 
 #define GEMM(name, type, x, I)                                                                     \
@@ -70,12 +164,11 @@ EMU_SIZES(HALF)
 		const void *B, cudaDataType Btype, I ldb, const void *beta, void *C,               \
 		cudaDataType Ctype, I ldc, cublasComputeType_t computeType, cublasGemmAlgo_t algo) \
 	{                                                                                          \
-		struct emu_product p = {SIMPLE, .a = A, .b = B, .c = C, .batch = 1};               \
-		cublasStatus_t r =                                                                 \
-			emu_product_types(handle, &p, Atype, Btype, Ctype, computeType);           \
+		struct product p = {SIMPLE, .a = A, .b = B, .c = C, .batch = 1};                   \
+		cublasStatus_t r = set_types(handle, &p, Atype, Btype, Ctype, computeType);        \
                                                                                                    \
 		(void)algo;                                                                        \
-		return r == CUBLAS_STATUS_SUCCESS ? emu_product_launch(handle, &p) : r;            \
+		return r == CUBLAS_STATUS_SUCCESS ? launch(handle, &p) : r;                        \
 	}
 
 EMU_SIZES(EX)
@@ -89,12 +182,11 @@ EMU_SIZES(EX)
 		long long int strideC, I batchCount, cublasComputeType_t computeType,              \
 		cublasGemmAlgo_t algo)                                                             \
 	{                                                                                          \
-		struct emu_product p = {SIMPLE, EMU_STRIDED};                                      \
-		cublasStatus_t r =                                                                 \
-			emu_product_types(handle, &p, Atype, Btype, Ctype, computeType);           \
+		struct product p = {SIMPLE, EMU_STRIDED};                                          \
+		cublasStatus_t r = set_types(handle, &p, Atype, Btype, Ctype, computeType);        \
                                                                                                    \
 		(void)algo;                                                                        \
-		return r == CUBLAS_STATUS_SUCCESS ? emu_product_launch(handle, &p) : r;            \
+		return r == CUBLAS_STATUS_SUCCESS ? launch(handle, &p) : r;                        \
 	}
 
 EMU_SIZES(STRIDED_EX)
@@ -107,12 +199,11 @@ EMU_SIZES(STRIDED_EX)
 		void *const Carray[], cudaDataType Ctype, I ldc, I batchCount,                     \
 		cublasComputeType_t computeType, cublasGemmAlgo_t algo)                            \
 	{                                                                                          \
-		struct emu_product p = {SIMPLE, EMU_BY_POINTERS};                                  \
-		cublasStatus_t r =                                                                 \
-			emu_product_types(handle, &p, Atype, Btype, Ctype, computeType);           \
+		struct product p = {SIMPLE, EMU_BY_POINTERS};                                      \
+		cublasStatus_t r = set_types(handle, &p, Atype, Btype, Ctype, computeType);        \
                                                                                                    \
 		(void)algo;                                                                        \
-		return r == CUBLAS_STATUS_SUCCESS ? emu_product_launch(handle, &p) : r;            \
+		return r == CUBLAS_STATUS_SUCCESS ? launch(handle, &p) : r;                        \
 	}
 
 EMU_SIZES(BATCHED_EX)
@@ -124,11 +215,10 @@ EMU_SIZES(BATCHED_EX)
 		const void *B, cudaDataType Btype, I ldb, const float *beta, void *C,              \
 		cudaDataType Ctype, I ldc)                                                         \
 	{                                                                                          \
-		struct emu_product p = {SIMPLE, .a = A, .b = B, .c = C, .batch = 1};               \
-		cublasStatus_t r =                                                                 \
-			emu_product_types(handle, &p, Atype, Btype, Ctype, CUBLAS_COMPUTE_32F);    \
+		struct product p = {SIMPLE, .a = A, .b = B, .c = C, .batch = 1};                   \
+		cublasStatus_t r = set_types(handle, &p, Atype, Btype, Ctype, CUBLAS_COMPUTE_32F); \
                                                                                                    \
-		return r == CUBLAS_STATUS_SUCCESS ? emu_product_launch(handle, &p) : r;            \
+		return r == CUBLAS_STATUS_SUCCESS ? launch(handle, &p) : r;                        \
 	}
 
 EMU_SIZES(SGEMM_EX)

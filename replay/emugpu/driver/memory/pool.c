@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/emugpu/driver/memory/pool.h"
+
+/* Memory pools: stream-ordered allocation. Freed memory returns to the emulated device at once, so
+ * a pool only counts bytes. */
 #include "replay/emugpu/driver/capture.h"
 #include "replay/emugpu/driver/memory.h"
+#include "replay/emugpu/driver/stream.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+struct emu_pool {
+	uint32_t magic;
+	struct emu_device *device;
+	cuuint64_t used, used_high, threshold;
+	int reuse[3]; /* attributes without effect, stored as set */
+};
 
 #define MAGIC 0x506f6f6cu
 
