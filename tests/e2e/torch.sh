@@ -34,6 +34,9 @@ done"
 # Values of PyTorch's own kernels, and messages whose size PyTorch computes on the GPU.
 gpuemu -- "$GPUEMU_TORCH_PYTHON" "$SOURCE/tests/e2e/torch_values.py" >"$work/out" 2>"$work/told"
 equal "$(cat "$work/out")" done
+gpuemu -- "$GPUEMU_TORCH_PYTHON" "$SOURCE/tests/e2e/torch_losses.py" >"$work/out" 2>"$work/told"
+equal "$(cat "$work/out")" done
+fails grep 'had no host kernel' "$work/told"
 gpuemu --gpus 2 -- "$GPUEMU_TORCH_PYTHON" -m torch.distributed.run --standalone --nproc-per-node 2 \
 	"$SOURCE/tests/e2e/torch_values.py" >"$work/out" 2>"$work/told"
 equal "$(cat "$work/out")" "done

@@ -5,6 +5,7 @@ next, and those of small models."""
 import os
 
 import torch
+import torch.nn.functional as F
 
 
 def same(name, f, *inputs):
@@ -41,6 +42,47 @@ def reductions():
             'arg': lambda t: (t.argmax(), t.argmax(1), t.argmin(0)), 'any': lambda t: ((t > 7).any(), (t > 0).all(), (t > 7).any(1)),
             'integers': lambda t: (t.long().sum(), t.int().sum(0), (t > 0).sum()), 'norm': lambda t: t.norm()}.items():
         same(name, f, x)
+
+
+def gradients(name, f, *inputs):
+    """The results of f and the gradients of its floating inputs."""
+
+    def run(*tensors):
+        tensors = [t.clone().requires_grad_(t.is_floating_point()) for t in tensors]
+        result = f(*tensors)
+        torch.manual_seed(3)
+        result.backward(torch.randn(result.shape).to(result.device))
+        return [result.detach()] + [t.grad for t in tensors if t.is_floating_point()]
+
+    same(name, run, *inputs)
+
+
+def rows():
+    torch.manual_seed(2)
+    random, labels = torch.randn, torch.randint(10, (12,))
+    for shape in (5, 7), (3, 2000), (2, 5, 33):
+        for dim in range(len(shape)):
+            gradients(f'softmax {shape} {dim}', lambda x: F.softmax(x, dim), random(shape))
+            gradients(f'log_softmax {shape} {dim}', lambda x: F.log_softmax(x, dim), random(shape))
+    for rows, columns in (3, 64), (40, 33), (200, 96), (2, 1030):
+        gradients(f'layer norm {rows} {columns}', lambda x, a, b: F.layer_norm(x, (columns,), a, b), random(rows, columns),
+                  random(columns), random(columns))
+        gradients(f'layer norm without weights {columns}', lambda x: F.layer_norm(x, (columns,)), random(rows, columns))
+        gradients(f'rms norm {rows} {columns}', lambda x, a: F.rms_norm(x, (columns,), a), random(rows, columns),
+                  random(columns))
+    gradients('cross entropy', F.cross_entropy, random(12, 10), labels)
+    gradients('weights', lambda x, y: F.cross_entropy(x, y, torch.linspace(1, 2, 10).to(x.device), reduction='sum'),
+              random(12, 10), labels)
+    gradients('ignored', lambda x, y: F.cross_entropy(x, y, ignore_index=3), random(12, 10), labels)
+    gradients('each', lambda x, y: F.cross_entropy(x, y, reduction='none'), random(12, 10), labels)
+    gradients('embedding', lambda w, i: F.embedding(i, w), random(10, 8), labels)
+    gradients('padding', lambda w, i: F.embedding(i, w, 3), random(10, 8), labels)
+    gradients('gelu', F.gelu, random(100))
+    gradients('gelu by tanh', lambda x: F.gelu(x, approximate='tanh'), random(100))
+    gradients('gather', lambda x, i: x.gather(1, i.view(12, 1)), random(12, 10), labels)
+    same('scatter', lambda x, i, y: x.scatter(1, i.view(12, 1), y), random(12, 10), labels, random(12, 1))
+    same('triangles', lambda x: (x.tril(), x.triu(1), x.tril(-1)), random(2, 5, 4))
+    same('cat', lambda x: (torch.cat([x.transpose(1, 2), x.transpose(1, 2) + 1], 1), torch.cat([x, 2 * x], 2)), random(2, 5, 4))
 
 
 def decisions():
@@ -85,6 +127,6 @@ def objects():
 if 'LOCAL_RANK' in os.environ:
     objects()
 else:
-    for test in (elements, reductions, scaler, decisions):
+    for test in (elements, reductions, rows, scaler, decisions):
         test()
 print('done')

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* PyTorch's OffsetCalculator (aten/src/ATen/cuda/detail/OffsetCalculator.cuh): the byte offsets of
- * an element of several tensors, by its number. */
+/* Offsets of an element of tensors, by its number: PyTorch's OffsetCalculator
+ * (aten/src/ATen/cuda/detail/OffsetCalculator.cuh) for several tensors, in bytes, and TensorInfo.
+ */
 #pragma once
 
 #include <stddef.h>
@@ -37,4 +38,22 @@ static inline void emu_offsets_of(const char *calculator, int tensors, uint32_t 
 		}
 		number /= size;
 	}
+}
+
+/* PyTorch's TensorInfo<T, int> and <T, unsigned int>. */
+struct emu_tensor_info {
+	char *data;
+	int32_t sizes[EMU_OFFSETS_DIMS], strides[EMU_OFFSETS_DIMS], dims;
+};
+
+/* The offset of an element, in elements, by its number. */
+static inline int64_t emu_tensor_offset(const struct emu_tensor_info *t, int64_t number)
+{
+	int64_t offset = 0;
+
+	for (int i = t->dims - 1; i >= 0; i--) {
+		offset += number % t->sizes[i] * t->strides[i];
+		number /= t->sizes[i];
+	}
+	return offset;
 }

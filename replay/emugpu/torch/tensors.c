@@ -1,160 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Kernels on lists of tensors (optimizers, GradScaler), and kernels that decide what a program does
- * next: ranges, concatenation, counting and finding non-zero elements, sorting of few elements. */
+/* Kernels that move elements or decide what a program does next: ranges, triangles, concatenation,
+ * counting and finding non-zero elements, sorting of few elements, GradScaler's update. */
 #include "replay/emugpu/torch/torch.h"
 
 #include "base/scope.h"
+#include "replay/emugpu/torch/offsets.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- lists of tensors: multi_tensor_apply_kernel(TensorListMetadata<n>, functor, ...) ---- */
-
-enum { CHUNK = 65536 };
-
-enum { UNARY, BY_SCALAR, BY_LIST, POINTWISE, UNSCALE };
-
-static const struct {
-	const char *functor, *function;
-	uint8_t form, op;
-} lists[] = {
-	{"UnaryOpFunctor<", "_amp_foreach_non_finite_check_and_unscale_cuda_", UNSCALE, 0},
-	{"UnaryOpFunctor<", "::Sqrt<", UNARY, EMU_OP_SQRT},
-	{"BinaryOpScalarFunctor<", "multiplies<", BY_SCALAR, EMU_OP_MUL},
-	{"BinaryOpScalarFunctor<", "plus<", BY_SCALAR, EMU_OP_ADD},
-	{"BinaryOpScalarFunctor<", "divides<", BY_SCALAR, EMU_OP_DIV},
-	{"BinaryOpListAlphaFunctor<", "plus<", BY_LIST, EMU_OP_ADD},
-	{"PointwiseOpScalarFunctor<", "multiplies<", POINTWISE, EMU_OP_ADDCMUL},
-	{"PointwiseOpScalarFunctor<", "divides<", POINTWISE, EMU_OP_ADDCDIV},
-	{"TernaryOpScalarFunctor<", "LerpFunctor<", BY_LIST, EMU_OP_LERP},
-};
-
-/* The layout of TensorListMetadata<n> in a parameter of `bytes`: it holds `tensors` tensors and
- * `blocks` blocks. PyTorch has small lists, and large ones for GPUs with large parameters. */
-struct layout {
-	size_t tensors, blocks, block_bytes;
-};
-
-static int layout_of(int depth, size_t bytes, struct layout *ret)
-{
-	static const size_t tensors[][5] = {{110, 64, 48, 36, 30}, {770, 448, 336, 252, 210}};
-	static const struct {
-		size_t blocks, block_bytes;
-	} of[] = {{320, 1}, {2240, 2}};
-
-	for (int i = 0; i < 2; i++) {
-		size_t n = tensors[i][depth - 1], at = 8 * n * (size_t)(depth + 1);
-
-		at += of[i].blocks * of[i].block_bytes;
-		at = (at + 3) / 4 * 4 + of[i].blocks * 4 + 4;
-		if ((at + 7) / 8 * 8 == bytes) {
-			*ret = (struct layout){n, of[i].blocks, of[i].block_bytes};
-			return 0;
-		}
-	}
-	return -ENOTSUP;
-}
-
-/* Elements [from, from + n) of the tensors at `data`. */
-static void apply(const struct emu_torch *t, char *const data[4], int64_t from, int64_t n,
-		  double scalar, float *found_inf)
-{
-	enum emu_type type = t->in[0];
-	double s[3] = {scalar}, in[3] = {0}, v;
-
-	for (int64_t i = from; i < from + n; i++) {
-		for (int k = 0; k < t->depth && k < 3; k++)
-			in[k] = emu_load(type, data[k], i);
-		if (t->form == BY_SCALAR) {
-			in[1] = scalar;
-			s[0] = 1;
-		}
-		if (t->form == UNSCALE) {
-			if (!isfinite(in[0]))
-				*found_inf = 1;
-			v = scalar == 1 ? in[0] : in[0] * scalar;
-		} else {
-			v = emu_torch_apply((enum emu_torch_op)t->op, in, s);
-		}
-		emu_store(type, data[t->result], i, v);
-	}
-}
-
-static double scalar_of(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
-{
-	enum emu_type type = emu_torch_computes(t->in[0]);
-
-	if (t->form == UNARY || !l->arg_bytes(l, 3))
-		return 0;
-	return emu_load(l->arg_bytes(l, 3) == 8 ? EMU_F64 : type, args[3], 0);
-}
-
-static int run_list(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
-{
-	const char *meta = args[0], *numels, *to_tensor, *to_chunk;
-	float *found_inf = NULL, *scale = NULL;
-	double total = 0, scalar;
-	struct layout y;
-
-	if (layout_of(t->depth, l->arg_bytes(l, 0), &y) < 0)
-		return -ENOTSUP;
-	numels = meta + 8 * y.tensors * (size_t)t->depth;
-	to_tensor = numels + 8 * y.tensors;
-	to_chunk = to_tensor + (y.blocks * y.block_bytes + 3) / 4 * 4;
-	if (t->form == UNSCALE) { /* the lambda holds the two addresses */
-		memcpy(&found_inf, args[2], sizeof(found_inf));
-		memcpy(&scale, (const char *)args[2] + 8, sizeof(scale));
-		scalar = *scale;
-	} else {
-		scalar = scalar_of(t, l, args);
-	}
-	for (int applies = 0; applies < 2; applies++) {
-		for (uint32_t b = 0; b < l->grid[0] && b < y.blocks; b++) {
-			size_t tensor = y.block_bytes == 1
-						? ((const uint8_t *)to_tensor)[b]
-						: ((const uint16_t *)(const void *)to_tensor)[b];
-			int64_t n, from = (int64_t)((const int32_t *)(const void *)to_chunk)[b] *
-					  CHUNK;
-			char *data[4] = {0};
-
-			memcpy(&n, numels + 8 * tensor, sizeof(n));
-			n = n - from < CHUNK ? n - from : CHUNK;
-			total += (double)n;
-			for (int k = 0; k < t->depth && k < 4; k++)
-				memcpy(&data[k], meta + 8 * ((size_t)k * y.tensors + tensor),
-				       sizeof(char *));
-			if (applies)
-				apply(t, data, from, n, scalar, found_inf);
-		}
-		if (!emu_torch_computes_work(applies ? 0 : total))
-			return -ENOTSUP;
-	}
-	return 0;
-}
-
-static int parse_list(struct emu_torch *t, struct emu_part name)
-{
-	struct emu_part meta = emu_part_argument(name, 0), functor = emu_part_argument(name, 1);
-	struct emu_part depth = emu_part_argument(meta, 0), result = emu_part_argument(functor, 3);
-
-	if (!emu_part_has(meta, "::TensorListMetadata<"))
-		return -ENOTSUP;
-	for (size_t i = 0; !t->run && i < sizeof(lists) / sizeof(lists[0]); i++)
-		if (emu_part_has(functor, lists[i].functor) &&
-		    emu_part_has(emu_part_after(name, lists[i].functor), lists[i].function)) {
-			t->form = lists[i].form;
-			t->op = lists[i].op;
-			t->run = run_list;
-		}
-	t->depth = depth.len ? depth.at[0] - '0' : 0;
-	t->result = result.len ? result.at[0] - '0' : 0;
-	if (!t->run || t->depth < 1 || t->depth > 4 || t->result < 0 || t->result >= t->depth)
-		return -ENOTSUP;
-	return emu_part_type(emu_part_argument(functor, 0), &t->in[0]);
-}
 
 /* amp_update_scale_cuda_kernel(scale, growth tracker, found inf, growth, backoff, interval) */
 static int run_amp_update(const struct emu_torch *t, const struct gpuemu_launch *l,
@@ -314,8 +170,12 @@ static int parse_cat(struct emu_torch *t, struct emu_part name)
 	t->raw_bytes = (uint8_t)atoi(emu_part_argument(type, 0).at);
 	t->inputs = (uint8_t)atoi(emu_part_argument(name, 3).at);
 	t->depth = atoi(emu_part_argument(name, 2).at);
+	t->result = atoi(emu_part_argument(name, 4).at); /* inputs whose strides are given */
+	if (emu_part_has(name, "CatArrayBatchedCopy_vectorized<")) { /* vectors, and their bytes */
+		t->raw_bytes = (uint8_t)atoi(emu_part_argument(name, 5).at);
+		t->vector = (uint8_t)atoi(emu_part_argument(name, 6).at);
+	}
 	if (!emu_part_has(type, "OpaqueType<") || !t->raw_bytes || t->depth < 1 || t->depth > 4 ||
-	    emu_part_has(name, "CatArrayBatchedCopy_vectorized<") ||
 	    !emu_part_has(emu_part_argument(name, 1), "unsigned int"))
 		return -ENOTSUP;
 	return 0;
@@ -327,24 +187,71 @@ static int run_cat(const struct emu_torch *t, const struct gpuemu_launch *l, voi
 	const uint32_t *offsets = (const void *)(meta + 8 * (size_t)t->inputs);
 	const uint32_t *sizes = offsets + t->inputs, *counts = sizes + t->inputs;
 	const uint8_t *contiguous = (const void *)(counts + t->inputs);
+	const uint32_t(*shapes)[8] = (const void *)(contiguous + (t->inputs + 3) / 4 * 4);
 	int dim = *(const int32_t *)args[3];
 	uint64_t stride = *(const uint32_t *)args[4];
 	char *out = *(char **)args[0];
+	uint32_t vector = t->vector ? t->vector : 1;
 
 	if (l->arg_bytes(l, 4) != 4 || l->grid[1] > t->inputs)
 		return -ENOTSUP;
 	for (uint32_t k = 0; k < l->grid[1]; k++)
-		if (!contiguous[k] || !emu_torch_computes_work(counts[k]))
+		if ((!contiguous[k] && k >= (uint32_t)t->result) ||
+		    !emu_torch_computes_work(counts[k]))
 			return -ENOTSUP;
 	for (uint32_t k = 0; k < l->grid[1]; k++) {
 		const char *from = ((char *const *)(const void *)meta)[k];
 
-		for (uint64_t i = 0; i < counts[k]; i++) {
-			uint64_t at = offsets[k] * stride +
-				      offset_in(args[2], t->depth, dim, sizes[k], i);
+		for (uint64_t i = 0; i < counts[k] / vector; i++) {
+			uint64_t at = offsets[k] * stride / vector +
+				      offset_in(args[2], t->depth, dim,
+						t->vector ? sizes[k] * (uint32_t)stride / vector
+							  : sizes[k],
+						i);
 
-			memcpy(out + at * t->raw_bytes, from + i * t->raw_bytes, t->raw_bytes);
+			uint64_t in = contiguous[k]
+					      ? i
+					      : offset_in(shapes[k], t->depth, dim, sizes[k], i);
+
+			memcpy(out + at * t->raw_bytes, from + in * t->raw_bytes, t->raw_bytes);
 		}
+	}
+	return 0;
+}
+
+/* ---- triangles: triu_tril_kernel<T, int, upper, ...>(to, from, diagonal, elements with padding,
+ * columns with padding) ---- */
+
+static int parse_triangle(struct emu_torch *t, struct emu_part name)
+{
+	t->op = emu_part_has(emu_part_argument(name, 2), "true");
+	return emu_part_has(emu_part_argument(name, 1), "int")
+		       ? emu_part_type(emu_part_argument(name, 0), &t->in[0])
+		       : -ENOTSUP;
+}
+
+static int run_triangle(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
+{
+	const struct emu_tensor_info *to = args[0], *from = args[1];
+	int64_t diagonal = *(const int64_t *)args[2], n = 1;
+	size_t bytes = emu_type_bytes(t->in[0]);
+
+	if (l->arg_bytes(l, 0) != sizeof(*to) || to->dims < 2 || to->dims > 25)
+		return -ENOTSUP;
+	for (int i = 0; i < to->dims; i++)
+		n *= to->sizes[i];
+	if (!emu_torch_computes_work((double)n))
+		return -ENOTSUP;
+	for (int64_t i = 0; i < n; i++) {
+		int32_t columns = to->sizes[to->dims - 1];
+		int64_t above = i % columns - i / columns % to->sizes[to->dims - 2];
+		char *at = to->data + emu_tensor_offset(to, i) * (int64_t)bytes;
+
+		if (t->op ? above >= diagonal : above <= diagonal)
+			memmove(at, from->data + emu_tensor_offset(from, i) * (int64_t)bytes,
+				bytes);
+		else
+			memset(at, 0, bytes);
 	}
 	return 0;
 }
@@ -357,6 +264,7 @@ static const struct {
 	int (*run)(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args);
 } kernels[] = {
 	{"at::native::amp_update_scale_cuda_kernel", "", NULL, run_amp_update},
+	{"at::native::triu_tril_kernel<", "", parse_triangle, run_triangle},
 	{"at::native::(anonymous namespace)::CatArrayBatchedCopy", "", parse_cat, run_cat},
 	{"at_cuda_detail::cub::detail::radix_sort::DeviceRadixSortSingleTileKernel<", "",
 	 parse_sort, run_sort},
@@ -368,8 +276,6 @@ static const struct {
 
 int emu_torch_tensors(struct emu_torch *t, struct emu_part name)
 {
-	if (emu_part_has(name, "multi_tensor_apply_kernel<"))
-		return parse_list(t, name);
 	if (emu_part_has(name, "elementwise_kernel_with_index<") &&
 	    emu_part_has(name, "arange_cuda_out(")) {
 		struct emu_part rest = name, last = {0};

@@ -103,6 +103,27 @@ static double clamp(const double s[3], double a)
 	return a > s[2] ? s[2] : a;
 }
 
+/* The standard normal distribution below a. */
+static double normal_below(double a)
+{
+	return (1 + erf(a * M_SQRT1_2)) / 2;
+}
+
+static double gelu_inner(double a)
+{
+	return M_SQRT1_2 * M_2_SQRTPI * (a + 0.044715 * a * a * a);
+}
+
+static double gelu_slope(enum emu_torch_op op, double a)
+{
+	double t = tanh(gelu_inner(a));
+
+	if (op == EMU_OP_GELU_GRAD)
+		return normal_below(a) + a * M_SQRT1_2 * M_2_SQRTPI / 2 * exp(-a * a / 2);
+	return (1 + t) / 2 +
+	       a / 2 * (1 - t * t) * M_SQRT1_2 * M_2_SQRTPI * (1 + 3 * 0.044715 * a * a);
+}
+
 static double of_one(enum emu_torch_op op, double a, double s)
 {
 	switch (op) {
@@ -132,6 +153,10 @@ static double of_one(enum emu_torch_op op, double a, double s)
 		return a * a * a;
 	case EMU_OP_INVERSE_SQUARE:
 		return 1 / (a * a);
+	case EMU_OP_GELU:
+		return a * normal_below(a);
+	case EMU_OP_GELU_TANH:
+		return a / 2 * (1 + tanh(gelu_inner(a)));
 	case EMU_OP_POW:
 		return pow(a, s);
 	default:
@@ -184,6 +209,9 @@ double emu_torch_apply(enum emu_torch_op op, const double in[3], const double s[
 		return a * (1 - b * b);
 	case EMU_OP_SIGMOID_GRAD:
 		return a * (1 - b) * b;
+	case EMU_OP_GELU_GRAD:
+	case EMU_OP_GELU_TANH_GRAD:
+		return a * gelu_slope(op, b);
 	case EMU_OP_ADDCMUL:
 		return a + s[0] * b * in[2];
 	case EMU_OP_ADDCDIV:
@@ -207,7 +235,8 @@ static void run(struct gpuemu_launch *launch, void *const *args)
 static struct emu_torch *parse(const char *symbol, const char *name)
 {
 	static int (*const parsers[])(struct emu_torch *, struct emu_part) = {
-		emu_torch_elementwise, emu_torch_reduce, emu_torch_tensors};
+		emu_torch_elementwise, emu_torch_reduce, emu_torch_lists,
+		emu_torch_indices,     emu_torch_rows,	 emu_torch_tensors};
 	struct emu_torch *t = calloc(1, sizeof(*t));
 
 	for (size_t i = 0; t && !t->run && i < sizeof(parsers) / sizeof(parsers[0]); i++)

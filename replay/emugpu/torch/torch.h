@@ -55,6 +55,10 @@ enum emu_torch_op {
 	EMU_OP_ADDCMUL, /* a + s0 b c */
 	EMU_OP_ADDCDIV, /* a + s0 b / c */
 	EMU_OP_LERP,	/* a + s0 (b - a) */
+	EMU_OP_GELU,
+	EMU_OP_GELU_TANH,
+	EMU_OP_GELU_GRAD, /* a the gradient, b the input */
+	EMU_OP_GELU_TANH_GRAD,
 };
 
 double emu_torch_apply(enum emu_torch_op op, const double in[3], const double s[3]);
@@ -97,9 +101,26 @@ struct emu_torch {
 	uint8_t is_bool;   /* the functor takes and gives bool */
 	uint8_t raw_bytes; /* elements are moved, not computed: their size */
 	uint16_t functor_bytes;
-	int depth, result; /* of multi_tensor */
+	uint8_t adds;	   /* scattered elements are added */
+	uint8_t vector;	   /* elements of a vector, of a concatenation by vectors; else 0 */
+	int depth, result; /* of lists */
+	int list_scalars;  /* 1: a list has a scalar for each tensor, of scalar_type[0] */
 };
 
+/* An integer parameter of 4 or 8 bytes. */
+static inline int64_t emu_int_of(const struct gpuemu_launch *l, void *const *args, unsigned i)
+{
+	return l->arg_bytes(l, i) == 8 ? *(const int64_t *)args[i] : *(const int32_t *)args[i];
+}
+
+static inline void *emu_pointer_of(void *const *args, unsigned i)
+{
+	return *(void *const *)args[i];
+}
+
 int emu_torch_elementwise(struct emu_torch *t, struct emu_part name);
+int emu_torch_indices(struct emu_torch *t, struct emu_part name);
+int emu_torch_lists(struct emu_torch *t, struct emu_part name);
 int emu_torch_reduce(struct emu_torch *t, struct emu_part name);
+int emu_torch_rows(struct emu_torch *t, struct emu_part name);
 int emu_torch_tensors(struct emu_torch *t, struct emu_part name);

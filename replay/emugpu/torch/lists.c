@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Kernels on lists of tensors, of optimizers and GradScaler:
+ * multi_tensor_apply_kernel(TensorListMetadata<n>, functor, ...). */
+#include "replay/emugpu/torch/torch.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+enum { CHUNK = 65536 };
+
+enum { UNARY, BY_SCALAR, BY_TENSOR, BY_LIST, POINTWISE, UNSCALE, NORM };
+
+static const struct {
+	const char *functor, *function;
+	uint8_t form, op;
+} lists[] = {
+	{"UnaryOpFunctor<", "_amp_foreach_non_finite_check_and_unscale_cuda_", UNSCALE, 0},
+	{"UnaryOpFunctor<", "::Sqrt<", UNARY, EMU_OP_SQRT},
+	{"BinaryOpScalarFunctor<", "multiplies<", BY_SCALAR, EMU_OP_MUL},
+	{"BinaryOpScalarFunctor<", "plus<", BY_SCALAR, EMU_OP_ADD},
+	{"BinaryOpScalarFunctor<", "divides<", BY_SCALAR, EMU_OP_DIV},
+	{"BinaryOpScalarListFunctor<", "multiplies<", BY_SCALAR, EMU_OP_MUL},
+	{"BinaryOpScalarListFunctor<", "plus<", BY_SCALAR, EMU_OP_ADD},
+	{"BinaryOpScalarListFunctor<", "divides<", BY_SCALAR, EMU_OP_DIV},
+	{"BinaryOpScalarTensorFunctor<", "multiplies<", BY_TENSOR, EMU_OP_MUL},
+	{"BinaryOpScalarTensorFunctor<", "divides<", BY_TENSOR, EMU_OP_DIV},
+	{"BinaryOpListAlphaFunctor<", "plus<", BY_LIST, EMU_OP_ADD},
+	{"PointwiseOpScalarFunctor<", "multiplies<", POINTWISE, EMU_OP_ADDCMUL},
+	{"PointwiseOpScalarFunctor<", "divides<", POINTWISE, EMU_OP_ADDCDIV},
+	{"PointwiseOpScalarListFunctor<", "multiplies<", POINTWISE, EMU_OP_ADDCMUL},
+	{"PointwiseOpScalarListFunctor<", "divides<", POINTWISE, EMU_OP_ADDCDIV},
+	{"LpNormFunctor<", "", NORM, 0},
+	{"TernaryOpScalarFunctor<", "LerpFunctor<", BY_LIST, EMU_OP_LERP},
+};
+
+/* The layout of TensorListMetadata<n>, or of TensorListScalarListMetadata<T, n> with a scalar for
+ * each tensor, in a parameter of `bytes`: it holds `tensors` tensors and `blocks` blocks. PyTorch
+ * has small lists, and large ones for GPUs with large parameters. */
+struct layout {
+	size_t tensors, blocks, block_bytes;
+};
+
+static int layout_of(int depth, size_t scalar_bytes, size_t bytes, struct layout *ret)
+{
+	static const size_t tensors[][5] = {{110, 64, 48, 36, 30}, {770, 448, 336, 252, 210}};
+	static const size_t with_scalars[] = {96, 672}; /* of depth 1 */
+	static const struct {
+		size_t blocks, block_bytes;
+	} of[] = {{320, 1}, {2240, 2}};
+
+	for (int i = 0; i < 2; i++) {
+		size_t n = scalar_bytes && depth == 1 ? with_scalars[i] : tensors[i][depth - 1];
+		size_t at = (8 * (size_t)(depth + 1) + scalar_bytes) * n;
+
+		at += of[i].blocks * of[i].block_bytes;
+		at = (at + 3) / 4 * 4 + of[i].blocks * 4 + (scalar_bytes ? 0 : 4);
+		if ((at + 7) / 8 * 8 == bytes) {
+			*ret = (struct layout){n, of[i].blocks, of[i].block_bytes};
+			return 0;
+		}
+	}
+	return -ENOTSUP;
+}
+
+/* Elements [from, from + n) of the tensors at `data`. */
+static void apply(const struct emu_torch *t, char *const data[4], int64_t from, int64_t n,
+		  double scalar, float *found_inf)
+{
+	enum emu_type type = t->in[0];
+	double s[3] = {scalar}, in[3] = {0}, v;
+
+	for (int64_t i = from; i < from + n; i++) {
+		for (int k = 0; k < t->depth && k < 3; k++)
+			in[k] = emu_load(type, data[k], i);
+		if (t->form == BY_SCALAR || t->form == BY_TENSOR) {
+			in[1] = scalar;
+			s[0] = 1;
+		}
+		if (t->form == UNSCALE) {
+			if (!isfinite(in[0]))
+				*found_inf = 1;
+			v = scalar == 1 ? in[0] : in[0] * scalar;
+		} else {
+			v = emu_torch_apply((enum emu_torch_op)t->op, in, s);
+		}
+		emu_store(type, data[t->result], i, v);
+	}
+}
+
+static double scalar_of(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
+{
+	enum emu_type type = emu_torch_computes(t->in[0]);
+
+	if (t->form == BY_TENSOR)
+		return emu_load(t->in[0], *(void *const *)args[3], 0) *
+		       (l->arg_bytes(l, 4) ? emu_load(type, args[4], 0) : 1);
+	if (t->form == UNARY || t->form == NORM || !l->arg_bytes(l, 3))
+		return 0;
+	return emu_load(l->arg_bytes(l, 3) == 8 ? EMU_F64 : type, args[3], 0);
+}
+
+/* Blocks of a launch. */
+struct list {
+	struct layout layout;
+	const char *numels, *scalars, *to_tensor, *to_chunk;
+	int32_t first; /* tensor of the program's list */
+};
+
+/* A part of one tensor of each list. */
+struct part {
+	size_t tensor;
+	int64_t chunk, n;
+	char *data[4];
+};
+
+static int list_of(const struct emu_torch *t, const struct gpuemu_launch *l, const char *meta,
+		   struct list *ret)
+{
+	struct layout *y = &ret->layout;
+	size_t scalar_bytes = t->list_scalars ? emu_type_bytes(t->scalar_type[0]) : 0;
+
+	if (layout_of(t->depth, scalar_bytes, l->arg_bytes(l, 0), y) < 0 || l->grid[0] > y->blocks)
+		return -ENOTSUP;
+	ret->numels = meta + 8 * y->tensors * (size_t)t->depth;
+	ret->scalars = ret->numels + 8 * y->tensors;
+	ret->to_tensor = ret->scalars + scalar_bytes * y->tensors;
+	ret->to_chunk = ret->to_tensor + (y->blocks * y->block_bytes + 3) / 4 * 4;
+	if (!scalar_bytes)
+		memcpy(&ret->first, ret->to_chunk + 4 * y->blocks, sizeof(ret->first));
+	return 0;
+}
+
+static struct part part_of(const struct emu_torch *t, const struct list *a, const char *meta,
+			   uint32_t block)
+{
+	const struct layout *y = &a->layout;
+	struct part p = {.chunk = ((const int32_t *)(const void *)a->to_chunk)[block]};
+
+	p.tensor = y->block_bytes == 1 ? ((const uint8_t *)a->to_tensor)[block]
+				       : ((const uint16_t *)(const void *)a->to_tensor)[block];
+	memcpy(&p.n, a->numels + 8 * p.tensor, sizeof(p.n));
+	p.n -= p.chunk * CHUNK;
+	p.n = p.n < CHUNK ? p.n : CHUNK;
+	for (int k = 0; k < t->depth && k < 4; k++)
+		memcpy(&p.data[k], meta + 8 * ((size_t)k * y->tensors + p.tensor), sizeof(char *));
+	return p;
+}
+
+/* The norm of a part, to be completed by lpnorm_cleanup: its place in args[2] is that of the tensor
+ * in args[3], and its chunk. */
+static void norm_of(const struct emu_torch *t, const struct part *p, int32_t first,
+		    void *const *args)
+{
+	const int64_t *places = *(const int64_t *const *)args[3];
+	double norm = 0, v;
+
+	for (int64_t i = 0; i < p->n; i++) {
+		v = fabs(emu_load(t->in[0], p->data[0], p->chunk * CHUNK + i));
+		norm = t->op == 2 ? norm + v * v : t->op == 1 ? norm + v : v > norm ? v : norm;
+	}
+	emu_store(emu_torch_computes(t->out), *(void *const *)args[2],
+		  places[(size_t)first + p->tensor] + p->chunk, norm);
+}
+
+static int run_list(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
+{
+	float *found_inf = NULL, *scale = NULL;
+	double total = 0, scalar;
+	struct list a = {0};
+
+	if (list_of(t, l, args[0], &a) < 0 ||
+	    (t->form == NORM && (l->arg_bytes(l, 3) != 8 || l->arg_bytes(l, 4))))
+		return -ENOTSUP;
+	for (uint32_t b = 0; b < l->grid[0]; b++)
+		total += (double)part_of(t, &a, args[0], b).n;
+	if (!emu_torch_computes_work(total))
+		return -ENOTSUP;
+	if (t->form == UNSCALE) { /* the lambda holds the two addresses */
+		memcpy(&found_inf, args[2], sizeof(found_inf));
+		memcpy(&scale, (const char *)args[2] + 8, sizeof(scale));
+		scalar = *scale;
+	} else {
+		scalar = scalar_of(t, l, args);
+	}
+	for (uint32_t b = 0; b < l->grid[0]; b++) {
+		struct part p = part_of(t, &a, args[0], b);
+
+		if (t->list_scalars)
+			scalar = emu_load(t->scalar_type[0], a.scalars, (int64_t)p.tensor);
+		if (t->form == NORM)
+			norm_of(t, &p, a.first, args);
+		else
+			apply(t, p.data, p.chunk * CHUNK, p.n, scalar, found_inf);
+	}
+	return 0;
+}
+
+/* lpnorm_cleanup<T, norm, result type, takes the root, ...>(norms of parts, addresses of results,
+ * places of tensors in the norms, first tensor), a block for each tensor */
+static int run_cleanup(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
+{
+	const int64_t *places = *(const int64_t *const *)args[2];
+	int32_t first = *(const int32_t *)args[3];
+
+	if (l->arg_bytes(l, 3) != 4 || l->arg_bytes(l, 1) < 8 * (size_t)l->grid[0])
+		return -ENOTSUP;
+	for (uint32_t b = 0; b < l->grid[0]; b++) {
+		double norm = 0, v;
+
+		for (int64_t i = places[first + (int32_t)b]; i < places[first + (int32_t)b + 1];
+		     i++) {
+			v = emu_load(emu_torch_computes(t->out), *(void *const *)args[0], i);
+			norm = t->op == 3 ? fmax(norm, v) : norm + v;
+		}
+		emu_store(t->out, ((void *const *)args[1])[b], 0,
+			  t->op == 2 && t->swapped ? sqrt(norm) : norm);
+	}
+	return 0;
+}
+
+/* The template arguments T, (at::native::NormType)n, result type. */
+static int parse_norm(struct emu_torch *t, struct emu_part name)
+{
+	struct emu_part number = emu_part_after(emu_part_argument(name, 1), ")");
+
+	t->op = number.len ? (uint8_t)(number.at[0] - '0') : 0;
+	t->swapped = emu_part_has(emu_part_argument(name, 3), "true");
+	return t->op >= 1 && t->op <= 3 ? emu_part_type(emu_part_argument(name, 2), &t->out)
+					: -ENOTSUP;
+}
+
+int emu_torch_lists(struct emu_torch *t, struct emu_part name)
+{
+	struct emu_part meta = emu_part_argument(name, 0), functor = emu_part_argument(name, 1);
+	struct emu_part depth, result = emu_part_argument(functor, 3);
+
+	if (emu_part_has(name, "at::native::lpnorm_cleanup<")) {
+		t->run = run_cleanup;
+		return parse_norm(t, name);
+	}
+	t->list_scalars = emu_part_has(meta, "::TensorListScalarListMetadata<");
+	if (!emu_part_has(name, "multi_tensor_apply_kernel<") ||
+	    (!t->list_scalars && !emu_part_has(meta, "::TensorListMetadata<")))
+		return -ENOTSUP;
+	if (t->list_scalars) {
+		enum emu_type type;
+
+		if (emu_part_type(emu_part_argument(meta, 0), &type) < 0)
+			return -ENOTSUP;
+		t->scalar_type[0] = (uint8_t)type;
+	}
+	depth = emu_part_argument(meta, t->list_scalars ? 1 : 0);
+	for (size_t i = 0; !t->run && i < sizeof(lists) / sizeof(lists[0]); i++)
+		if (emu_part_has(functor, lists[i].functor) &&
+		    emu_part_has(emu_part_after(name, lists[i].functor), lists[i].function)) {
+			t->form = lists[i].form;
+			t->op = lists[i].op;
+			t->run = run_list;
+		}
+	t->depth = depth.len ? depth.at[0] - '0' : 0;
+	t->result = result.len ? result.at[0] - '0' : 0;
+	if (t->run && t->form == NORM) {
+		t->result = 0;
+		if (parse_norm(t, functor) < 0)
+			return -ENOTSUP;
+	}
+	if (!t->run || t->depth < 1 || t->depth > 4 || t->result < 0 || t->result >= t->depth)
+		return -ENOTSUP;
+	return emu_part_type(emu_part_argument(functor, 0), &t->in[0]);
+}
