@@ -23,19 +23,19 @@ static void make_call(uint8_t to[CALL], unsigned n)
 	c->end = 1000 * n + 10;
 }
 
-static int pass(struct rec_processes *p, struct rec_piece piece, const void *data)
+static int pass(struct rec_processes *p, const struct rec_piece *piece, const void *data)
 {
-	_Alignas(8) uint8_t bytes[sizeof(piece) + 20 * CALL];
+	_Alignas(8) uint8_t bytes[sizeof(*piece) + 20 * CALL];
 
-	ck_assert_uint_le(piece.bytes, 20 * CALL);
-	memcpy(bytes, &piece, sizeof(piece));
-	memcpy(bytes + sizeof(piece), data, piece.bytes);
+	ck_assert_uint_le(piece->bytes, 20 * CALL);
+	memcpy(bytes, piece, sizeof(*piece));
+	memcpy(bytes + sizeof(*piece), data, piece->bytes);
 	return rec_processes_piece(p, (const void *)bytes);
 }
 
 static int pass_ring(struct rec_processes *p)
 {
-	return pass(p, (struct rec_piece){REC_PIECE_RING, .bytes = sizeof(about)}, &about);
+	return pass(p, &(struct rec_piece){REC_PIECE_RING, .bytes = sizeof(about)}, &about);
 }
 
 /* Passes calls from..to as bytes of the ring. */
@@ -47,7 +47,7 @@ static int pass_calls(struct rec_processes *p, uint32_t ring, unsigned from, uns
 
 	for (unsigned n = from; n <= to; n++)
 		make_call(bytes + (size_t)(n - from) * CALL, n);
-	return pass(p, piece, bytes);
+	return pass(p, &piece, bytes);
 }
 
 static struct rec_process_list list;
@@ -116,7 +116,7 @@ START_TEST(missing_calls_are_counted)
 				     .lost_bytes = 2 * CALL};
 
 	ck_assert_int_eq(pass_calls(p, RING, 1, 5), 0);
-	ck_assert_int_eq(pass(p, piece, &s), 0);
+	ck_assert_int_eq(pass(p, &piece, &s), 0);
 	ck_assert_int_eq(rec_processes_round(p, true), 0);
 	for (int i = 0; i < 2; i++) {
 		ck_assert_uint_eq(counts(p)->begun, 8);

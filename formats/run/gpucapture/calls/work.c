@@ -29,13 +29,13 @@ fmt_str rec_kernel_name(const struct rec_call *c, uint64_t handle)
 	return s;
 }
 
-/* Grid and block as CUlaunchConfig, node parameters and arguments call them. */
-static const char *const grid_names[] = {"gridDimX", "gridDimY", "gridDimZ"};
-static const char *const block_names[] = {"blockDimX", "blockDimY", "blockDimZ"};
-
 static void read_config(const struct api_view *v, int64_t grid[3], int64_t block[3],
 			int64_t *shared)
 {
+	/* As CUlaunchConfig and node parameters call them. */
+	static const char *const grid_names[] = {"gridDimX", "gridDimY", "gridDimZ"};
+	static const char *const block_names[] = {"blockDimX", "blockDimY", "blockDimZ"};
+
 	for (int i = 0; i < 3; i++) {
 		grid[i] = (int64_t)api_number(v, grid_names[i]);
 		block[i] = (int64_t)api_number(v, block_names[i]);
@@ -43,16 +43,22 @@ static void read_config(const struct api_view *v, int64_t grid[3], int64_t block
 	*shared = (int64_t)api_number(v, "sharedMemBytes");
 }
 
+/* Where a launch has them as arguments, they follow one another: grid, block, shared memory. */
 static void read_arguments(const struct rec_call *c, int64_t grid[3], int64_t block[3],
 			   int64_t *shared)
 {
-	for (int i = 0; i < 3; i++) {
-		grid[i] = rec_value(c, grid_names[i], 1);
-		block[i] = rec_value(c, block_names[i], 1);
+	int first = rec_arg(c, "gridDimX");
+
+	for (int i = 0; i < 3 && first >= 0; i++) {
+		grid[i] = rec_value_at(c, first + i);
+		block[i] = rec_value_at(c, first + 3 + i);
 	}
-	grid[0] = rec_value(c, "grid_width", grid[0]);
-	grid[1] = rec_value(c, "grid_height", grid[1]);
-	*shared = rec_value(c, "sharedMemBytes", 0);
+	if (first >= 0) {
+		*shared = rec_value_at(c, first + 6);
+	} else {
+		grid[0] = rec_value(c, "grid_width", 1);
+		grid[1] = rec_value(c, "grid_height", 1);
+	}
 }
 
 /* The name as it is written, and the symbol where that is another. */

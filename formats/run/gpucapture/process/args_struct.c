@@ -135,7 +135,7 @@ static const char *params_field(const struct api_arg *a)
 }
 
 /* "0:4 8:8": offsets and sizes. */
-static int name_layout(struct fmt_names *names, const uint8_t *table, uint64_t n, fmt_str *ret)
+static void put_layout(struct rec_args *m, struct rec_key key, const uint8_t *table, uint64_t n)
 {
 	scoped(text_done) struct text t = {0};
 	struct cap_param p;
@@ -147,31 +147,7 @@ static int name_layout(struct fmt_names *names, const uint8_t *table, uint64_t n
 		text_char(&t, ':');
 		text_u64(&t, p.size);
 	}
-	return t.error ? t.error : fmt_names_string(names, t.data, t.len, ret);
-}
-
-/* The same; most layouts are those of the last few kernels. */
-static void put_layout(struct rec_args *m, const struct rec_call *c, struct rec_key key,
-		       const uint8_t *table, uint64_t n)
-{
-	struct rec_layout *known = c->process->memo.layouts;
-	fmt_str text = 0;
-	uint32_t h = 0;
-
-	if (m->error || n > REC_LAYOUT_PARAMS) {
-		m->error = m->error ? m->error : name_layout(m->names, table, n, &text);
-		rec_args_put(m, key, FMT_STRING, text);
-		return;
-	}
-	for (uint64_t i = 0; i < 4 + 8 * n; i += 4)
-		h = (h ^ *(const uint32_t *)(const void *)(table + i)) * 0x9e3779b1u;
-	known += h >> 26;
-	if (known->n != n + 1 || memcmp(known->table, table, 4 + 8 * n) != 0) {
-		m->error = name_layout(m->names, table, n, &known->text);
-		known->n = m->error ? 0 : (uint32_t)n + 1;
-		memcpy(known->table, table, 4 + 8 * n);
-	}
-	rec_args_put(m, key, FMT_STRING, known->text);
+	rec_put_made(m, key, FMT_STRING, &t);
 }
 
 /* Each parameter by its number; and the layout, from which the packed bytes follow. */
@@ -197,5 +173,5 @@ void rec_put_params(struct rec_args *m, const struct rec_call *c, const struct a
 		if (p.offset <= bytes && p.size <= bytes - p.offset)
 			put_parameter(m, c, rec_key_index(&key, "[", i), packed + p.offset, p.size);
 	}
-	put_layout(m, c, rec_key_of(&key, ".layout"), b->data, n);
+	put_layout(m, rec_key_of(&key, ".layout"), b->data, n);
 }

@@ -3,82 +3,65 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/trace/hash.h"
 
 #define KINDS 256
 
 struct rec_handles {
-	struct rec_object *slots; /* open addressing; kind + 1 in `kind`, 0: free */
-	size_t size, used;
+	struct rec_object *objects; /* owned: the latest of each handle */
+	size_t n, cap;
+	struct fmt_hash_table table; /* of objects, by kind and handle */
 	uint32_t numbers[KINDS];
 	uint64_t unknown;
 };
 
 int rec_handles_new(struct rec_handles **ret)
 {
-	scoped(free_ptr) struct rec_handles *h = calloc(1, sizeof(*h));
-
-	if (!h)
-		return -ENOMEM;
-	h->size = 256;
-	h->slots = calloc(h->size, sizeof(*h->slots));
-	if (!h->slots)
-		return -ENOMEM;
-	*ret = take(h);
-	return 0;
+	*ret = calloc(1, sizeof(**ret));
+	return *ret ? 0 : -ENOMEM;
 }
 
 void rec_handles_free(struct rec_handles *h)
 {
-	if (h)
-		free(h->slots);
+	if (!h)
+		return;
+	free(h->objects);
+	fmt_hash_done(&h->table);
 	free(h);
 }
 
-static size_t find_slot(const struct rec_object *slots, size_t size, uint32_t kind, uint64_t handle)
+static uint32_t hash_of(uint32_t kind, uint64_t handle)
 {
-	uint64_t hash = (handle ^ (uint64_t)kind << 56) * 0x9e3779b97f4a7c15u;
-	size_t at = (hash >> 32) & (size - 1);
-
-	while (slots[at].kind && (slots[at].kind != kind + 1 || slots[at].handle != handle))
-		at = (at + 1) & (size - 1);
-	return at;
+	return fmt_hash_number(handle ^ (uint64_t)kind << 56);
 }
 
-static int grow(struct rec_handles *h)
+/* The slot of the handle, or the free one for it. */
+static struct fmt_hash_slot *slot_of(const struct rec_handles *h, uint32_t kind, uint64_t handle)
 {
-	size_t size = h->size * 2;
-	struct rec_object *slots;
-
-	if (h->used * 3 < h->size * 2)
-		return 0;
-	slots = calloc(size, sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
-	for (size_t i = 0; i < h->size; i++)
-		if (h->slots[i].kind)
-			slots[find_slot(slots, size, h->slots[i].kind - 1, h->slots[i].handle)] =
-				h->slots[i];
-	free(h->slots);
-	h->slots = slots;
-	h->size = size;
-	return 0;
+	return fmt_hash_find(&h->table, hash_of(kind, handle), i,
+			     h->objects[i].handle == handle && h->objects[i].kind == kind + 1);
 }
 
 struct rec_object *rec_handles_find(const struct rec_handles *h, uint32_t kind, uint64_t handle)
 {
-	struct rec_object *t = &h->slots[find_slot(h->slots, h->size, kind, handle)];
+	const struct fmt_hash_slot *slot = slot_of(h, kind, handle);
+	struct rec_object *t = slot->number ? &h->objects[slot->number - 1] : NULL;
 
-	return t->kind && !t->gone ? t : NULL;
+	return t && !t->gone ? t : NULL;
 }
 
 struct rec_object *rec_handles_make(struct rec_handles *h, uint32_t kind, uint64_t handle)
 {
+	struct fmt_hash_slot *slot;
 	struct rec_object *t;
 
-	if (kind >= KINDS || grow(h) < 0)
+	if (kind >= KINDS || fmt_hash_reserve(&h->table) < 0 ||
+	    array_reserve(&h->objects, h->n + 1, &h->cap) < 0)
 		return NULL;
-	t = &h->slots[find_slot(h->slots, h->size, kind, handle)];
-	h->used += !t->kind;
+	slot = slot_of(h, kind, handle);
+	if (!slot->number)
+		fmt_hash_set(&h->table, slot, hash_of(kind, handle), (uint32_t)h->n++);
+	t = &h->objects[slot->number - 1];
 	*t = (struct rec_object){.handle = handle,
 				 .kind = kind + 1,
 				 .number = ++h->numbers[kind],
@@ -104,9 +87,9 @@ struct rec_object *rec_handles_get(struct rec_handles *h, uint32_t kind, uint64_
 void rec_handles_each(struct rec_handles *h, void (*each)(struct rec_object *t, void *context),
 		      void *context)
 {
-	for (size_t i = 0; i < h->size; i++)
-		if (h->slots[i].kind && !h->slots[i].gone)
-			each(&h->slots[i], context);
+	for (size_t i = 0; i < h->n; i++)
+		if (!h->objects[i].gone)
+			each(&h->objects[i], context);
 }
 
 uint64_t rec_handles_unknown(const struct rec_handles *h)

@@ -9,15 +9,6 @@
 struct rec_kernel_template;
 struct rec_last_call;
 
-/* The text of a layout of kernel parameters, hashed by its bytes. */
-#define REC_LAYOUTS 64
-#define REC_LAYOUT_PARAMS 32
-struct rec_layout {
-	uint32_t n; /* parameters, plus 1; 0: none */
-	fmt_str text;
-	uint8_t table[4 + 8 * REC_LAYOUT_PARAMS];
-};
-
 /* The index of an argument by its name, hashed by the addresses of call and name. */
 #define REC_FOUND_ARGS 256
 struct rec_found_arg {
@@ -29,7 +20,6 @@ struct rec_found_arg {
 struct rec_memo {
 	struct rec_symbols symbols;
 	struct rec_last_call *last_calls; /* owned: by function of formats/api */
-	struct rec_layout layouts[REC_LAYOUTS];
 	struct rec_found_arg found_args[REC_FOUND_ARGS];
 	struct rec_kernel_template *kernel_templates; /* owned: of launches; see work.c */
 };

@@ -75,87 +75,66 @@ static int find(struct rec_rank_events *p, const struct rec_process *process,
 
 /* ---- by rank and track */
 
-/* The events of one rank on their way. */
+/* The events of a track, by their numbers among all. */
 struct list {
-	uint32_t *events;     /* owned: numbers among all, by track */
-	size_t *ends, n, cap; /* owned: of each track */
+	uint32_t *events; /* owned */
+	size_t n, cap;
 };
 
 struct lists {
-	struct list *of; /* owned: by rank */
+	struct list *of_track; /* owned */
+	size_t n, cap;
+};
+
+/* By rank. */
+struct all_lists {
+	struct lists *of; /* owned */
 	uint32_t n;
 };
 
-static void lists_done(struct lists *l)
+static void lists_done(struct all_lists *l)
 {
 	for (uint32_t i = 0; l->of && i < l->n; i++) {
-		free(l->of[i].events);
-		free(l->of[i].ends);
+		for (size_t k = 0; k < l->of[i].n; k++)
+			free(l->of[i].of_track[k].events);
+		free(l->of[i].of_track);
 	}
 	free(l->of);
 }
 
-/* How many of a process's events are looked at. */
-static size_t end_of(const struct rec_rank_events *p, size_t process)
+static int append(struct lists *l, uint32_t track, uint32_t number)
 {
-	return p->ends ? p->ends[process] : p->processes[process]->n_events;
+	struct list *list;
+
+	if (array_reserve(&l->of_track, (size_t)track + 1, &l->cap) < 0)
+		return -ENOMEM;
+	while (l->n <= track)
+		l->of_track[l->n++] = (struct list){0};
+	list = &l->of_track[track];
+	if (array_reserve(&list->events, list->n + 1, &list->cap) < 0)
+		return -ENOMEM;
+	list->events[list->n++] = number;
+	return 0;
 }
 
-/* Calls see() for each event that has a place. */
-static int each(struct rec_rank_events *p, struct lists *l,
-		int (*see)(struct list *l, uint32_t track, uint32_t number))
+/* Lists the events that are not left out. */
+static int list_events(struct rec_rank_events *p, struct all_lists *l)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		const struct rec_process *process = p->processes[i];
+		size_t end = p->ends ? p->ends[i] : process->n_events;
 
-		for (uint32_t k = 0; k < end_of(p, i); k++) {
+		for (uint32_t k = 0; k < end; k++) {
 			uint32_t rank, track;
 			int r = find(p, process, &process->events[k], &rank, &track);
 
 			if (r == 1)
-				r = see(&l->of[rank], track, p->first[i] + k);
+				r = append(&l->of[rank], track, p->first[i] + k);
 			if (r < 0)
 				return r;
 		}
 	}
 	return 0;
-}
-
-static int count(struct list *l, uint32_t track, uint32_t number)
-{
-	size_t before = l->cap;
-
-	(void)number;
-	if (array_reserve(&l->ends, (size_t)track + 1, &l->cap) < 0)
-		return -ENOMEM;
-	memset(l->ends + before, 0, (l->cap - before) * sizeof(*l->ends));
-	l->ends[track]++;
-	l->n = track >= l->n ? (size_t)track + 1 : l->n;
-	return 0;
-}
-
-static int put(struct list *l, uint32_t track, uint32_t number)
-{
-	l->events[l->ends[track]++] = number;
-	return 0;
-}
-
-/* Makes room for what was counted; the ends are where the tracks begin, until it is put there. */
-static int make_room(struct list *l, struct fmt_run_rank *rank)
-{
-	size_t sum = 0;
-
-	for (size_t i = 0; i < l->n; i++) {
-		size_t n = l->ends[i];
-
-		l->ends[i] = sum;
-		sum += n;
-	}
-	if (sum >= FMT_RUN_NONE)
-		return -EOVERFLOW;
-	l->events = malloc((sum + 1) * sizeof(*l->events));
-	rank->n_events = sum;
-	return l->events ? 0 : -ENOMEM;
 }
 
 /* Calls within others begin behind them; on a stream, what takes no time ends before the next. */
@@ -172,15 +151,12 @@ static int compare(const void *a, const void *b, void *places)
 /* A track's events were looked at in the order in which their calls ended: most are in order. */
 static void sort(struct rec_rank_events *p, struct list *l)
 {
-	for (size_t track = 0, from = 0; track < l->n; from = l->ends[track++]) {
-		size_t i = from + 1;
+	size_t i = 1;
 
-		while (i < l->ends[track] && compare(&l->events[i - 1], &l->events[i], p) <= 0)
-			i++;
-		if (i < l->ends[track])
-			qsort_r(l->events + from, l->ends[track] - from, sizeof(*l->events),
-				compare, p);
-	}
+	while (i < l->n && compare(&l->events[i - 1], &l->events[i], p) <= 0)
+		i++;
+	if (i < l->n)
+		qsort_r(l->events, l->n, sizeof(*l->events), compare, p);
 }
 
 /* ---- the run's */
@@ -200,55 +176,67 @@ static int add_values(struct fmt_run_rank *run, size_t *cap, struct source s, ui
 	return 0;
 }
 
-static int add_events(struct rec_rank_events *p, const struct list *l, uint32_t rank)
+static int add_event(struct rec_rank_events *p, uint32_t number, uint32_t track, uint32_t rank,
+		     size_t *cap)
 {
 	struct fmt_run_rank *run = &p->run->ranks[rank];
-	size_t cap = 0;
+	struct source s = source_of(p, number);
+	const struct rec_event *e = s.event;
+	struct fmt_event *to = &run->events[run->n_events];
+
+	*to = (struct fmt_event){.start_ns = e->start_ns,
+				 .duration_ns = e->duration_ns,
+				 .correlation = e->correlation,
+				 .template = e->template,
+				 .track = track};
+	if (s.process->index != p->ranks->ranks[rank].process)
+		to->correlation = 0; /* joins calls and operations of one process */
+	p->at[number] = (uint32_t)run->n_events;
+	p->parts[rank].keeps[run->n_events++] = e->keeps;
+	fmt_run_part_span(&p->parts[rank], to);
+	return add_values(run, cap, s, fmt_template(p->run->names, e->template)->n_values, to);
+}
+
+static int add_events(struct rec_rank_events *p, struct lists *l, uint32_t rank)
+{
+	struct fmt_run_rank *run = &p->run->ranks[rank];
+	size_t n = 0, cap = 0;
 	int r = 0;
 
-	run->events = malloc((run->n_events + 1) * sizeof(*run->events));
-	p->parts[rank].keeps = malloc(run->n_events + 1);
+	for (size_t i = 0; i < l->n; i++)
+		n += l->of_track[i].n;
+	run->events = malloc((n + 1) * sizeof(*run->events));
+	p->parts[rank].keeps = malloc(n + 1);
 	if (!run->events || !p->parts[rank].keeps)
 		return -ENOMEM;
-	for (uint32_t i = 0, track = 0; i < run->n_events && r == 0; i++) {
-		struct source s = source_of(p, l->events[i]);
-		const struct rec_event *e = s.event;
-		struct fmt_event *to = &run->events[i];
+	for (uint32_t track = 0; track < l->n; track++) {
+		const struct list *list = &l->of_track[track];
 
-		while (i == l->ends[track])
-			track++;
-		*to = (struct fmt_event){.start_ns = e->start_ns,
-					 .duration_ns = e->duration_ns,
-					 .correlation = e->correlation,
-					 .template = e->template,
-					 .track = track};
-		if (s.process->index != p->ranks->ranks[rank].process)
-			to->correlation = 0; /* joins calls and operations of one process */
-		r = add_values(run, &cap, s, fmt_template(p->run->names, e->template)->n_values,
-			       to);
-		p->at[l->events[i]] = i;
-		p->parts[rank].keeps[i] = e->keeps;
-		fmt_run_part_span(&p->parts[rank], to);
+		sort(p, &l->of_track[track]);
+		for (size_t i = 0; i < list->n && r == 0; i++)
+			r = add_event(p, list->events[i], track, rank, &cap);
 	}
 	return r;
 }
 
-static int find_calls(struct rec_rank_events *p, const struct list *l, uint32_t rank)
+static int find_calls(struct rec_rank_events *p, const struct lists *l, uint32_t rank)
 {
-	size_t n = p->run->ranks[rank].n_events;
-	uint32_t *call_of = malloc((n + 1) * sizeof(*call_of));
+	uint32_t *call_of = malloc((p->run->ranks[rank].n_events + 1) * sizeof(*call_of));
+	size_t n = 0;
 
 	if (!call_of)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		struct source s = source_of(p, l->events[i]);
-		uint32_t call = s.event->call;
+	for (size_t track = 0; track < l->n; track++)
+		for (size_t i = 0; i < l->of_track[track].n; i++) {
+			struct source s = source_of(p, l->of_track[track].events[i]);
+			uint32_t call = s.event->call;
 
-		call_of[i] = FMT_RUN_NONE;
-		if (call != REC_NONE &&
-		    rec_rank_of(p->ranks, s.process, &s.process->events[call]) == rank)
-			call_of[i] = *rec_rank_event(p, s.process, call);
-	}
+			call_of[n] = FMT_RUN_NONE;
+			if (call != REC_NONE &&
+			    rec_rank_of(p->ranks, s.process, &s.process->events[call]) == rank)
+				call_of[n] = *rec_rank_event(p, s.process, call);
+			n++;
+		}
 	p->parts[rank].call_of = call_of;
 	return 0;
 }
@@ -284,7 +272,7 @@ int rec_rank_events_new(struct rec_process *const *processes, size_t n, const ui
 			const struct rec_ranks *ranks, struct fmt_run *run,
 			struct fmt_run_part *parts, struct rec_rank_events *ret)
 {
-	scoped(lists_done) struct lists l = {.n = run->n_ranks};
+	scoped(lists_done) struct all_lists l = {.n = run->n_ranks};
 	int r;
 
 	*ret = (struct rec_rank_events){.processes = processes,
@@ -296,15 +284,9 @@ int rec_rank_events_new(struct rec_process *const *processes, size_t n, const ui
 	l.of = calloc(run->n_ranks + (size_t)1, sizeof(*l.of));
 	r = l.of ? allocate(ret) : -ENOMEM;
 	if (r == 0)
-		r = each(ret, &l, count);
+		r = list_events(ret, &l);
 	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++)
-		r = make_room(&l.of[i], &run->ranks[i]);
-	if (r == 0)
-		r = each(ret, &l, put);
-	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++) {
-		sort(ret, &l.of[i]);
 		r = add_events(ret, &l.of[i], i);
-	}
 	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++)
 		r = find_calls(ret, &l.of[i], i);
 	return r;
