@@ -15,6 +15,20 @@
 #define MOST_TWICE 90
 #define ANCHORED 50
 
+void fmt_iterations_done(struct fmt_iterations *s)
+{
+	free(s->list);
+}
+
+int fmt_iterations_add(struct fmt_iterations *s, int64_t number, int64_t start_ns,
+		       int64_t duration_ns)
+{
+	if (array_reserve(&s->list, s->n + 1, &s->cap) < 0)
+		return -ENOMEM;
+	s->list[s->n++] = (struct fmt_iteration){number, start_ns, duration_ns};
+	return 0;
+}
+
 /* z[p]: how far the sequence, read from its end, agrees with itself p positions further. */
 static void agreement(const uint32_t *s, size_t n, uint32_t *z)
 {

@@ -5,6 +5,16 @@
 
 #include "formats/run/run.h"
 
+/* Iterations on their way to a rank. */
+struct fmt_iterations {
+	struct fmt_iteration *list; /* owned */
+	size_t n, cap;
+};
+
+void fmt_iterations_done(struct fmt_iterations *s);
+int fmt_iterations_add(struct fmt_iterations *s, int64_t number, int64_t start_ns,
+		       int64_t duration_ns);
+
 /* Finds the start of each repetition in a sequence of `n` symbols (kinds of launches, in launch
  * order): *ret is an allocated list of *n_ret ascending positions, NULL for fewer than two
  * repetitions.

@@ -10,6 +10,8 @@
 
 #include "formats/trace/names.h"
 
+#include <stdlib.h>
+
 struct fmt_run_edge {
 	uint32_t from, to; /* positions */
 	int64_t lag_ns;
@@ -41,6 +43,16 @@ struct fmt_run_rank {
 	struct fmt_run_collective *collectives; /* likewise, by event */
 	size_t n_collectives;
 };
+
+/* Frees all that the rank owns. */
+static inline void fmt_run_rank_done(struct fmt_run_rank *r)
+{
+	free(r->events);
+	free(r->values);
+	free(r->iterations);
+	free(r->edges);
+	free(r->collectives);
+}
 
 struct fmt_run {
 	struct fmt_names *names; /* not owned; inference adds rules, communicators and facts */

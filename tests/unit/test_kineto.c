@@ -404,7 +404,7 @@ static const struct {
 	{RANKED("{\"rank\":0,\"world_size\":2}", "1"), RANKED("{\"rank\":1,\"world_size\":4}", "1"),
 	 "its world_size is 4, that of a.json is 2"},
 	{RANKED("{\"rank\":0,\"backend\":\"nccl\"}", "1"),
-	 RANKED("{\"rank\":1,\"backend\":\"gloo\"}", "1"), "its backend is gloo"},
+	 RANKED("{\"rank\":1,\"backend\":\"gloo\"}", "1"), "its backend is \"gloo\""},
 	{RANKED("{\"rank\":0}", "1"), RANKED("{\"rank\":1}", "43000001"),
 	 "begins 43.000 s after a.json ends"},
 	{RANKED("{\"rank\":0}", "1"), DOC(""), "no events"},

@@ -116,48 +116,26 @@ static int number(struct kineto_import *im, struct fmt_error *err)
 	return 0;
 }
 
-static int same_world(struct kineto_import *im, struct fmt_error *err)
+/* A member of distributedInfo is the same in all files that have it. */
+static int same_member(struct kineto_import *im, const char *key, struct fmt_error *err)
 {
 	const struct kineto_rank *first = NULL;
-	int64_t size = 0, other;
-
-	for (size_t i = 0; i < im->n_ranks; i++) {
-		const struct kineto_rank *k = im->ranks[i];
-		const char *info = fact(im, k, "distributedInfo");
-
-		if (!info || !fmt_json_member_integer(info, strlen(info), "world_size", &other))
-			continue;
-		if (first && other != size)
-			return fmt_fail(err, -EBADMSG, k->path, FMT_NO_OFFSET,
-					"it is of another run: its world_size is %lld, that of "
-					"%s is %lld",
-					(long long)other, base_name(first->path), (long long)size);
-		first = first ? first : k;
-		size = other;
-	}
-	return 0;
-}
-
-static int same_backend(struct kineto_import *im, struct fmt_error *err)
-{
-	const struct kineto_rank *first = NULL;
-	const char *backend = NULL, *other;
+	const char *value = NULL, *other;
 	size_t len = 0, n;
 
 	for (size_t i = 0; i < im->n_ranks; i++) {
 		const struct kineto_rank *k = im->ranks[i];
 		const char *info = fact(im, k, "distributedInfo");
 
-		n = info ? fmt_json_member_text(info, strlen(info), "backend", &other) : 0;
-		if (n == 0)
+		if (!info || !fmt_json_member(info, strlen(info), key, &other, &n))
 			continue;
-		if (first && (n != len || memcmp(other, backend, n) != 0))
+		if (first && (n != len || memcmp(other, value, n) != 0))
 			return fmt_fail(err, -EBADMSG, k->path, FMT_NO_OFFSET,
-					"it is of another run: its backend is %.*s, that of %s is "
-					"%.*s",
-					(int)n, other, base_name(first->path), (int)len, backend);
+					"it is of another run: its %s is %.*s, that of %s is %.*s",
+					key, (int)n, other, base_name(first->path), (int)len,
+					value);
 		first = first ? first : k;
-		backend = other;
+		value = other;
 		len = n;
 	}
 	return 0;
@@ -192,8 +170,8 @@ int kineto_check(struct kineto_import *im, struct fmt_error *err)
 	if (r == 0)
 		r = kineto_share(im);
 	if (r == 0)
-		r = same_world(im, err);
+		r = same_member(im, "world_size", err);
 	if (r == 0)
-		r = same_backend(im, err);
+		r = same_member(im, "backend", err);
 	return r < 0 ? r : same_time(im, err);
 }

@@ -26,13 +26,8 @@ struct job {
 
 static void job_done(struct job *j)
 {
-	for (size_t i = 0; j->run.ranks && i < j->run.n_ranks; i++) {
-		free(j->run.ranks[i].events);
-		free(j->run.ranks[i].values);
-		free(j->run.ranks[i].iterations);
-		free(j->run.ranks[i].edges);
-		free(j->run.ranks[i].collectives);
-	}
+	for (size_t i = 0; j->run.ranks && i < j->run.n_ranks; i++)
+		fmt_run_rank_done(&j->run.ranks[i]);
 	free(j->run.ranks);
 	kineto_naming_done(&j->naming);
 	fmt_names_free(j->names);

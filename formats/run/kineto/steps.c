@@ -7,16 +7,6 @@
 
 #include <stdbool.h>
 
-struct steps {
-	struct fmt_iteration *steps;
-	size_t n, cap;
-};
-
-static void steps_done(struct steps *s)
-{
-	free(s->steps);
-}
-
 static int by_start(const void *a, const void *b)
 {
 	const struct fmt_iteration *x = a, *y = b;
@@ -32,33 +22,25 @@ static int by_number(const void *a, const void *b)
 	return array_order(x->number, y->number) ?: by_start(a, b);
 }
 
-static int append(struct steps *s, int64_t number, int64_t start_ns, int64_t duration_ns)
-{
-	if (array_reserve(&s->steps, s->n + 1, &s->cap) < 0)
-		return -ENOMEM;
-	s->steps[s->n++] = (struct fmt_iteration){number, start_ns, duration_ns};
-	return 0;
-}
-
 /* Sorts iterations; drops those that begin within another one, or repeat a number. */
-static void tidy(struct steps *s)
+static void tidy(struct fmt_iterations *s)
 {
 	size_t n = 0;
 
 	if (s->n == 0)
 		return;
-	qsort(s->steps, s->n, sizeof(*s->steps), by_number);
+	qsort(s->list, s->n, sizeof(*s->list), by_number);
 	for (size_t i = 0; i < s->n; i++) {
-		if (n == 0 || s->steps[i].number != s->steps[n - 1].number)
-			s->steps[n++] = s->steps[i];
+		if (n == 0 || s->list[i].number != s->list[n - 1].number)
+			s->list[n++] = s->list[i];
 	}
-	qsort(s->steps, n, sizeof(*s->steps), by_start);
+	qsort(s->list, n, sizeof(*s->list), by_start);
 	s->n = 0;
 	for (size_t i = 0; i < n; i++) {
-		const struct fmt_iteration *last = s->n ? &s->steps[s->n - 1] : NULL;
+		const struct fmt_iteration *last = s->n ? &s->list[s->n - 1] : NULL;
 
-		if (!last || s->steps[i].start_ns - last->start_ns >= last->duration_ns)
-			s->steps[s->n++] = s->steps[i];
+		if (!last || s->list[i].start_ns - last->start_ns >= last->duration_ns)
+			s->list[s->n++] = s->list[i];
 	}
 }
 
@@ -74,30 +56,30 @@ static bool launches_since(const struct kineto_rank *k, int64_t from)
 
 /* Drops a last step that launches nothing and lasts less than a hundredth of the others: the
  * profiler ends in the middle of a step. */
-static int drop_stub(struct steps *s, const struct kineto_rank *k)
+static int drop_stub(struct fmt_iterations *s, const struct kineto_rank *k)
 {
 	scoped(free_ptr) int64_t *durations = malloc((s->n + 1) * sizeof(*durations));
-	const struct fmt_iteration *last = s->n ? &s->steps[s->n - 1] : NULL;
+	const struct fmt_iteration *last = s->n ? &s->list[s->n - 1] : NULL;
 
 	if (!durations)
 		return -ENOMEM;
 	if (s->n < 2)
 		return 0;
 	for (size_t i = 0; i < s->n; i++)
-		durations[i] = s->steps[i].duration_ns;
+		durations[i] = s->list[i].duration_ns;
 	qsort(durations, s->n, sizeof(*durations), array_by_i64);
 	if (last->duration_ns < durations[s->n / 2] / 100 && !launches_since(k, last->start_ns))
 		s->n--;
 	return 0;
 }
 
-static int from_profiler(struct steps *s, const struct kineto_rank *k,
+static int from_profiler(struct fmt_iterations *s, const struct kineto_rank *k,
 			 const struct kineto_templates *templates)
 {
 	for (size_t i = 0; i < k->steps.n; i++) {
 		const struct kineto_note *m = &k->steps.notes[i];
-		int r = append(s, templates->templates[m->template].number, m->start_ns,
-			       m->duration_ns);
+		int r = fmt_iterations_add(s, templates->templates[m->template].number, m->start_ns,
+					   m->duration_ns);
 
 		if (r < 0)
 			return r;
@@ -139,7 +121,7 @@ static int64_t covers(const struct named *list, size_t n)
 	return n < 2 ? -1 : sum;
 }
 
-static int from_annotations(struct steps *s, const struct kineto_rank *k,
+static int from_annotations(struct fmt_iterations *s, const struct kineto_rank *k,
 			    const struct kineto_templates *templates)
 {
 	const struct kineto_notes *notes = &k->numbered;
@@ -172,7 +154,7 @@ static int from_annotations(struct steps *s, const struct kineto_rank *k,
 		return 0;
 	for (size_t i = best; i < best + n_best; i++) {
 		const struct fmt_iteration *step = &list[i].step;
-		int r = append(s, step->number, step->start_ns, step->duration_ns);
+		int r = fmt_iterations_add(s, step->number, step->start_ns, step->duration_ns);
 
 		if (r < 0)
 			return r;
@@ -182,7 +164,7 @@ static int from_annotations(struct steps *s, const struct kineto_rank *k,
 
 /* ---- repetition -------------------------------------------------------------------------- */
 
-static int from_repetition(struct steps *s, const struct kineto_rank *k,
+static int from_repetition(struct fmt_iterations *s, const struct kineto_rank *k,
 			   const struct kineto_templates *templates)
 {
 	scoped(free_ptr) struct fmt_run_launch *list = NULL;
@@ -204,7 +186,7 @@ static int from_repetition(struct steps *s, const struct kineto_rank *k,
 		int64_t to = i + 1 < n_starts ? k->events[list[starts[i + 1]].call].start_ns
 					      : k->last_ns;
 
-		r = append(s, (int64_t)i, from, to - from);
+		r = fmt_iterations_add(s, (int64_t)i, from, to - from);
 	}
 	return r;
 }
@@ -212,7 +194,7 @@ static int from_repetition(struct steps *s, const struct kineto_rank *k,
 int kineto_steps(const struct kineto_rank *k, const struct kineto_templates *templates,
 		 struct fmt_iteration **ret, size_t *n_ret)
 {
-	scoped(steps_done) struct steps s = {0};
+	scoped(fmt_iterations_done) struct fmt_iterations s = {0};
 	int r = from_profiler(&s, k, templates);
 
 	if (r == 0 && s.n == 0)
@@ -221,11 +203,11 @@ int kineto_steps(const struct kineto_rank *k, const struct kineto_templates *tem
 		r = from_repetition(&s, k, templates);
 	tidy(&s);
 	if (r == 0 && s.n == 0)
-		r = append(&s, 0, k->first_ns <= k->last_ns ? k->first_ns : 0,
-			   k->first_ns <= k->last_ns ? k->last_ns - k->first_ns : 0);
+		r = fmt_iterations_add(&s, 0, k->first_ns <= k->last_ns ? k->first_ns : 0,
+				       k->first_ns <= k->last_ns ? k->last_ns - k->first_ns : 0);
 	if (r < 0)
 		return r;
 	*n_ret = s.n;
-	*ret = take(s.steps);
+	*ret = take(s.list);
 	return 0;
 }

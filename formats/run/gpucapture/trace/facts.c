@@ -10,24 +10,11 @@
 #include "formats/trace/facts.h"
 #include "formats/trace/json.h"
 
-static int put(struct fmt_names *names, uint32_t rank, const char *key, const char *json)
-{
-	return fmt_names_fact_json(names, rank, key, json, strlen(json));
-}
-
 int rec_fact_put(struct fmt_names *names, const char *key, const struct text *json)
 {
 	return json->error
 		       ? json->error
 		       : fmt_names_fact_json(names, FMT_WHOLE_TRACE, key, json->data, json->len);
-}
-
-static int put_number(struct fmt_names *names, uint32_t rank, const char *key, uint64_t v)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
-	return put(names, rank, key, text);
 }
 
 /* Attributes of a device, by their numbers in the driver, as the PyTorch profiler calls them. */
@@ -161,18 +148,54 @@ int rec_devices_put(struct rec_process *const *processes, const struct rec_ranks
 	return r;
 }
 
-static int put_graphs(struct fmt_names *names, uint32_t index, const struct rec_process *p)
-{
-	scoped(text_done) struct text json = {0};
-	fmt_str value;
-	int r;
+/* ---- facts one by one */
 
-	rec_graphs_json(p, &json);
-	if (json.len == 0)
-		return json.error;
-	r = fmt_names_string(names, json.data, json.len, &value);
-	return r < 0 ? r : fmt_names_fact(names, index, FMT_FACT_GRAPHS, value);
+/* Facts of the whole trace, or of a rank. After an error, others are not put. */
+struct facts {
+	struct fmt_names *names;
+	uint32_t rank; /* FMT_WHOLE_TRACE */
+	int error;
+};
+
+static void put(struct facts *f, const char *key, const char *json)
+{
+	if (!f->error)
+		f->error = fmt_names_fact_json(f->names, f->rank, key, json, strlen(json));
 }
+
+/* A long one; none where it is empty. */
+static void put_text(struct facts *f, const char *key, const struct text *json)
+{
+	if (!f->error)
+		f->error = json->error;
+	if (!f->error && json->len > 0)
+		f->error = fmt_names_fact_json(f->names, f->rank, key, json->data, json->len);
+}
+
+static void put_number(struct facts *f, const char *key, uint64_t v)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
+	put(f, key, text);
+}
+
+static void put_count(struct facts *f, const char *key, uint64_t v)
+{
+	if (v > 0)
+		put_number(f, key, v);
+}
+
+static void put_reason(struct facts *f, const char *key, int error)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "\"%s\"", strerror(error));
+	if (error != 0)
+		put(f, key, text);
+}
+
+/* ---- of a rank */
 
 struct shown {
 	const struct rec_ranks *ranks;
@@ -188,65 +211,67 @@ static bool is_shown(const struct rec_allocation *a, const void *context)
 	return rec_rank_of_device(s->ranks, s->process, rec_memory_device(a)) == s->rank;
 }
 
-static int put_allocations(struct fmt_names *names, uint32_t index, struct rec_process *p,
-			   const struct rec_ranks *ranks)
+static void put_allocations(struct facts *f, struct rec_process *p, const struct rec_ranks *ranks)
 {
-	const struct shown shown = {ranks, p, index};
+	const struct shown shown = {ranks, p, f->rank};
 	scoped(text_done) struct text json = {0};
-	fmt_str value;
-	int r;
 
-	rec_memory_json(&p->memory, names, is_shown, &shown, &json);
-	if (json.len == 0 || json.error)
-		return json.error;
-	r = fmt_names_string(names, json.data, json.len, &value);
-	return r < 0 ? r : fmt_names_fact(names, index, FMT_FACT_ALLOCATIONS, value);
+	rec_memory_json(&p->memory, f->names, is_shown, &shown, &json);
+	put_text(f, FMT_FACT_ALLOCATIONS, &json);
 }
 
-static int put_ending(struct fmt_names *names, uint32_t index, const struct rec_process *p)
+static void put_graphs(struct facts *f, const struct rec_process *p)
+{
+	scoped(text_done) struct text json = {0};
+
+	rec_graphs_json(p, &json);
+	put_text(f, FMT_FACT_GRAPHS, &json);
+}
+
+static void put_ending(struct facts *f, const struct rec_process *p)
 {
 	const char *signal = rec_signal_name(p->end.signal);
-	const char *call = fmt_string(names, p->end.last_call, NULL);
+	const char *call = fmt_string(f->names, p->end.last_call, NULL);
 	char text[128];
-	int r;
 
-	if (p->end.how == REC_RUNNING)
-		return put(names, index, FMT_ENDING_KEY, "\"running\"");
+	if (p->end.how == REC_EXITED)
+		return;
+	if (p->end.how == REC_RUNNING) {
+		put(f, FMT_ENDING_KEY, "\"running\"");
+		return;
+	}
 	snprintf(text, sizeof(text), "\"killed%s%s\"", signal ? " by " : "", signal ?: "");
-	r = put(names, index, FMT_ENDING_KEY, text);
+	put(f, FMT_ENDING_KEY, text);
 	snprintf(text, sizeof(text), "\"%.100s\"", call);
-	if (r == 0 && *call)
-		r = put(names, index, p->end.in_call ? FMT_IN_CALL_KEY : FMT_LAST_CALL_KEY, text);
-	return r;
+	if (*call)
+		put(f, p->end.in_call ? FMT_IN_CALL_KEY : FMT_LAST_CALL_KEY, text);
 }
 
 static int put_rank(struct rec_process *const *processes, struct fmt_names *names, uint32_t index,
 		    const struct rec_ranks *ranks)
 {
 	struct rec_process *p = processes[ranks->ranks[index].process];
-	uint32_t shared = rec_shared_process(ranks, index);
-	int r = put_number(names, index, "process", (uint64_t)p->pid);
+	struct facts f = {names, index, 0};
 
-	if (r == 0 && p->end.how != REC_EXITED)
-		r = put_ending(names, index, p);
-	if (r == 0 && shared > 0)
-		r = put_number(names, index, FMT_FACT_PROCESS, shared);
-	if (r == 0)
-		r = put_number(names, index, "process_calls_begun", p->counts.begun);
-	if (r == 0)
-		r = put_number(names, index, "process_calls", p->counts.calls);
-	for (size_t i = 0; i < p->n_facts && r == 0; i++) {
+	put_number(&f, "process", (uint64_t)p->pid);
+	put_ending(&f, p);
+	put_count(&f, FMT_FACT_PROCESS, rec_shared_process(ranks, index));
+	put_number(&f, "process_calls_begun", p->counts.begun);
+	put_number(&f, "process_calls", p->counts.calls);
+	for (size_t i = 0; i < p->n_facts && !f.error; i++) {
 		const char *key = fmt_string(names, p->facts[i].key, NULL);
 
 		if (strcmp(key, "version.driver") == 0)
 			key = "cuda_driver_version";
 		if (strncmp(key, "device.", 7) != 0)
-			r = fmt_names_fact(names, index, key, p->facts[i].value);
+			f.error = fmt_names_fact(names, index, key, p->facts[i].value);
 	}
-	if (r == 0)
-		r = put_allocations(names, index, p, ranks);
-	return r < 0 ? r : put_graphs(names, index, p);
+	put_allocations(&f, p, ranks);
+	put_graphs(&f, p);
+	return f.error;
 }
+
+/* ---- of the whole */
 
 int rec_origin_put(const struct fmt_origin *origin, struct rec_process *const *processes, size_t n,
 		   struct fmt_names *names)
@@ -265,18 +290,17 @@ int rec_origin_put(const struct fmt_origin *origin, struct rec_process *const *p
 
 int rec_repetition_put(struct fmt_names *names, const struct rec_iterations_of *steps, uint32_t n)
 {
+	struct facts f = {names, FMT_WHOLE_TRACE, 0};
 	uint32_t first = 0;
-	int r;
 
 	while (first < n && steps[first].way != REC_ITERATIONS_REPEAT)
 		first++;
 	if (first == n)
 		return 0;
-	r = put(names, FMT_WHOLE_TRACE, FMT_ITERATIONS_KEY, "\"repetition\"");
-
-	if (r == 0 && steps[first].each > 1)
-		r = put_number(names, FMT_WHOLE_TRACE, FMT_REPETITIONS_KEY, steps[first].each);
-	return r;
+	put(&f, FMT_ITERATIONS_KEY, "\"repetition\"");
+	if (steps[first].each > 1)
+		put_number(&f, FMT_REPETITIONS_KEY, steps[first].each);
+	return f.error;
 }
 
 /* Sums over the processes of one of their counts. */
@@ -291,43 +315,23 @@ static uint64_t sum(struct rec_process *const *processes, size_t n, size_t offse
 	return all;
 }
 
-static int put_count(struct fmt_names *names, const char *key, uint64_t v)
-{
-	return v > 0 ? put_number(names, FMT_WHOLE_TRACE, key, v) : 0;
-}
-
-static int put_reason(struct fmt_names *names, const char *key, int error)
-{
-	scoped(text_done) struct text json = {0};
-
-	if (error == 0)
-		return 0;
-	text_printf(&json, "\"%s\"", strerror(error));
-	return rec_fact_put(names, key, &json);
-}
-
 /* Calls that came in, and calls that went out. */
-static int put_check(struct rec_process *const *processes, size_t n,
-		     const struct rec_window *window, struct fmt_names *names)
+static void put_check(struct facts *f, struct rec_process *const *processes, size_t n,
+		      const struct rec_window *window)
 {
 	const struct rec_unread *unread = &window->unread;
 	uint64_t begun = sum(processes, n, offsetof(struct rec_counts, begun));
 	uint64_t calls = sum(processes, n, offsetof(struct rec_counts, calls));
-	int r = put_number(names, FMT_WHOLE_TRACE, "capture.calls_begun", begun);
 
-	if (r == 0)
-		r = put_count(names, "capture.calls_missing", begun > calls ? begun - calls : 0);
-	if (r == 0)
-		r = put_count(names, "capture.calls_without_ring", unread->no_ring_calls);
-	if (r == 0 && unread->no_ring_calls > 0)
-		r = put_reason(names, "capture.no_ring", unread->no_ring_error);
-	if (r == 0)
-		r = put_count(names, "capture.calls_of_forked_children", unread->forked_calls);
-	if (r == 0)
-		r = put_count(names, "capture.processes_running", window->endings.running);
-	if (r == 0)
-		r = put_count(names, "capture.processes_killed", window->endings.killed);
-	return r < 0 ? r : put_reason(names, "capture.stopped", unread->stopped);
+	put_number(f, "capture.calls_begun", begun);
+	put_count(f, "capture.calls_missing", begun > calls ? begun - calls : 0);
+	put_count(f, "capture.calls_without_ring", unread->no_ring_calls);
+	if (unread->no_ring_calls > 0)
+		put_reason(f, "capture.no_ring", unread->no_ring_error);
+	put_count(f, "capture.calls_of_forked_children", unread->forked_calls);
+	put_count(f, "capture.processes_running", window->endings.running);
+	put_count(f, "capture.processes_killed", window->endings.killed);
+	put_reason(f, "capture.stopped", unread->stopped);
 }
 
 /* What the library waited for in vain when the process ended. */
@@ -341,94 +345,87 @@ static uint64_t unended_operations(const struct rec_process *p)
 		       : 0;
 }
 
-static int put_level(const struct rec_window *window, struct fmt_names *names)
+static void put_level(struct facts *f, const struct rec_window *window)
 {
 	static const char *const levels[] = {
 		[CAP_DIGEST_COMM] = "\"comm\"",
 		[CAP_DIGEST_STEP] = "\"step\"",
 		[CAP_DIGEST_LAUNCH] = "\"launch\"",
 	};
-	const char *level =
-		window->digest_level < ARRAY_SIZE(levels) ? levels[window->digest_level] : NULL;
 
-	return level ? put(names, FMT_WHOLE_TRACE, FMT_DIGEST_LEVEL_KEY, level) : 0;
+	if (window->digest_level < ARRAY_SIZE(levels) && levels[window->digest_level])
+		put(f, FMT_DIGEST_LEVEL_KEY, levels[window->digest_level]);
 }
 
-static int put_times(struct rec_process *const *processes, size_t n,
-		     const struct rec_result *result, const struct rec_window *window,
-		     struct fmt_names *names)
+static void put_times(struct facts *f, struct rec_process *const *processes, size_t n,
+		      const struct rec_result *result, const struct rec_window *window)
 {
 	uint64_t unended = 0;
 	char why[80];
-	int r;
 
-	if (window->untimed)
-		return put(names, FMT_WHOLE_TRACE, FMT_DEVICE_TIMES_KEY, "\"off\"");
+	if (window->untimed) {
+		put(f, FMT_DEVICE_TIMES_KEY, "\"off\"");
+		return;
+	}
 	for (size_t i = 0; i < n; i++)
 		unended += unended_operations(processes[i]);
 	snprintf(why, sizeof(why), "\"%llu still ran when their process ended\"",
 		 (unsigned long long)unended);
-	r = put_count(names, "capture.operations_without_times", result->without_times);
-	return r == 0 && unended > 0 ? put(names, FMT_WHOLE_TRACE, "capture.untimed", why) : r;
+	put_count(f, "capture.operations_without_times", result->without_times);
+	if (unended > 0)
+		put(f, "capture.untimed", why);
 }
+
+/* Sums over the processes. */
+static const struct {
+	const char *key;
+	size_t offset;
+	int always;
+} counts[] = {
+	{"capture.calls", offsetof(struct rec_counts, calls), 1},
+	{"capture.nested_calls", offsetof(struct rec_counts, nested), 1},
+	{"capture.failed_calls", offsetof(struct rec_counts, failed), 0},
+	{"capture.calls_without_description", offsetof(struct rec_counts, raw), 0},
+	{"capture.lost_records", offsetof(struct rec_counts, lost_records), 0},
+	{"capture.lost_bytes", offsetof(struct rec_counts, lost_bytes), 0},
+	{"capture.damaged", offsetof(struct rec_counts, damaged), 0},
+	{"capture.unended_calls", offsetof(struct rec_counts, unended), 0},
+	{"capture.graph_changes", offsetof(struct rec_counts, graph_changes), 0},
+	{"capture.launches_without_parameters", offsetof(struct rec_counts, without_parameters), 0},
+	{"capture.keyframe_missing", offsetof(struct rec_counts, keyframe_missing), 0},
+	{"capture.late_digests", offsetof(struct rec_counts, late_digests), 0},
+	{"capture.collectives_lost", offsetof(struct rec_counts, lost_collectives), 0},
+	{FMT_WITHIN_KEY, offsetof(struct rec_counts, graph_collectives), 0},
+	{"capture.graphs_whole", offsetof(struct rec_counts, graphs_whole), 0},
+};
 
 int rec_facts_put(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
 		  const struct rec_result *result, const struct rec_window *window,
 		  struct fmt_names *names)
 {
-	static const struct {
-		const char *key;
-		size_t offset;
-		int always;
-	} counts[] = {
-		{"capture.calls", offsetof(struct rec_counts, calls), 1},
-		{"capture.nested_calls", offsetof(struct rec_counts, nested), 1},
-		{"capture.failed_calls", offsetof(struct rec_counts, failed), 0},
-		{"capture.calls_without_description", offsetof(struct rec_counts, raw), 0},
-		{"capture.lost_records", offsetof(struct rec_counts, lost_records), 0},
-		{"capture.lost_bytes", offsetof(struct rec_counts, lost_bytes), 0},
-		{"capture.damaged", offsetof(struct rec_counts, damaged), 0},
-		{"capture.unended_calls", offsetof(struct rec_counts, unended), 0},
-		{"capture.graph_changes", offsetof(struct rec_counts, graph_changes), 0},
-		{"capture.launches_without_parameters",
-		 offsetof(struct rec_counts, without_parameters), 0},
-		{"capture.keyframe_missing", offsetof(struct rec_counts, keyframe_missing), 0},
-		{"capture.late_digests", offsetof(struct rec_counts, late_digests), 0},
-		{"capture.collectives_lost", offsetof(struct rec_counts, lost_collectives), 0},
-		{FMT_WITHIN_KEY, offsetof(struct rec_counts, graph_collectives), 0},
-		{"capture.graphs_whole", offsetof(struct rec_counts, graphs_whole), 0},
-	};
+	struct facts f = {names, FMT_WHOLE_TRACE, 0};
 	uint64_t unknown = 0, unlisted = 0;
-	int r = put(names, FMT_WHOLE_TRACE, "gputrace.recorder", "\"gpucapture\"");
 
-	for (size_t i = 0; i < ARRAY_SIZE(counts) && r == 0; i++) {
+	put(&f, "gputrace.recorder", "\"gpucapture\"");
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
 		uint64_t v = sum(processes, n, counts[i].offset);
 
 		if (v > 0 || counts[i].always)
-			r = put_number(names, FMT_WHOLE_TRACE, counts[i].key, v);
+			put_number(&f, counts[i].key, v);
 	}
 	for (size_t i = 0; i < n; i++) {
 		unknown += rec_handles_unknown(processes[i]->handles);
 		unlisted += processes[i]->memory.left_out;
 	}
-	if (r == 0)
-		r = put_count(names, "capture.allocations_left_out", unlisted);
-	if (r == 0)
-		r = put_check(processes, n, window, names);
-	if (r == 0)
-		r = put_count(names, "capture.unknown_handles", unknown);
-	if (r == 0)
-		r = put_level(window, names);
-	if (r == 0)
-		r = put_times(processes, n, result, window, names);
-	if (r == 0)
-		r = put_count(names, "capture.iterations_without_digests", result->undigested);
-	if (r == 0)
-		r = put_count(names, "capture.undigested_collectives",
-			      result->undigested_collectives);
-	if (r == 0)
-		r = put_count(names, "capture.unmatched_collectives", result->unmatched);
-	for (uint32_t i = 0; i < ranks->n && r == 0; i++)
-		r = put_rank(processes, names, i, ranks);
-	return r < 0 ? r : fmt_memberships_missing(names, ranks->n);
+	put_count(&f, "capture.allocations_left_out", unlisted);
+	put_check(&f, processes, n, window);
+	put_count(&f, "capture.unknown_handles", unknown);
+	put_level(&f, window);
+	put_times(&f, processes, n, result, window);
+	put_count(&f, "capture.iterations_without_digests", result->undigested);
+	put_count(&f, "capture.undigested_collectives", result->undigested_collectives);
+	put_count(&f, "capture.unmatched_collectives", result->unmatched);
+	for (uint32_t i = 0; i < ranks->n && !f.error; i++)
+		f.error = put_rank(processes, names, i, ranks);
+	return f.error ? f.error : fmt_memberships_missing(names, ranks->n);
 }

@@ -5,23 +5,14 @@
 #include "base/scope.h"
 #include "formats/raw/step_name.h"
 #include "formats/run/gpucapture/trace/repeats.h"
-#include "formats/run/iterations.h"
 
 /* A step may overlap the next one by such a part of it. */
 #define MOST_OVERLAP 10
 
-static void steps_done(struct rec_iterations *s)
+/* One that ends before it starts has no length. */
+static int add(struct fmt_iterations *s, int64_t number, int64_t start_ns, int64_t end_ns)
 {
-	free(s->steps);
-}
-
-int rec_iterations_add(struct rec_iterations *s, int64_t number, int64_t start_ns, int64_t end_ns)
-{
-	if (array_reserve(&s->steps, s->n + 1, &s->cap) < 0)
-		return -ENOMEM;
-	s->steps[s->n++] =
-		(struct fmt_iteration){number, start_ns, end_ns > start_ns ? end_ns - start_ns : 0};
-	return 0;
+	return fmt_iterations_add(s, number, start_ns, end_ns > start_ns ? end_ns - start_ns : 0);
 }
 
 static int by_start(const void *a, const void *b)
@@ -33,22 +24,21 @@ static int by_start(const void *a, const void *b)
 
 /* ---- marks */
 
-static int from_marks(struct rec_iterations *s, const struct rec_process *p,
+static int from_marks(struct fmt_iterations *s, const struct rec_process *p,
 		      const struct fmt_run_part *part, int64_t from_ns)
 {
 	int r = 0;
 
 	for (size_t i = 0; p && i < p->n_marks && r == 0; i++)
 		if (p->marks[i].start_ns >= from_ns)
-			r = rec_iterations_add(s, p->marks[i].number, p->marks[i].start_ns, 0);
+			r = add(s, p->marks[i].number, p->marks[i].start_ns, 0);
 	if (r < 0 || s->n == 0)
 		return r;
-	qsort(s->steps, s->n, sizeof(*s->steps), by_start);
+	qsort(s->list, s->n, sizeof(*s->list), by_start);
 	for (size_t i = 0; i < s->n; i++) {
-		int64_t end = i + 1 < s->n ? s->steps[i + 1].start_ns : part->last_ns;
+		int64_t end = i + 1 < s->n ? s->list[i + 1].start_ns : part->last_ns;
 
-		s->steps[i].duration_ns =
-			end > s->steps[i].start_ns ? end - s->steps[i].start_ns : 0;
+		s->list[i].duration_ns = end > s->list[i].start_ns ? end - s->list[i].start_ns : 0;
 	}
 	return 0;
 }
@@ -83,9 +73,9 @@ static bool is_like(const struct prefix *a, const struct prefix *b)
 
 /* Shortens the last step to the begin of the next one, which another thread may have begun a little
  * before the end. Returns false if they overlap by more than that. */
-static bool end_last(struct rec_iterations *s, const struct fmt_event *next)
+static bool end_last(struct fmt_iterations *s, const struct fmt_event *next)
 {
-	struct fmt_iteration *last = s->n > 0 ? &s->steps[s->n - 1] : NULL;
+	struct fmt_iteration *last = s->n > 0 ? &s->list[s->n - 1] : NULL;
 	int64_t end_ns = last ? last->start_ns + last->duration_ns : INT64_MIN;
 
 	if (next->start_ns >= end_ns)
@@ -100,7 +90,7 @@ static bool end_last(struct rec_iterations *s, const struct fmt_event *next)
 /* Those that begin as `like` does, one after the other with rising numbers; what time they cover,
  * or -1. */
 static int64_t collect(const struct fmt_names *names, const struct fmt_run_part *part,
-		       const struct prefix *like, struct rec_iterations *s)
+		       const struct prefix *like, struct fmt_iterations *s)
 {
 	int64_t number, covers = 0;
 	struct prefix prefix;
@@ -108,13 +98,13 @@ static int64_t collect(const struct fmt_names *names, const struct fmt_run_part 
 	s->n = 0;
 	for (size_t i = 0; i < part->n_ranges; i++) {
 		const struct fmt_event *e = &part->ranges[i];
-		const struct fmt_iteration *last = s->n > 0 ? &s->steps[s->n - 1] : NULL;
+		const struct fmt_iteration *last = s->n > 0 ? &s->list[s->n - 1] : NULL;
 
 		if (!is_numbered(names, e, &prefix, &number) || !is_like(&prefix, like))
 			continue;
 		if ((last && number <= last->number) || !end_last(s, e))
 			return -1;
-		if (rec_iterations_add(s, number, e->start_ns, e->start_ns + e->duration_ns) < 0)
+		if (add(s, number, e->start_ns, e->start_ns + e->duration_ns) < 0)
 			return -1;
 		covers += e->duration_ns;
 	}
@@ -131,7 +121,7 @@ static bool is_better(const struct prefix *a, int64_t a_covers, const struct pre
 
 /* Whichever prefix covers the most, a quarter at least of a run whose names do not say what they
  * are; a run has few of them. *ret is left as it is where there is none. */
-static void from_ranges(struct rec_iterations *s, const struct fmt_names *names,
+static void from_ranges(struct fmt_iterations *s, const struct fmt_names *names,
 			const struct fmt_run_part *part, struct prefix *ret)
 {
 	int64_t most = (part->last_ns - part->first_ns) / 4, number;
@@ -158,7 +148,7 @@ static void from_ranges(struct rec_iterations *s, const struct fmt_names *names,
 }
 
 /* Those of a segment; if their numbers fall, they are numbered on. */
-static int more_ranges(struct rec_iterations *s, const struct fmt_names *names,
+static int more_ranges(struct fmt_iterations *s, const struct fmt_names *names,
 		       const struct fmt_run_part *part, const struct rec_iterations_of *of)
 {
 	const struct prefix like = {fmt_string(names, of->like, NULL), of->like_len, false};
@@ -167,7 +157,7 @@ static int more_ranges(struct rec_iterations *s, const struct fmt_names *names,
 
 	for (size_t i = 0; i < part->n_ranges; i++) {
 		const struct fmt_event *e = &part->ranges[i];
-		const struct fmt_iteration *last = s->n > 0    ? &s->steps[s->n - 1]
+		const struct fmt_iteration *last = s->n > 0    ? &s->list[s->n - 1]
 						   : of->n > 0 ? &of->last
 							       : NULL;
 
@@ -175,7 +165,7 @@ static int more_ranges(struct rec_iterations *s, const struct fmt_names *names,
 		    (of->n > 0 && e->start_ns < of->from_ns) || !end_last(s, e))
 			continue;
 		number = !last || number > last->number ? number : last->number + 1;
-		if (rec_iterations_add(s, number, e->start_ns, e->start_ns + e->duration_ns) < 0)
+		if (add(s, number, e->start_ns, e->start_ns + e->duration_ns) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -184,7 +174,7 @@ static int more_ranges(struct rec_iterations *s, const struct fmt_names *names,
 int rec_iterations_plan(struct fmt_names *names, const struct rec_process *process,
 			const struct fmt_run_part *part, struct rec_iterations_of *ret)
 {
-	scoped(steps_done) struct rec_iterations s = {0};
+	scoped(fmt_iterations_done) struct fmt_iterations s = {0};
 	struct prefix like = {0};
 
 	if (process->n_marks > 0) {
@@ -202,13 +192,13 @@ int rec_iterations_plan(struct fmt_names *names, const struct rec_process *proce
 /* Iterations that repeat are numbered from `next` on. */
 static int find_repeats(const struct fmt_run *run, struct fmt_run_rank *rank,
 			const struct fmt_run_part *part, int64_t from_ns,
-			struct rec_iterations_of *of, struct rec_iterations *s)
+			struct rec_iterations_of *of, struct fmt_iterations *s)
 {
 	int64_t next = of->n > 0 ? of->last.number + 1 : 0;
 	int r = rec_repeats_find(run, rank, part, from_ns, &of->pattern, s);
 
 	for (size_t i = 0; i < s->n && r == 0; i++)
-		s->steps[i].number = next + (int64_t)i;
+		s->list[i].number = next + (int64_t)i;
 	if (s->n > (of->n > 0))
 		of->way = REC_ITERATIONS_REPEAT;
 	return r;
@@ -220,7 +210,7 @@ static int find_one(const struct fmt_run *run, struct fmt_run_rank *rank,
 		    const struct rec_process *process, const struct fmt_run_part *part,
 		    struct rec_iterations_of *of)
 {
-	scoped(steps_done) struct rec_iterations s = {0};
+	scoped(fmt_iterations_done) struct fmt_iterations s = {0};
 	int64_t from_ns = of->n > 0 ? of->from_ns : INT64_MIN;
 	int64_t number = of->n > 0 ? of->last.number + !of->inside : 0;
 	int r;
@@ -234,12 +224,11 @@ static int find_one(const struct fmt_run *run, struct fmt_run_rank *rank,
 	if (of->n == 0 && (of->way == REC_ITERATIONS_MARKED || of->way == REC_ITERATIONS_RANGES))
 		number = FMT_BEFORE;
 	if (r == 0 && s.n == 0)
-		r = rec_iterations_add(&s, number, of->n > 0 ? from_ns : part->first_ns,
-				       part->last_ns);
+		r = add(&s, number, of->n > 0 ? from_ns : part->first_ns, part->last_ns);
 	if (r < 0)
 		return r;
 	rank->n_iterations = s.n;
-	rank->iterations = take(s.steps);
+	rank->iterations = take(s.list);
 	return 0;
 }
 

@@ -7,17 +7,10 @@
 #pragma once
 
 #include "formats/run/gpucapture/trace/ranks.h"
+#include "formats/run/iterations.h"
 #include "formats/run/part.h"
 
 #include <stdbool.h>
-
-struct rec_iterations {
-	struct fmt_iteration *steps; /* owned */
-	size_t n, cap;
-};
-
-/* One that ends before it starts has no length. */
-int rec_iterations_add(struct rec_iterations *s, int64_t number, int64_t start_ns, int64_t end_ns);
 
 enum rec_iterations_way {
 	REC_ITERATIONS_NONE,

@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/run/iterations.h"
 
 /* Where more iterations than this are found, one has at least so many calls and operations. */
 #define MANY 4096
@@ -104,7 +103,7 @@ static int find(struct rec_pattern *last, const uint32_t *symbols, size_t n, siz
 
 int rec_repeats_find(const struct fmt_run *run, const struct fmt_run_rank *rank,
 		     const struct fmt_run_part *part, int64_t from_ns, struct rec_pattern *last,
-		     struct rec_iterations *s)
+		     struct fmt_iterations *s)
 {
 	scoped(free_ptr) struct fmt_run_launch *list = NULL;
 	scoped(free_ptr) uint32_t *symbols = malloc((rank->n_events + 1) * sizeof(*symbols));
@@ -128,7 +127,7 @@ int rec_repeats_find(const struct fmt_run *run, const struct fmt_run_rank *rank,
 					       : end_of_last(run->names, rank,
 							     list[i - (i > 0)].call, list[i].call);
 
-		r = rec_iterations_add(s, (int64_t)i, start, end);
+		r = fmt_iterations_add(s, (int64_t)i, start, end > start ? end - start : 0);
 	}
 	return r;
 }

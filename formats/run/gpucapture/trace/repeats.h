@@ -10,7 +10,7 @@
  * a negative errno. */
 int rec_repeats_find(const struct fmt_run *run, const struct fmt_run_rank *rank,
 		     const struct fmt_run_part *part, int64_t from_ns, struct rec_pattern *last,
-		     struct rec_iterations *s);
+		     struct fmt_iterations *s);
 
 /* How many repetitions are to be one iteration, so that slices are worth having. */
 size_t rec_repeats_each(const struct fmt_run_rank *rank);

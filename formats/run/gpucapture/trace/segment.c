@@ -14,13 +14,7 @@ void rec_segment_free(struct rec_segment *s)
 	if (!s)
 		return;
 	for (uint32_t i = 0; i < s->run.n_ranks; i++) {
-		struct fmt_run_rank *rank = &s->run.ranks[i];
-
-		free(rank->events);
-		free(rank->values);
-		free(rank->iterations);
-		free(rank->edges);
-		free(rank->collectives);
+		fmt_run_rank_done(&s->run.ranks[i]);
 		fmt_run_reading_done(&s->ranks[i].reading);
 		fmt_run_part_done(&s->parts[i]);
 	}
