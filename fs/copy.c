@@ -2,6 +2,7 @@
 #include "fs/copy.h"
 
 #include "base/scope.h"
+#include "formats/trace/store/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,21 +28,6 @@ static int fail(const struct copying *c, const char *path, int r)
 	return r;
 }
 
-static int write_all(int fd, const char *data, size_t n)
-{
-	while (n > 0) {
-		ssize_t done = write(fd, data, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return -errno;
-		data += done;
-		n -= (size_t)done;
-	}
-	return 0;
-}
-
 /* Copies one block. Returns its size, less than BLOCK at the end of the file. Sets *damaged if the
  * block cannot be rendered. */
 static long copy_block(struct fs *fs, fs_ino ino, uint64_t at, int fd, bool *damaged)
@@ -52,7 +38,7 @@ static long copy_block(struct fs *fs, fs_ino ino, uint64_t at, int fd, bool *dam
 
 	*damaged = r == -EIO;
 	for (size_t i = 0; r == 0 && i < view.n; i++) {
-		r = write_all(fd, view.parts[i].iov_base, view.parts[i].iov_len);
+		r = fmt_write_all(fd, view.parts[i].iov_base, view.parts[i].iov_len);
 		n += (long)view.parts[i].iov_len;
 	}
 	return r < 0 ? r : n;

@@ -55,14 +55,10 @@ static const struct gpuemu_kernel kernel = {.name = "work", .run = run_kernel, .
 
 static void open_gpu(struct rank *r)
 {
-	CUmodule module;
 	CUdeviceptr at;
 
-	OK(cuInit(0));
-	OK(cuDevicePrimaryCtxRetain(&r->context, r->rank));
-	OK(cuCtxSetCurrent(r->context));
-	OK(cuModuleLoadData(&module, ptx));
-	OK(cuModuleGetFunction(&r->work, module, "work"));
+	r->context = use_device(r->rank);
+	r->work = load_kernel(ptx, "work");
 	OK(cuStreamCreate(&r->a, CU_STREAM_NON_BLOCKING));
 	OK(cuStreamCreate(&r->b, CU_STREAM_NON_BLOCKING));
 	OK(cuEventCreate(&r->forked, 0));

@@ -94,18 +94,13 @@ static void load(const char *path)
 int main(int argc, char **argv)
 {
 	int loads = argc > 1 && strcmp(argv[1], "load") == 0;
-	CUdevice device;
-	CUcontext context;
 	CUstream stream;
 
 	for (size_t i = 0; i < BYTES; i++)
 		host[i] = (unsigned char)(i * 2654435761u >> 13);
 	if (argc > 1 && !loads)
 		host[atoi(argv[1])] ^= 1;
-	OK(cuInit(0));
-	OK(cuDeviceGet(&device, 0));
-	OK(cuDevicePrimaryCtxRetain(&context, device));
-	OK(cuCtxSetCurrent(context));
+	use_device(0);
 	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	for (int i = 2; loads && i < argc; i++)
 		load(argv[i]);

@@ -34,12 +34,10 @@ struct gpu {
 
 static void open_gpu(struct gpu *g, int device, int n, int with_stream)
 {
-	CUmodule module;
 
 	OK(cuDevicePrimaryCtxRetain(&g->context, device));
 	OK(cuCtxSetCurrent(g->context));
-	OK(cuModuleLoadData(&module, ptx));
-	OK(cuModuleGetFunction(&g->work, module, "work"));
+	g->work = load_kernel(ptx, "work");
 	OK(cuMemAlloc(&g->from, COUNT * sizeof(float)));
 	OK(cuMemAlloc(&g->to, (size_t)n * COUNT * sizeof(float)));
 	if (with_stream)

@@ -21,16 +21,13 @@ static void wait_for_library_thread(void)
 int main(void)
 {
 	CUstream captured, other;
-	CUcontext context;
 	CUgraphExec exec;
 	CUdeviceptr at;
 	CUgraph graph;
 	size_t nodes;
 	void *host;
 
-	OK(cuInit(0));
-	OK(cuDevicePrimaryCtxRetain(&context, 0));
-	OK(cuCtxSetCurrent(context));
+	use_device(0);
 	OK(cuStreamCreate(&captured, CU_STREAM_NON_BLOCKING));
 	OK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
 	OK(cuMemAlloc(&at, 2 * BYTES));

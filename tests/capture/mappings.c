@@ -34,12 +34,9 @@ int main(int argc, char **argv)
 {
 	size_t unit = 2 << 20, bytes = MAPPINGS * unit - 4096;
 	unsigned char *host = malloc(bytes);
-	CUcontext context;
 	CUdeviceptr at, other;
 
-	OK(cuInit(0));
-	OK(cuDevicePrimaryCtxRetain(&context, 0));
-	OK(cuCtxSetCurrent(context));
+	use_device(0);
 	OK(cuMemAlloc(&other, 1000));
 	at = map_all(unit);
 	for (size_t i = 0; i < bytes; i++)

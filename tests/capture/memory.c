@@ -100,12 +100,9 @@ static void of_addresses(void)
 
 int main(void)
 {
-	CUcontext context;
 	CUstream stream;
 
-	OK(cuInit(0));
-	OK(cuDevicePrimaryCtxRetain(&context, 0));
-	OK(cuCtxSetCurrent(context));
+	use_device(0);
 	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	of_device(stream);
 	of_host();

@@ -346,15 +346,11 @@ static void launch_often(int n)
 
 int main(int argc, char **argv)
 {
-	CUmodule module;
 
 	times = argc > 1 ? fopen(argv[1], "w") : stderr;
 	gpuemu_register(&kernel);
-	OK(cuInit(0));
-	OK(cuDevicePrimaryCtxRetain(&context, 0));
-	OK(cuCtxSetCurrent(context));
-	OK(cuModuleLoadData(&module, ptx));
-	OK(cuModuleGetFunction(&work, module, "work"));
+	context = use_device(0);
+	work = load_kernel(ptx, "work");
 	OK(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
 	OK(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
 	OK(cuMemAlloc(&x, BYTES));

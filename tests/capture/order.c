@@ -59,9 +59,7 @@ int main(void)
 	CUstream stream;
 	CUdeviceptr memory;
 
-	OK(cuInit(0));
-	OK(cuDevicePrimaryCtxRetain(&shared.context, 0));
-	OK(cuCtxSetCurrent(shared.context));
+	shared.context = use_device(0);
 	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	OK(cuMemAlloc(&memory, 4096));
 	for (int i = 0; i < EVENTS; i++)

@@ -14,9 +14,7 @@ static CUdeviceptr memory;
 
 static void begin_capture(void)
 {
-	OK(cuInit(0));
-	OK(cuDevicePrimaryCtxRetain(&context, 0));
-	OK(cuCtxSetCurrent(context));
+	context = use_device(0);
 	OK(cuStreamCreate(&first, CU_STREAM_NON_BLOCKING));
 	OK(cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
 	OK(cuMemAlloc(&memory, BYTES));
@@ -65,11 +63,10 @@ static void capture_joined_by_event(void)
 static CUfunction new_kernel(void)
 {
 	CUfunction function;
-	CUmodule module;
 
-	OK(cuModuleLoadData(&module, ".version 8.0\n.target sm_90\n"
-				     ".entry noted(.param .u64 a) { ret; }\n"));
-	OK(cuModuleGetFunction(&function, module, "noted"));
+	function = load_kernel(".version 8.0\n.target sm_90\n"
+			       ".entry noted(.param .u64 a) { ret; }\n",
+			       "noted");
 	return function;
 }
 

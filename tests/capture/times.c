@@ -54,16 +54,11 @@ static void each_second(int first, int seconds, CUdeviceptr to, const void *from
 
 int main(int argc, char **argv)
 {
-	CUdevice device;
-	CUcontext context;
 	CUstream stream;
 	CUdeviceptr to;
 	void *from;
 
-	OK(cuInit(0));
-	OK(cuDeviceGet(&device, 0));
-	OK(cuDevicePrimaryCtxRetain(&context, device));
-	OK(cuCtxSetCurrent(context));
+	use_device(0);
 	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	OK(cuMemAlloc(&to, BYTES));
 	OK(cuMemHostAlloc(&from, BYTES, 0));

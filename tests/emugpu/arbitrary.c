@@ -82,12 +82,9 @@ static void exchange(uint64_t received_bytes)
 
 int main(void)
 {
-	CUcontext context;
 	CUdeviceptr items;
 
-	OK(cuInit(0));
-	OK(cuDevicePrimaryCtxRetain(&context, 0));
-	OK(cuCtxSetCurrent(context));
+	use_device(0);
 	items = write_items();
 	exchange(counted_bytes(items));
 	TRUE(strstr(logged, "rank 0 sends 64 bytes to rank 1, which expects 0"));

@@ -74,14 +74,11 @@ static void measure(struct rank *r, int kind, ncclComm_t comm, CUdeviceptr in, C
 static void *run(void *arg)
 {
 	struct rank *r = arg;
-	CUcontext context;
 	CUdeviceptr in, out;
 	CUstream stream;
 	ncclComm_t comm;
 
-	OK(cuInit(0));
-	OK(cuDevicePrimaryCtxRetain(&context, r->rank));
-	OK(cuCtxSetCurrent(context));
+	use_device(r->rank);
 	NCCL(ncclCommInitRank(&comm, r->n, r->id, r->rank));
 	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	OK(cuMemAlloc(&in, bytes));

@@ -21,3 +21,25 @@ static inline void check_is(CUresult got, CUresult want, const char *call, int l
 	fprintf(stderr, "line %d: %s gave %s\n", line, call, name);
 	exit(1);
 }
+
+/* Initialises the driver and makes a device's primary context current. */
+static inline CUcontext use_device(int ordinal)
+{
+	CUcontext context;
+
+	OK(cuInit(0));
+	OK(cuDevicePrimaryCtxRetain(&context, ordinal));
+	OK(cuCtxSetCurrent(context));
+	return context;
+}
+
+/* The kernel of that name in an image. */
+static inline CUfunction load_kernel(const char *image, const char *name)
+{
+	CUmodule module;
+	CUfunction ret;
+
+	OK(cuModuleLoadData(&module, image));
+	OK(cuModuleGetFunction(&ret, module, name));
+	return ret;
+}

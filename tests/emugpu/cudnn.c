@@ -322,11 +322,8 @@ static void test_rnn_weights(void)
 
 int main(void)
 {
-	CUcontext context;
 
-	OK(cuInit(0));
-	OK(cuDevicePrimaryCtxRetain(&context, 0));
-	OK(cuCtxSetCurrent(context));
+	use_device(0);
 	DNN(cudnnCreate(&handle));
 	TRUE(cudnnGetVersion() >= 90000);
 	make_data();

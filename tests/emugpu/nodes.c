@@ -191,9 +191,7 @@ static void test_later_changes(void)
 
 int main(void)
 {
-	OK(cuInit(0));
-	OK(cuDevicePrimaryCtxRetain(&context, 0));
-	OK(cuCtxSetCurrent(context));
+	context = use_device(0);
 	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	OK(cuMemAlloc(&at, BYTES));
 	test_clones();

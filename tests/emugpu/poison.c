@@ -39,16 +39,11 @@ static int nans(CUdeviceptr at, int n)
 int main(void)
 {
 	CUdeviceptr x, y, all;
-	CUcontext context;
-	CUmodule module;
 	CUfunction f;
 
 	TRUE(dlopen("libstdc++.so.6", RTLD_NOW | RTLD_GLOBAL)); /* the demangler */
-	OK(cuInit(0));
-	OK(cuDevicePrimaryCtxRetain(&context, 0));
-	OK(cuCtxSetCurrent(context));
-	OK(cuModuleLoadData(&module, ptx));
-	OK(cuModuleGetFunction(&f, module, "_Z5scaleiPKfPf"));
+	use_device(0);
+	f = load_kernel(ptx, "_Z5scaleiPKfPf");
 
 	OK(cuMemAlloc(&x, N * sizeof(float)));
 	OK(cuMemAlloc(&y, N * sizeof(float)));

@@ -158,17 +158,12 @@ static void test_gpu(void)
 		.name = "slow", .run = run_slow, .cost = cost_slow};
 	int64_t before, took;
 	CUevent from, to;
-	CUcontext context;
-	CUmodule module;
 	CUfunction f;
 	float ms;
 
 	gpuemu_register(&kernel);
-	OK(cuInit(0));
-	OK(cuDevicePrimaryCtxRetain(&context, 0));
-	OK(cuCtxSetCurrent(context));
-	OK(cuModuleLoadData(&module, ".version 8.0\n.target sm_90\n.entry slow() { ret; }\n"));
-	OK(cuModuleGetFunction(&f, module, "slow"));
+	use_device(0);
+	f = load_kernel(".version 8.0\n.target sm_90\n.entry slow() { ret; }\n", "slow");
 	OK(cuEventCreate(&from, 0));
 	OK(cuEventCreate(&to, 0));
 	OK(cuEventRecord(from, NULL));

@@ -158,12 +158,10 @@ static float pair_ms(struct gpu *g)
 
 static void open_gpu(struct gpu *g)
 {
-	CUmodule module;
 
 	OK(cuDevicePrimaryCtxRetain(&g->context, g->number));
 	OK(cuCtxSetCurrent(g->context));
-	OK(cuModuleLoadData(&module, ptx));
-	OK(cuModuleGetFunction(&g->add, module, "add_one"));
+	g->add = load_kernel(ptx, "add_one");
 	OK(cuEventCreate(&g->added, CU_EVENT_DISABLE_TIMING));
 	OK(cuMemAlloc(&g->items, ITEMS * sizeof(float)));
 	OK(cuMemsetD8(g->items, 0, ITEMS * sizeof(float)));

@@ -8,13 +8,27 @@
 
 #include <fcntl.h>
 
+int fmt_write_all(int fd, const char *data, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = write(fd, data, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		data += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
 /* The file is open only while it is written to, so that a writer of thousands of ranks needs few
  * descriptors. */
-static int write_all(struct fmt_output *o, const struct text *t, struct fmt_error *err)
+static int append(struct fmt_output *o, const struct text *t, struct fmt_error *err)
 {
 	scoped(close_fd) int opened = -1;
-	int fd = o->fd;
-	size_t done = 0;
+	int fd = o->fd, r;
 
 	if (t->error)
 		return fmt_fail(err, t->error, o->path, o->bytes, "%s", strerror(-t->error));
@@ -22,20 +36,10 @@ static int write_all(struct fmt_output *o, const struct text *t, struct fmt_erro
 		fd = opened = open(o->path, O_WRONLY | O_APPEND | O_CLOEXEC);
 	if (fd < 0)
 		return fmt_fail(err, -errno, o->path, o->bytes, "cannot open: %s", strerror(errno));
-	while (done < t->len) {
-		ssize_t n = write(fd, t->data + done, t->len - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			int error = n < 0 ? errno : EIO;
-
-			return fmt_fail(err, -error, o->path, o->bytes, "cannot write: %s",
-					strerror(error));
-		}
-		done += (size_t)n;
-		o->bytes += (uint64_t)n;
-	}
+	r = fmt_write_all(fd, t->data, t->len);
+	if (r < 0)
+		return fmt_fail(err, r, o->path, o->bytes, "cannot write: %s", strerror(-r));
+	o->bytes += t->len;
 	return 0;
 }
 
@@ -67,7 +71,7 @@ static int start(struct fmt_output *o, struct fmt_error *err)
 	r = fmt_identify_file(&o->tree, &o->header);
 	if (r < 0)
 		return fmt_fail(err, r, o->path, 0, "%s", strerror(-r));
-	return write_all(o, &o->buf, err);
+	return append(o, &o->buf, err);
 }
 
 static int init(struct fmt_output *o, const char *path, const struct fmt_file_header *h,
@@ -174,7 +178,7 @@ int fmt_output_chunk(struct fmt_output *o, struct fmt_chunk *c, const char *raw,
 	c->header_bytes = o->buf.len;
 	text_bytes(&o->buf, frame.data, frame.len);
 	o->chunks[o->n_chunks++] = *c;
-	return write_all(o, &o->buf, err);
+	return append(o, &o->buf, err);
 }
 
 int fmt_output_tail(struct fmt_output *o, struct text *tail, struct fmt_error *err)
@@ -199,7 +203,7 @@ int fmt_output_end(struct fmt_output *o, struct fmt_error *err)
 
 	o->buf.len = 0;
 	r = fmt_output_tail(o, &o->buf, err);
-	return r < 0 ? r : write_all(o, &o->buf, err);
+	return r < 0 ? r : append(o, &o->buf, err);
 }
 
 void fmt_output_done(struct fmt_output *o)

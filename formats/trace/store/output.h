@@ -39,6 +39,9 @@ int fmt_output_end(struct fmt_output *o, struct fmt_error *err);
 /* Frees memory. A file that was not ended stays as it is. */
 void fmt_output_done(struct fmt_output *o);
 
+/* Writes all bytes; continues after signals. */
+int fmt_write_all(int fd, const char *data, size_t len);
+
 /* Add a file, or a chunk, to the tree of the identity. */
 int fmt_identify_file(struct fmt_merkle *m, const struct fmt_file_header *h);
 int fmt_identify_chunk(struct fmt_merkle *m, const struct fmt_chunk *c, const void *raw);

@@ -26,26 +26,12 @@ static void packing_done(struct packing *p)
 	text_done(&p->tails);
 }
 
-static int write_at_end(int fd, const char *path, const void *data, size_t len,
+static int write_at_end(int fd, const char *path, const char *data, size_t len,
 			struct fmt_error *err)
 {
-	const char *at = data;
+	int r = fmt_write_all(fd, data, len);
 
-	while (len > 0) {
-		ssize_t n = write(fd, at, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			int error = n < 0 ? errno : EIO;
-
-			return fmt_fail(err, -error, path, FMT_NO_OFFSET, "cannot write: %s",
-					strerror(error));
-		}
-		at += n;
-		len -= (size_t)n;
-	}
-	return 0;
+	return r < 0 ? fmt_fail(err, r, path, FMT_NO_OFFSET, "cannot write: %s", strerror(-r)) : 0;
 }
 
 /* Copies the bytes [from, to) of a member to `fd`, or into `text`. */
