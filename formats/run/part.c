@@ -171,9 +171,11 @@ struct fmt_run_source fmt_run_part_source(const struct fmt_run_part *part,
 					  const struct fmt_names *names,
 					  struct fmt_run_reading *reading)
 {
-	fmt_run_reading_done(reading);
-	*reading = (struct fmt_run_reading){
-		.part = part, .names = names, .first_content = 0, .last_content = -1};
+	reading->part = part;
+	reading->names = names;
+	reading->range = 0;
+	reading->first_content = 0;
+	reading->last_content = -1;
 	return (struct fmt_run_source){
 		.context = reading,
 		.call_of = part->call_of,

@@ -34,18 +34,18 @@ void fmt_run_part_span(struct fmt_run_part *p, const struct fmt_event *e);
 /* Sorts ranges and digests. An empty part gets a span of length 0. */
 void fmt_run_part_sort(struct fmt_run_part *p);
 
-/* Position of the writer. */
+/* Position of the writer in a rank, or in a segment of one. */
 struct fmt_run_reading {
 	const struct fmt_run_part *part;
 	const struct fmt_names *names;
 	size_t range;
 	int64_t first_content, last_content; /* iterations whose contents are wanted */
-	struct fmt_digest *contents;	     /* owned: those, by number */
+	struct fmt_digest *contents;	     /* owned: those of all segments, by number */
 	size_t n_contents, contents_cap;
 };
 
 /* The part as a source for the writer; valid as long as all three arguments. Reads no contents at
- * first. `reading` is zero, or was used before. */
+ * first. `reading` is zero, or was used for the segment before. */
 struct fmt_run_source fmt_run_part_source(const struct fmt_run_part *part,
 					  const struct fmt_names *names,
 					  struct fmt_run_reading *reading);

@@ -139,38 +139,69 @@ static void are_the_same(const struct all_seen *one, const struct all_seen *all,
 	}
 }
 
+/* A run that was written at once, and one like it in segments. */
+struct both {
+	struct made_run a, b;
+	struct written whole, parts;
+	struct all_seen one, all;
+};
+
+static void both_begin(struct both *m)
+{
+	*m = (struct both){0};
+	run_begin(&m->a);
+	run_begin(&m->b);
+}
+
+static void both_done(struct both *m)
+{
+	all_seen_done(&m->one);
+	all_seen_done(&m->all);
+	written_done(&m->whole);
+	written_done(&m->parts);
+	run_end(&m->a);
+	run_end(&m->b);
+}
+
+/* Writes both; `b` is like `a` in what else happens. */
+static void both_write(struct both *m, enum way way, const struct rec_window *window,
+		       size_t segment)
+{
+	m->b.digests = m->a.digests;
+	m->b.messages = m->a.messages;
+	m->b.joined = m->a.joined;
+	m->b.ended = m->a.ended;
+	iterate_all(&m->a, way, NULL);
+	write_window(m->a.p, m->a.n, m->a.names, window, &m->whole);
+	write_segments(&m->b, way, window, segment, &m->parts);
+	see(m->whole.trace, &m->one);
+	see(m->parts.trace, &m->all);
+}
+
+static const size_t segment_lengths[] = {100, 160, 500};
+
 /* By way and length of a segment; what nobody marks and does not repeat has iterations of its
  * own. */
 START_TEST(segments_are_as_the_whole)
 {
-	static const size_t segmentes[] = {100, 160, 500};
-	enum way way = (enum way)(_i / (int)ARRAY_SIZE(segmentes));
-	size_t segment = segmentes[_i % (int)ARRAY_SIZE(segmentes)];
-	scoped(all_seen_done) struct all_seen one = {0}, all = {0};
-	scoped(written_done) struct written whole = {0}, parts = {0};
-	struct made_run a, b;
+	enum way way = (enum way)(_i / (int)ARRAY_SIZE(segment_lengths));
+	size_t segment = segment_lengths[_i % (int)ARRAY_SIZE(segment_lengths)];
+	scoped(both_done) struct both m;
 
-	run_begin(&a);
-	iterate_all(&a, way, NULL);
-	write_trace(a.p, a.n, a.names, &whole);
-	run_begin(&b);
-	write_segments(&b, way, &all_of_it, segment, &parts);
-
-	see(whole.trace, &one);
-	see(parts.trace, &all);
-	are_the_same(&one, &all, way);
-	ck_assert_uint_eq(whole.result.calls, parts.result.calls);
-	ck_assert_uint_eq(whole.result.ops, parts.result.ops);
-	ck_assert_uint_eq(whole.result.collectives, parts.result.collectives);
-	ck_assert_uint_eq(parts.result.unmatched + parts.result.without_times, 0);
+	both_begin(&m);
+	both_write(&m, way, &all_of_it, segment);
+	are_the_same(&m.one, &m.all, way);
+	ck_assert_uint_eq(m.whole.result.calls, m.parts.result.calls);
+	ck_assert_uint_eq(m.whole.result.ops, m.parts.result.ops);
+	ck_assert_uint_eq(m.whole.result.collectives, m.parts.result.collectives);
+	ck_assert_uint_eq(m.parts.result.unmatched + m.parts.result.without_times, 0);
 	if (way != UNMARKED)
-		ck_assert_uint_eq(whole.result.n_iterations, parts.result.n_iterations);
-	/* But for those between segmentes, of which short ones have many. */
-	ck_assert_uint_ge(all.edges, segment < 500 ? one.edges / 3 : one.edges - one.edges / 5);
-	ck_assert_uint_eq(fmt_n_comms(fmt_trace_names(whole.trace)),
-			  fmt_n_comms(fmt_trace_names(parts.trace)));
-	run_end(&a);
-	run_end(&b);
+		ck_assert_uint_eq(m.whole.result.n_iterations, m.parts.result.n_iterations);
+	/* But for those between segments, of which short ones have many. */
+	ck_assert_uint_ge(m.all.edges,
+			  segment < 500 ? m.one.edges / 3 : m.one.edges - m.one.edges / 5);
+	ck_assert_uint_eq(fmt_n_comms(fmt_trace_names(m.whole.trace)),
+			  fmt_n_comms(fmt_trace_names(m.parts.trace)));
 }
 END_TEST
 
@@ -214,66 +245,47 @@ static void keep_content(const char *folder, struct rec_process *p)
  * and code images are looked for. */
 START_TEST(digests_are_as_in_the_whole)
 {
-	scoped(all_seen_done) struct all_seen one = {0}, all = {0};
-	scoped(written_done) struct written whole = {0}, parts = {0}, session = {0};
+	scoped(written_done) struct written session = {0};
 	struct rec_window window = {.first = -1, .last = -1, .last_content = INT64_MAX};
-	struct made_run a, b;
+	scoped(both_done) struct both m;
 
 	strcpy(session.folder, "/tmp/test-recorder-XXXXXX");
 	window.folder = mkdtemp(session.folder);
-	run_begin(&a);
-	a.digests = true;
-	keep_content(window.folder, a.p[0]);
-	iterate_all(&a, MARKED, NULL);
-	write_window(a.p, a.n, a.names, &window, &whole);
-	run_begin(&b);
-	b.digests = true;
-	keep_content(window.folder, b.p[0]);
-	write_segments(&b, MARKED, &window, 100, &parts);
-	see(whole.trace, &one);
-	see(parts.trace, &all);
-	are_the_same(&one, &all, MARKED);
-	ck_assert_uint_eq(whole.result.digests, 4 * ROUNDS);
-	ck_assert_uint_eq(parts.result.digests, 4 * ROUNDS);
-	ck_assert_uint_eq(parts.result.contents.missing[REC_CONTENTS_ABSENT], ROUNDS);
-	ck_assert_uint_eq(whole.result.contents.missing[REC_CONTENTS_ABSENT], ROUNDS);
-	ck_assert_uint_eq(parts.result.contents.kept, 1);
+	both_begin(&m);
+	m.a.digests = true;
+	keep_content(window.folder, m.a.p[0]);
+	keep_content(window.folder, m.b.p[0]);
+	both_write(&m, MARKED, &window, 100);
+	are_the_same(&m.one, &m.all, MARKED);
+	ck_assert_uint_eq(m.whole.result.digests, 4 * ROUNDS);
+	ck_assert_uint_eq(m.parts.result.digests, 4 * ROUNDS);
+	ck_assert_uint_eq(m.parts.result.contents.missing[REC_CONTENTS_ABSENT], ROUNDS);
+	ck_assert_uint_eq(m.whole.result.contents.missing[REC_CONTENTS_ABSENT], ROUNDS);
+	ck_assert_uint_eq(m.parts.result.contents.kept, 1);
 	ck_assert_str_eq(
-		fmt_fact_value(fmt_trace_names(parts.trace), FMT_WHOLE_TRACE, FMT_FACT_IMAGES),
-		fmt_fact_value(fmt_trace_names(whole.trace), FMT_WHOLE_TRACE, FMT_FACT_IMAGES));
-	ck_assert_uint_lt(b.p[0]->buffers.n_digests + b.p[0]->buffers.n_pages +
-				  b.p[1]->buffers.n_digests,
+		fmt_fact_value(fmt_trace_names(m.parts.trace), FMT_WHOLE_TRACE, FMT_FACT_IMAGES),
+		fmt_fact_value(fmt_trace_names(m.whole.trace), FMT_WHOLE_TRACE, FMT_FACT_IMAGES));
+	ck_assert_uint_lt(m.b.p[0]->buffers.n_digests + m.b.p[0]->buffers.n_pages +
+				  m.b.p[1]->buffers.n_digests,
 			  100);
-	ck_assert_uint_eq(b.p[0]->counts.late_digests + b.p[1]->counts.late_digests, 0);
-	run_end(&a);
-	run_end(&b);
+	ck_assert_uint_eq(m.b.p[0]->counts.late_digests + m.b.p[1]->counts.late_digests, 0);
 }
 END_TEST
 
-/* Sends and receives meet as in the whole, also where their segmentes are not the same; with
- * numbers that rise on each rank. */
+/* Sends and receives meet as in the whole, also where their segments are not the same; with numbers
+ * that rise on each rank. */
 START_TEST(messages_meet_as_in_the_whole)
 {
-	static const size_t segmentes[] = {60, 100, 500};
-	scoped(all_seen_done) struct all_seen one = {0}, all = {0};
-	scoped(written_done) struct written whole = {0}, parts = {0};
-	struct made_run a, b;
+	static const size_t lengths[] = {60, 100, 500};
+	scoped(both_done) struct both m;
 
-	run_begin(&a);
-	a.messages = true;
-	iterate_all(&a, MARKED, NULL);
-	write_trace(a.p, a.n, a.names, &whole);
-	run_begin(&b);
-	b.messages = true;
-	write_segments(&b, MARKED, &all_of_it, segmentes[_i], &parts);
-	see(whole.trace, &one);
-	see(parts.trace, &all);
-	are_the_same(&one, &all, MARKED);
-	ck_assert_uint_eq(parts.result.collectives, 4 * ROUNDS);
-	ck_assert_uint_eq(parts.result.unmatched, 0);
-	ck_assert_uint_lt(b.p[0]->nccl.n_collectives + b.p[0]->nccl.n_messages, segmentes[_i]);
-	run_end(&a);
-	run_end(&b);
+	both_begin(&m);
+	m.a.messages = true;
+	both_write(&m, MARKED, &all_of_it, lengths[_i]);
+	are_the_same(&m.one, &m.all, MARKED);
+	ck_assert_uint_eq(m.parts.result.collectives, 4 * ROUNDS);
+	ck_assert_uint_eq(m.parts.result.unmatched, 0);
+	ck_assert_uint_lt(m.b.p[0]->nccl.n_collectives + m.b.p[0]->nccl.n_messages, lengths[_i]);
 }
 END_TEST
 
@@ -286,28 +298,18 @@ static const char *members(const struct written *w, uint32_t rank)
 /* Of a window of iterations there is what would be there of the whole. */
 START_TEST(windows_are_as_of_the_whole)
 {
-	static const size_t segmentes[] = {100, 160, 500};
 	static const struct rec_window windows[] = {
 		{.first = 20, .last = 45}, {.first = 0, .last = 12}, {.first = 30, .last = 100}};
 	const struct rec_window *window = &windows[_i / 3 % (int)ARRAY_SIZE(windows)];
 	enum way way = _i >= 3 * (int)ARRAY_SIZE(windows) ? REPEATED : MARKED;
-	scoped(all_seen_done) struct all_seen one = {0}, all = {0};
-	scoped(written_done) struct written whole = {0}, parts = {0};
-	struct made_run a, b;
+	scoped(both_done) struct both m;
 
-	run_begin(&a);
-	iterate_all(&a, way, NULL);
-	write_window(a.p, a.n, a.names, window, &whole);
-	run_begin(&b);
-	write_segments(&b, way, window, segmentes[_i % 3], &parts);
-	see(whole.trace, &one);
-	see(parts.trace, &all);
-	are_the_same(&one, &all, way);
-	ck_assert_uint_eq(whole.result.n_iterations, parts.result.n_iterations);
+	both_begin(&m);
+	both_write(&m, way, window, segment_lengths[_i % 3]);
+	are_the_same(&m.one, &m.all, way);
+	ck_assert_uint_eq(m.whole.result.n_iterations, m.parts.result.n_iterations);
 	for (uint32_t i = 0; i < RANKS; i++)
-		ck_assert_str_eq(members(&whole, i), members(&parts, i));
-	run_end(&a);
-	run_end(&b);
+		ck_assert_str_eq(members(&m.whole, i), members(&m.parts, i));
 }
 END_TEST
 
@@ -316,29 +318,18 @@ END_TEST
 START_TEST(a_rank_may_begin_late)
 {
 	enum way way = (enum way)(_i / 2);
-	scoped(all_seen_done) struct all_seen one = {0}, all = {0};
-	scoped(written_done) struct written whole = {0}, parts = {0};
-	struct made_run a, b;
+	scoped(both_done) struct both m;
 
-	run_begin(&a);
-	a.joined = true;
-	a.ended = _i % 2;
-	iterate_all(&a, way, NULL);
-	write_trace(a.p, a.n, a.names, &whole);
-	run_begin(&b);
-	b.joined = true;
-	b.ended = _i % 2;
-	write_segments(&b, way, &all_of_it, 160, &parts);
+	both_begin(&m);
+	m.a.joined = true;
+	m.a.ended = _i % 2;
+	both_write(&m, way, &all_of_it, 160);
 	if (way != UNMARKED) /* there, little is told from much */
-		ck_assert_uint_lt(b.p[RANKS + 1]->n_events, 250);
-	see(whole.trace, &one);
-	see(parts.trace, &all);
-	ck_assert_uint_eq(fmt_trace_n_ranks(parts.trace), RANKS + 1);
+		ck_assert_uint_lt(m.b.p[RANKS + 1]->n_events, 250);
+	ck_assert_uint_eq(fmt_trace_n_ranks(m.parts.trace), RANKS + 1);
 	/* At once, the last iterations of all ranks are one; here, those that go on together. */
-	are_the_same(&one, &all, b.ended && way == REPEATED ? UNMARKED : way);
-	ck_assert_uint_eq(parts.result.n_ranks, RANKS + 1);
-	run_end(&a);
-	run_end(&b);
+	are_the_same(&m.one, &m.all, m.b.ended && way == REPEATED ? UNMARKED : way);
+	ck_assert_uint_eq(m.parts.result.n_ranks, RANKS + 1);
 }
 END_TEST
 
@@ -403,10 +394,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("making");
 	TCase *tcase = tcase_create("making");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_loop_test(tcase, segments_are_as_the_whole, 0, 9);
 	tcase_add_test(tcase, any_number_of_threads_makes_the_same_trace);
@@ -416,9 +404,5 @@ int main(void)
 	tcase_add_loop_test(tcase, a_rank_may_begin_late, 0, 6);
 	tcase_add_test(tcase, digests_are_as_in_the_whole);
 	tcase_add_test(tcase, a_recording_that_changes_is_refused);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_VERBOSE);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_case("making", tcase);
 }

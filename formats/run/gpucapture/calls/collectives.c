@@ -48,14 +48,14 @@ static struct rec_pending *pending_of(struct rec_thread *t, uint32_t comm, uint3
 	struct rec_pending *p;
 
 	for (size_t i = 0; is_message && i < t->n_pending; i++)
-		if (t->pending[i].is_message && t->pending[i].comm == comm &&
+		if (t->pending[i].is.is_message && t->pending[i].is.comm == comm &&
 		    t->pending[i].stream == stream)
 			return &t->pending[i];
 	if (array_reserve(&t->pending, t->n_pending + 1, &t->pending_cap) < 0)
 		return NULL;
 	p = &t->pending[t->n_pending++];
-	*p = (struct rec_pending){
-		.comm = comm, .stream = stream, .is_message = (uint8_t)is_message};
+	*p = (struct rec_pending){.is = {.comm = comm, .is_message = (uint8_t)is_message},
+				  .stream = stream};
 	return p;
 }
 
@@ -71,7 +71,7 @@ static int add_message(struct rec_call *c, struct rec_pending *p, int64_t bytes)
 		(struct rec_sent){.pending = (uint32_t)(p - t->pending),
 				  .message = {(uint32_t)rec_value(c, "peer", 0), receives}};
 	*sum = (int64_t)((uint64_t)*sum + (uint64_t)bytes);
-	p->bytes = p->received_bytes > p->sent_bytes ? p->received_bytes : p->sent_bytes;
+	p->is.bytes = p->received_bytes > p->sent_bytes ? p->received_bytes : p->sent_bytes;
 	return 0;
 }
 
@@ -120,14 +120,15 @@ static int name_pending(struct rec_call *c, size_t which, struct rec_pending *pe
 {
 	struct fmt_names *names = c->process->names;
 	uint64_t dtype = (uint64_t)rec_value(c, "datatype", -1);
-	const char *op = pending->is_message ? op_of_ranges(c) : NULL;
+	const char *op = pending->is.is_message ? op_of_ranges(c) : NULL;
 	int r = 0;
 
 	pending->is_named = op != NULL;
 	op = op ? op : ops[which].op;
-	r = fmt_names_string(names, op, strlen(op), &pending->op);
+	r = fmt_names_string(names, op, strlen(op), &pending->is.op);
 	if (r == 0 && dtype < ARRAY_SIZE(dtypes))
-		r = fmt_names_string(names, dtypes[dtype], strlen(dtypes[dtype]), &pending->dtype);
+		r = fmt_names_string(names, dtypes[dtype], strlen(dtypes[dtype]),
+				     &pending->is.dtype);
 	return r;
 }
 
@@ -152,11 +153,11 @@ static int add_pending(struct rec_call *c, size_t which)
 	if (!pending)
 		return -ENOMEM;
 	r = name_pending(c, which, pending);
-	if (r == 0 && pending->is_message)
+	if (r == 0 && pending->is.is_message)
 		return add_message(c, pending, bytes_of(c, 1));
 	/* How many ranks a split has is known later. */
-	pending->per_rank = comm->n == 0 && bytes_of(c, 2) != bytes_of(c, 1);
-	pending->bytes = bytes_of(c, comm->n > 0 ? comm->n : 1);
+	pending->is.per_rank = comm->n == 0 && bytes_of(c, 2) != bytes_of(c, 1);
+	pending->is.bytes = bytes_of(c, comm->n > 0 ? comm->n : 1);
 	return r;
 }
 
@@ -205,7 +206,7 @@ static bool reaches_all(const struct fmt_message *m, uint32_t n, uint8_t receive
 static int name_messages(struct rec_process *p, const struct rec_pending *pending,
 			 const struct fmt_message *m, uint32_t n, fmt_str *op)
 {
-	uint32_t ranks = p->nccl.comms[pending->comm].n;
+	uint32_t ranks = p->nccl.comms[pending->is.comm].n;
 
 	if (pending->is_named || ranks < 2 || n < 2 * ranks || !reaches_all(m, n, 0, ranks) ||
 	    !reaches_all(m, n, 1, ranks))
@@ -242,7 +243,8 @@ static enum likeness likeness_of(const struct rec_process *p, const struct rec_l
 {
 	if (pending->stream == stream_of(p, l))
 		return SAME_STREAM;
-	return p->nccl.comms[pending->comm].device == device_of(p, l) ? SAME_DEVICE : NO_LIKENESS;
+	return p->nccl.comms[pending->is.comm].device == device_of(p, l) ? SAME_DEVICE
+									 : NO_LIKENESS;
 }
 
 static bool is_within(const struct rec_call *c, const struct rec_launched *l)
@@ -285,7 +287,7 @@ static bool was_seen(const struct rec_call *c, const struct rec_launched *l, siz
 	const struct rec_pending *all = c->thread->pending;
 
 	for (size_t i = 0; i < pending; i++)
-		if (all[i].comm == all[pending].comm && is_candidate(c, l, i, likeness))
+		if (all[i].is.comm == all[pending].is.comm && is_candidate(c, l, i, likeness))
 			return true;
 	return false;
 }
@@ -297,7 +299,7 @@ static bool may_share(const struct rec_call *c, const struct rec_launched *l, si
 {
 	const struct rec_pending *p = &c->thread->pending[pending];
 
-	if (p->done || p->comm != of->first->comm)
+	if (p->done || p->is.comm != of->first->is.comm)
 		return false;
 	return likeness_of(c->process, l, p) == of->likeness ||
 	       (of->likeness == SAME_STREAM && !has_kernel(c, p->stream));
@@ -317,7 +319,7 @@ static struct candidates candidates_of(const struct rec_call *c, const struct re
 			found.first = &t->pending[i];
 	for (size_t i = 0; i < t->n_pending && found.first; i++) {
 		found.n += may_share(c, l, i, &found);
-		found.others += t->pending[i].comm != found.first->comm &&
+		found.others += t->pending[i].is.comm != found.first->is.comm &&
 				is_candidate(c, l, i, found.likeness) &&
 				!was_seen(c, l, i, found.likeness);
 	}
@@ -327,9 +329,9 @@ static struct candidates candidates_of(const struct rec_call *c, const struct re
 static int put_part(const struct fmt_names *names, const struct rec_pending *p, struct text *json)
 {
 	text_printf(json, "%s{\"collective\": \"%s\", \"dtype\": \"%s\", \"message_bytes\": ",
-		    json->len > 0 ? ", " : "[", fmt_string(names, p->op, NULL),
-		    fmt_string(names, p->dtype, NULL));
-	text_i64(json, p->bytes);
+		    json->len > 0 ? ", " : "[", fmt_string(names, p->is.op, NULL),
+		    fmt_string(names, p->is.dtype, NULL));
+	text_i64(json, p->is.bytes);
 	text_char(json, '}');
 	return json->error;
 }
@@ -343,8 +345,8 @@ static int merge(struct rec_call *c, const struct rec_launched *l, const struct 
 	struct rec_process *p = c->process;
 	scoped(text_done) struct text json = {0};
 	uint32_t taken = 0;
-	int r = fmt_names_string(p->names, "group", 5, &ret->op);
-	fmt_str group = ret->op;
+	int r = fmt_names_string(p->names, "group", 5, &ret->is.op);
+	fmt_str group = ret->is.op;
 
 	for (size_t i = 0; i < t->n_pending && taken < n && r == 0; i++) {
 		struct rec_pending *next = &t->pending[i];
@@ -358,33 +360,27 @@ static int merge(struct rec_call *c, const struct rec_launched *l, const struct 
 			*ret = *next;
 			continue;
 		}
-		ret->bytes = (int64_t)((uint64_t)ret->bytes + (uint64_t)next->bytes);
-		ret->op = ret->op == next->op ? ret->op : group;
-		ret->dtype = ret->dtype == next->dtype ? ret->dtype : 0;
-		ret->is_message = 0; /* all ranks meet for a collective among them */
+		ret->is.bytes = (int64_t)((uint64_t)ret->is.bytes + (uint64_t)next->is.bytes);
+		ret->is.op = ret->is.op == next->is.op ? ret->is.op : group;
+		ret->is.dtype = ret->is.dtype == next->is.dtype ? ret->is.dtype : 0;
+		ret->is.is_message = 0; /* all ranks meet for a collective among them */
 	}
 	text_char(&json, ']');
 	if (r == 0)
 		r = json.error;
-	return r < 0 ? r : fmt_names_string(p->names, json.data, json.len, &ret->parts);
+	return r < 0 ? r : fmt_names_string(p->names, json.data, json.len, &ret->is.parts);
 }
 
 static int assign_one(struct rec_call *c, struct rec_pending *pending, struct rec_launched *l)
 {
 	scoped(free_ptr) struct fmt_message *messages = NULL;
-	struct rec_collective made = {.comm = pending->comm,
-				      .op = pending->op,
-				      .dtype = pending->dtype,
-				      .bytes = pending->bytes,
-				      .per_rank = pending->per_rank,
-				      .parts = pending->parts,
-				      .is_message = pending->is_message};
+	struct rec_collective made = pending->is;
 	int r = 0;
 
 	pending->done = 1;
-	if (pending->is_message)
+	if (pending->is.is_message)
 		r = gather(c->thread, pending, &messages, &made.n_messages);
-	if (r == 0 && pending->is_message)
+	if (r == 0 && pending->is.is_message)
 		r = name_messages(c->process, pending, messages, made.n_messages, &made.op);
 	if (r < 0)
 		return r;

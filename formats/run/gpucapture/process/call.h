@@ -25,13 +25,11 @@ struct rec_launched {
 
 /* A collective, or the sends and receives of one stream, that wait for the end of their group. */
 struct rec_pending {
-	uint32_t comm, stream; /* the stream's number */
-	fmt_str op, dtype;
-	fmt_str parts; /* see struct rec_collective */
-	int64_t bytes, sent_bytes, received_bytes;
-	bool is_message, done;
+	struct rec_collective is; /* of no event yet; without messages */
+	uint32_t stream;	  /* its number */
+	int64_t sent_bytes, received_bytes;
+	bool done;
 	bool is_named; /* a range says what the sends and receives are */
-	bool per_rank; /* see struct rec_collective */
 };
 
 struct rec_sent {

@@ -20,32 +20,6 @@ void rec_contents_path(const char *folder, const uint64_t hash[2], char *ret, si
 		 (unsigned long long)hash[0]);
 }
 
-void rec_wanted_done(struct rec_wanted *w)
-{
-	for (size_t i = 0; i < w->n; i++)
-		free(w->of[i].list);
-	free(w->of);
-	*w = (struct rec_wanted){0};
-}
-
-int rec_wanted_add(struct rec_wanted *w, uint32_t rank, const struct fmt_run_reading *reading)
-{
-	struct rec_wanted_of *of;
-
-	if (reading->n_contents == 0)
-		return 0;
-	if (array_reserve(&w->of, (size_t)rank + 1, &w->cap) < 0)
-		return -ENOMEM;
-	while (w->n <= rank)
-		w->of[w->n++] = (struct rec_wanted_of){0};
-	of = &w->of[rank];
-	if (array_reserve(&of->list, of->n + reading->n_contents, &of->cap) < 0)
-		return -ENOMEM;
-	memcpy(of->list + of->n, reading->contents, reading->n_contents * sizeof(*of->list));
-	of->n += reading->n_contents;
-	return 0;
-}
-
 struct contents {
 	const char *folder;
 	struct fmt_writer *writer;
@@ -235,7 +209,7 @@ static void contents_done(struct contents *c)
 
 int rec_contents_write(const char *folder, struct fmt_writer *writer,
 		       struct rec_process *const *processes, size_t n_processes,
-		       struct rec_wanted *wanted, const struct rec_ranks *ranks,
+		       struct fmt_run_reading *read, const struct rec_ranks *ranks,
 		       struct fmt_names *names, struct rec_contents_result *ret,
 		       struct fmt_error *err)
 {
@@ -244,12 +218,12 @@ int rec_contents_write(const char *folder, struct fmt_writer *writer,
 
 	for (size_t i = 0; i < n_processes && r == 0; i++)
 		r = want_images(&c, processes[i]);
-	for (size_t i = 0; i < wanted->n && r == 0; i++)
-		r = want(&c, wanted->of[i].list, wanted->of[i].n);
+	for (uint32_t i = 0; i < ranks->n && r == 0; i++)
+		r = want(&c, read[i].contents, read[i].n_contents);
 	if (r == 0)
 		r = keep_all(&c, ret, err);
-	for (size_t i = 0; i < wanted->n && r == 0; i++)
-		r = put_list(&c, ranks->ranks[i].number, wanted->of[i].list, wanted->of[i].n, err);
+	for (uint32_t i = 0; i < ranks->n && r == 0; i++)
+		r = put_list(&c, ranks->ranks[i].number, read[i].contents, read[i].n_contents, err);
 	if (r == 0)
 		r = put_images(&c, names, processes, n_processes);
 	return r < 0 ? r : put_missing(names, ret);

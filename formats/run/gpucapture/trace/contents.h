@@ -21,30 +21,15 @@ struct rec_contents_result {
 	uint64_t kept, kept_bytes, missing[REC_CONTENTS_REASONS];
 };
 
-/* The contents that are wanted of the operations of a rank. */
-struct rec_wanted_of {
-	struct fmt_digest *list; /* owned: by number */
-	size_t n, cap;
-};
-
-struct rec_wanted {
-	struct rec_wanted_of *of; /* owned: by rank */
-	size_t n, cap;
-};
-
 /* The path of a content in a folder of them. */
 void rec_contents_path(const char *folder, const uint64_t hash[2], char *ret, size_t cap);
 
-void rec_wanted_done(struct rec_wanted *w);
-/* Adds what was read of a rank. 0 or -ENOMEM. */
-int rec_wanted_add(struct rec_wanted *w, uint32_t rank, const struct fmt_run_reading *reading);
-
-/* Writes the trace's contents, if there are any: the images of the processes, and the wanted
- * contents of the ranks. What is missing is dropped from `wanted`. `folder` has the files. The
+/* Writes the trace's contents, if there are any: the images of the processes, and the contents that
+ * were read of each rank; missing ones are dropped from these. `folder` has the files. The
  * names get the facts about images and about missing contents; `ret` is added to. 0 or a negative
  * errno. */
 int rec_contents_write(const char *folder, struct fmt_writer *writer,
 		       struct rec_process *const *processes, size_t n_processes,
-		       struct rec_wanted *wanted, const struct rec_ranks *ranks,
+		       struct fmt_run_reading *read, const struct rec_ranks *ranks,
 		       struct fmt_names *names, struct rec_contents_result *ret,
 		       struct fmt_error *err);

@@ -29,10 +29,10 @@ struct rec_making {
 	bool inferred;			 /* a segment was */
 	bool begun;			 /* a segment was made */
 	struct rec_result result;
-	struct rec_wanted wanted;
-	size_t segment;		     /* calls and operations of one */
-	size_t enough;		     /* for the next one */
-	struct rec_segment *writing; /* owned: that is being written; NULL: none */
+	struct fmt_run_reading *read; /* owned: by rank */
+	size_t segment;		      /* calls and operations of one */
+	size_t enough;		      /* for the next one */
+	struct rec_segment *writing;  /* owned: that is being written; NULL: none */
 	int n_threads;
 };
 
@@ -42,9 +42,6 @@ static int finish_segment(struct rec_making *m, struct rec_segment *s)
 	int r = s->names ? fmt_names_merge(m->names, s->names, s->run.n_ranks) : 0;
 
 	fmt_writer_use_names(m->writer, m->names);
-	for (uint32_t i = 0; i < s->run.n_ranks && r == 0; i++)
-		if (s->ranks[i].is_written)
-			r = rec_wanted_add(&m->wanted, i, &s->ranks[i].reading);
 	if (r == 0)
 		rec_segment_count(s, &m->result);
 	return r;
@@ -67,11 +64,13 @@ void rec_making_free(struct rec_making *m)
 	fmt_writer_abandon(m->writer);
 	for (uint32_t i = 0; m->kept && i < m->plan->ranks.n; i++)
 		rec_window_of_done(&m->kept[i]);
+	for (uint32_t i = 0; m->read && i < m->plan->ranks.n; i++)
+		fmt_run_reading_done(&m->read[i]);
+	free(m->read);
 	free(m->kept);
 	free(m->files);
 	free(m->written);
 	free(m->path);
-	rec_wanted_done(&m->wanted);
 	free(m);
 }
 
@@ -96,10 +95,11 @@ int rec_making_new(struct fmt_names *names, const struct rec_window *window,
 				 .path = strdup(path),
 				 .n_threads = window->threads ?: n_cores()};
 	m->segment = m->enough = window->segment ? window->segment : REC_SEGMENT;
+	m->read = calloc(plan->ranks.n + (size_t)1, sizeof(*m->read));
 	m->kept = calloc(plan->ranks.n + (size_t)1, sizeof(*m->kept));
 	m->written = calloc(plan->ranks.n + (size_t)1, sizeof(*m->written));
 	m->files = calloc(plan->ranks.n + (size_t)1, sizeof(*m->files));
-	if (!m->path || !m->kept || !m->files || !m->written)
+	if (!m->path || !m->read || !m->kept || !m->files || !m->written)
 		return -ENOMEM;
 	*ret = take(m);
 	return 0;
@@ -233,6 +233,7 @@ static void choose_ranks(struct rec_making *m, struct rec_segment *s)
 		rank->has_before =
 			m->steps[i].has_before && (m->window->first < 0 || m->kept[i].has_begun);
 		rank->file = m->files[i];
+		rank->reading = &m->read[i];
 	}
 	for (uint32_t i = 0; i < s->run.n_ranks; i++)
 		m->written[i] |= s->ranks[i].is_written;
@@ -382,7 +383,7 @@ static int put_contents(struct rec_making *m, struct rec_process *const *process
 	if (!m->window->folder)
 		return 0;
 	ret->missing[REC_CONTENTS_UNWRITTEN] = m->window->unread.contents;
-	return rec_contents_write(m->window->folder, m->writer, processes, n, &m->wanted,
+	return rec_contents_write(m->window->folder, m->writer, processes, n, m->read,
 				  &m->plan->ranks, m->names, ret, err);
 }
 

@@ -15,7 +15,6 @@ void rec_segment_free(struct rec_segment *s)
 		return;
 	for (uint32_t i = 0; i < s->run.n_ranks; i++) {
 		fmt_run_rank_done(&s->run.ranks[i]);
-		fmt_run_reading_done(&s->ranks[i].reading);
 		fmt_run_part_done(&s->parts[i]);
 	}
 	free(s->run.ranks);
@@ -131,11 +130,11 @@ static int write_rank(struct rec_segment *s, uint32_t i, bool shows, struct fmt_
 	struct rec_segment_rank *rank = &s->ranks[i];
 	struct shown shown = {&s->window->progress, i, s->run.n_ranks};
 	struct fmt_run_source source =
-		fmt_run_part_source(&s->parts[i], s->run.names, &rank->reading);
+		fmt_run_part_source(&s->parts[i], s->run.names, rank->reading);
 
 	if (s->window->folder && s->window->first_content >= 0) {
-		rank->reading.first_content = s->window->first_content;
-		rank->reading.last_content = s->window->last_content;
+		rank->reading->first_content = s->window->first_content;
+		rank->reading->last_content = s->window->last_content;
 	}
 	source.before = rank->has_before ? &rank->before : NULL;
 	source.more = !s->is_last;

@@ -27,8 +27,8 @@ struct rec_result {
 struct rec_segment {
 	struct fmt_run run; /* its ranks are owned */
 	struct rec_segment_rank {
-		struct fmt_run_reading reading;
-		struct fmt_iteration before; /* the last iteration of the segment before */
+		struct fmt_run_reading *reading; /* not owned */
+		struct fmt_iteration before;	 /* the last iteration of the segment before */
 		bool has_before;
 		bool is_written;	      /* with this segment */
 		struct fmt_rank_writer *file; /* not owned */
