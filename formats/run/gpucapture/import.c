@@ -86,9 +86,6 @@ static int take_session(struct source *of, const struct rec_piece *piece)
 	m->window.folder = m->options->folder;
 	m->window.segment = m->segment;
 	m->window.threads = m->options->threads;
-	m->window.steps = s->digest_level == CAP_DIGEST_STEP;
-	m->window.collectives =
-		s->digest_level == CAP_DIGEST_COMM || s->digest_level == CAP_DIGEST_STEP;
 	m->window.digest_level = s->digest_level;
 	m->window.untimed = s->device_times == 0;
 	m->window.progress = m->options->progress;

@@ -6,9 +6,6 @@
 #include "formats/run/kineto/owner.h"
 #include "formats/trace/json.h"
 
-#include <stdbool.h>
-#include <xxhash.h>
-
 int kineto_naming_init(struct kineto_naming *t, struct fmt_names *names,
 		       struct kineto_templates *templates)
 {
@@ -199,40 +196,6 @@ static int name_metadata(struct kineto_naming *t, const struct kineto_rank *k, u
 						json.len);
 }
 
-static uint32_t id_hash(const struct kineto_arg *pid, const struct kineto_arg *tid)
-{
-	int64_t key[4] = {pid->value, tid->value, pid->type == FMT_INT, tid->type == FMT_INT};
-
-	return (uint32_t)XXH3_64bits(key, sizeof(key));
-}
-
-/* The slot of the "thread_name" of a thread, or the free one for it. */
-static struct fmt_hash_slot *name_slot(const struct fmt_hash_table *t, const struct kineto_rank *k,
-				       const struct kineto_arg *pid, const struct kineto_arg *tid)
-{
-	return fmt_hash_find(t, id_hash(pid, tid), i,
-			     kineto_same_id(&k->names[i].pid, pid) &&
-				     kineto_same_id(&k->names[i].tid, tid));
-}
-
-/* The last "thread_name" of each thread. */
-static int index_names(const struct kineto_rank *k, struct fmt_hash_table *ret)
-{
-	for (size_t i = k->n_names; i-- > 0;) {
-		const struct kineto_name *m = &k->names[i];
-		struct fmt_hash_slot *slot;
-
-		if (m->name != KINETO_THREAD_NAME)
-			continue;
-		if (fmt_hash_reserve(ret) < 0)
-			return -ENOMEM;
-		slot = name_slot(ret, k, &m->pid, &m->tid);
-		if (!slot->number)
-			fmt_hash_set(ret, slot, id_hash(&m->pid, &m->tid), (uint32_t)i);
-	}
-	return 0;
-}
-
 /* The string member of an object; 0 if there is none. */
 static int name_member(struct kineto_naming *t, const char *json, size_t len, const char *key,
 		       fmt_str *ret)
@@ -247,26 +210,28 @@ static int name_member(struct kineto_naming *t, const char *json, size_t len, co
 	return name.error ? name.error : fmt_names_string(t->names, name.data, name.len, ret);
 }
 
+/* The last "thread_name" of the track. */
 static int track_name(struct kineto_naming *t, const struct kineto_rank *k,
-		      const struct fmt_hash_table *names, const struct kineto_track *l,
-		      fmt_str *ret)
+		      const struct kineto_track *l, fmt_str *ret)
 {
-	uint32_t number = name_slot(names, k, &l->pid, &l->tid)->number;
-	const struct fmt_interned *args;
-
 	*ret = 0;
-	if (!number)
-		return 0;
-	args = &t->templates->strings->strings[k->names[number - 1].args];
-	return name_member(t, args->s, args->len, "name", ret);
+	for (size_t i = k->n_names; i-- > 0;) {
+		const struct kineto_name *m = &k->names[i];
+		const struct fmt_interned *args = &t->templates->strings->strings[m->args];
+
+		if (m->name == KINETO_THREAD_NAME && kineto_same_id(&m->pid, &l->pid) &&
+		    kineto_same_id(&m->tid, &l->tid))
+			return name_member(t, args->s, args->len, "name", ret);
+	}
+	return 0;
 }
 
 static int name_track(struct kineto_naming *t, const struct kineto_rank *k, uint32_t rank,
-		      const struct fmt_hash_table *names, const struct kineto_track *l)
+		      const struct kineto_track *l)
 {
 	struct fmt_track track = {.kind = (uint8_t)l->kind};
 	uint32_t number;
-	int r = track_name(t, k, names, l, &track.name);
+	int r = track_name(t, k, l, &track.name);
 
 	if (l->pid.type == FMT_INT) {
 		track.pid = l->pid.value;
@@ -364,12 +329,10 @@ static int name_devices(struct kineto_naming *t, const struct kineto_rank *k, ui
 
 int kineto_name_rank(struct kineto_naming *t, const struct kineto_rank *k, uint32_t rank)
 {
-	struct fmt_hash_table names = {0};
-	int r = index_names(k, &names);
+	int r = 0;
 
 	for (size_t i = 0; i < k->n_tracks && r == 0; i++)
-		r = name_track(t, k, rank, &names, &k->tracks[i]);
-	fmt_hash_done(&names);
+		r = name_track(t, k, rank, &k->tracks[i]);
 	if (r == 0)
 		r = name_devices(t, k, rank);
 	for (size_t i = 0; i < k->n_facts && r == 0; i++) {

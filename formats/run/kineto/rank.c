@@ -119,40 +119,34 @@ static bool ends_with(const struct fmt_interned *s, const char *end)
 	return s->len >= n && memcmp(s->s + s->len - n, end, n) == 0;
 }
 
+/* By category, plus 1; 0: by the end of its text. */
+static const uint8_t classes[KINETO_KNOWN] = {
+	[KINETO_CAT_RUNTIME] = 1 + KINETO_CALL,
+	[KINETO_CAT_RUNTIME_OLD] = 1 + KINETO_CALL,
+	[KINETO_CAT_DRIVER] = 1 + KINETO_CALL,
+	[KINETO_CAT_KERNEL] = 1 + KINETO_GPU_KERNEL,
+	[KINETO_CAT_KERNEL_OLD] = 1 + KINETO_GPU_KERNEL,
+	[KINETO_CAT_MEMCPY] = 1 + KINETO_GPU_MEMCPY,
+	[KINETO_CAT_MEMCPY_OLD] = 1 + KINETO_GPU_MEMCPY,
+	[KINETO_CAT_MEMSET] = 1 + KINETO_GPU_MEMSET,
+	[KINETO_CAT_MEMSET_OLD] = 1 + KINETO_GPU_MEMSET,
+	[KINETO_CAT_SYNC] = 1 + KINETO_GPU_SYNC,
+	[KINETO_CAT_GPU_ANNOTATION] = 1 + KINETO_GPU_RANGE,
+	[KINETO_CAT_ANNOTATION] = 1 + KINETO_RANGE,
+	[KINETO_CAT_OP] = 1 + KINETO_RANGE,
+	[KINETO_CAT_PYTHON] = 1 + KINETO_RANGE,
+};
+
 static enum kineto_class class_of(const struct kineto_templates *templates,
 				  const struct kineto_event *e)
 {
+	const struct fmt_interned *cat = &templates->strings->strings[e->cat];
+
 	if (e->ph != KINETO_COMPLETE)
 		return KINETO_MARK;
-	switch (e->cat) {
-	case KINETO_CAT_RUNTIME:
-	case KINETO_CAT_RUNTIME_OLD:
-	case KINETO_CAT_DRIVER:
-		return KINETO_CALL;
-	case KINETO_CAT_KERNEL:
-	case KINETO_CAT_KERNEL_OLD:
-		return KINETO_GPU_KERNEL;
-	case KINETO_CAT_MEMCPY:
-	case KINETO_CAT_MEMCPY_OLD:
-		return KINETO_GPU_MEMCPY;
-	case KINETO_CAT_MEMSET:
-	case KINETO_CAT_MEMSET_OLD:
-		return KINETO_GPU_MEMSET;
-	case KINETO_CAT_SYNC:
-		return KINETO_GPU_SYNC;
-	case KINETO_CAT_GPU_ANNOTATION:
-		return KINETO_GPU_RANGE;
-	case KINETO_CAT_ANNOTATION:
-	case KINETO_CAT_OP:
-	case KINETO_CAT_PYTHON:
-		return KINETO_RANGE;
-	default:
-		break;
-	}
-	if (ends_with(&templates->strings->strings[e->cat], "_runtime") ||
-	    ends_with(&templates->strings->strings[e->cat], "_driver"))
-		return KINETO_CALL;
-	return KINETO_RANGE;
+	if (e->cat < KINETO_KNOWN && classes[e->cat])
+		return (enum kineto_class)(classes[e->cat] - 1);
+	return ends_with(cat, "_runtime") || ends_with(cat, "_driver") ? KINETO_CALL : KINETO_RANGE;
 }
 
 static bool is_stream(enum kineto_class class)

@@ -58,37 +58,11 @@ static int parse(const char *s, size_t len, struct decimal *d)
 	return s == end ? 0 : -EINVAL;
 }
 
-/* Nearly all times: up to 18 digits, three of them behind a point. */
-static bool plain(const char *s, size_t len, int64_t *ret)
-{
-	static const int64_t scale[] = {1000, 100, 10, 1};
-	size_t i = 0, point;
-	int64_t v = 0;
-
-	if (len > 18)
-		return false;
-	for (; i < len && s[i] >= '0' && s[i] <= '9'; i++)
-		v = v * 10 + (s[i] - '0');
-	point = i;
-	if (i > 0 && i < len && s[i] == '.')
-		for (i++; i < len && s[i] >= '0' && s[i] <= '9'; i++)
-			v = v * 10 + (s[i] - '0');
-	if (i < len || point == 0 || len - point > 4)
-		return false;
-	return !__builtin_mul_overflow(v, scale[len > point ? len - point - 1 : 0], ret);
-}
-
 int kineto_time_ns(const char *s, size_t len, int64_t *ret, int *rounded)
 {
 	struct decimal d = {0};
 	int64_t v;
-	int r;
-
-	if (plain(s, len, &v)) {
-		*ret = v;
-		return 0;
-	}
-	r = parse(s, len, &d);
+	int r = parse(s, len, &d);
 
 	if (r < 0)
 		return r;

@@ -391,13 +391,15 @@ static int put_contents(struct rec_making *m, struct rec_process *const *process
 static int put_whole(struct rec_making *m, struct rec_process *const *processes, size_t n,
 		     struct fmt_error *err)
 {
+	uint32_t level = m->window->digest_level;
+	bool digests_collectives = level == CAP_DIGEST_COMM || level == CAP_DIGEST_STEP;
 	int r = put_members(m);
 
 	if (r == 0 && m->window->first < 0)
 		r = rec_repetition_put(m->names, m->steps, m->plan->ranks.n);
-	if (m->window->steps && !any_begun(processes, n))
+	if (level == CAP_DIGEST_STEP && !any_begun(processes, n))
 		m->result.undigested = m->result.n_iterations;
-	for (size_t i = 0; i < n && m->window->collectives; i++)
+	for (size_t i = 0; i < n && digests_collectives; i++)
 		m->result.undigested_collectives += processes[i]->counts.launched_collectives;
 	if (r == 0)
 		r = put_contents(m, processes, n, err);

@@ -18,8 +18,6 @@ struct rec_window {
 	const char *folder;		     /* where contents lie; NULL: none are kept */
 	size_t segment;	       /* calls and operations that are written at once; 0: the default */
 	int threads;	       /* that make the trace; 0: one for each core */
-	bool steps;	       /* all that lives was to be digested at each begin */
-	bool collectives;      /* what these read and write was to be digested */
 	uint32_t digest_level; /* enum cap_digest_level */
 	bool untimed;	       /* nobody asked when operations ran: there are none */
 	struct rec_unread unread;
