@@ -32,7 +32,7 @@ static int report(const struct cli_args *args, const struct kineto_report *r)
 	scoped(text_done) struct text out = {.limit = 1 << 16, .flush = print};
 	const char *output = args->values[OPT_OUTPUT];
 	struct fmt_error err = {0};
-	int e = fmt_trace_open_index(output, &trace, &err);
+	int e = fmt_trace_open(output, &trace, &err);
 
 	if (e < 0)
 		return cli_fail(e, &err, "read back", output, NULL);

@@ -234,8 +234,7 @@ static int check_mounted(const struct fmt_trace *t, struct fmt_error *err)
 			fmt_trace_id(t), t->mounted_id);
 }
 
-static int open_trace(const char *path, int with_names, struct fmt_trace **ret,
-		      struct fmt_error *err)
+int fmt_trace_open(const char *path, struct fmt_trace **ret, struct fmt_error *err)
 {
 	scoped(fmt_trace_closep) struct fmt_trace *t = calloc(1, sizeof(*t));
 	int r;
@@ -258,22 +257,12 @@ static int open_trace(const char *path, int with_names, struct fmt_trace **ret,
 		r = fmt_blobs_list(t);
 	if (r == 0 && too_many_records(t))
 		r = too_much(t, t->path, FMT_NO_OFFSET, "events", err);
-	if (r == 0 && with_names)
+	if (r == 0)
 		r = read_all_names(t, err);
 	if (r < 0)
 		return r;
 	*ret = take(t);
 	return 0;
-}
-
-int fmt_trace_open(const char *path, struct fmt_trace **ret, struct fmt_error *err)
-{
-	return open_trace(path, 1, ret, err);
-}
-
-int fmt_trace_open_index(const char *path, struct fmt_trace **ret, struct fmt_error *err)
-{
-	return open_trace(path, 0, ret, err);
 }
 
 const struct fmt_names *fmt_trace_names(const struct fmt_trace *t)

@@ -27,9 +27,6 @@
 struct fmt_trace;
 
 int fmt_trace_open(const char *path, struct fmt_trace **ret, struct fmt_error *err);
-/* Opens a trace without its names: only what the index says can be used, and no slice can be read.
- */
-int fmt_trace_open_index(const char *path, struct fmt_trace **ret, struct fmt_error *err);
 void fmt_trace_close(struct fmt_trace *t);
 define_cleanup(fmt_trace_closep, struct fmt_trace *, fmt_trace_close);
 

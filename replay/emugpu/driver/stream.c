@@ -383,11 +383,6 @@ EMU_API CUresult cuStreamCreateWithPriority(CUstream *ret, unsigned flags, int p
 	return CUDA_SUCCESS;
 }
 
-EMU_API CUresult cuStreamCreate(CUstream *ret, unsigned flags)
-{
-	return cuStreamCreateWithPriority(ret, flags, 0);
-}
-
 /* Submitted work still runs. */
 EMU_API CUresult cuStreamDestroy_v2(CUstream handle)
 {

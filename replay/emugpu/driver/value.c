@@ -76,26 +76,17 @@ static CUresult submit(CUstream stream, CUdeviceptr at, uint64_t value, unsigned
 	return at && at % bytes == 0 ? emu_submit(self, s, &op) : CUDA_ERROR_INVALID_VALUE;
 }
 
-EMU_API CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr at, cuuint32_t value,
-					unsigned flags)
-{
-	return submit(stream, at, value, flags, 4, 0);
-}
+#define VALUES(bits)                                                                               \
+	EMU_API CUresult cuStreamWaitValue##bits##_v2(CUstream stream, CUdeviceptr at,             \
+						      cuuint##bits##_t value, unsigned flags)      \
+	{                                                                                          \
+		return submit(stream, at, value, flags, bits / 8, 0);                              \
+	}                                                                                          \
+	EMU_API CUresult cuStreamWriteValue##bits##_v2(CUstream stream, CUdeviceptr at,            \
+						       cuuint##bits##_t value, unsigned flags)     \
+	{                                                                                          \
+		return submit(stream, at, value, flags, bits / 8, 1);                              \
+	}
 
-EMU_API CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr at, cuuint64_t value,
-					unsigned flags)
-{
-	return submit(stream, at, value, flags, 8, 0);
-}
-
-EMU_API CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr at, cuuint32_t value,
-					 unsigned flags)
-{
-	return submit(stream, at, value, flags, 4, 1);
-}
-
-EMU_API CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr at, cuuint64_t value,
-					 unsigned flags)
-{
-	return submit(stream, at, value, flags, 8, 1);
-}
+VALUES(32)
+VALUES(64)

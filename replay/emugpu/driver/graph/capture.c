@@ -186,11 +186,6 @@ EMU_API CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mo
 	return begin_capture(self, stream, NULL, mode, &s);
 }
 
-EMU_API CUresult cuStreamBeginCapture(CUstream stream)
-{
-	return cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
-}
-
 EMU_API CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
 					     const CUgraphNode *deps, const CUgraphEdgeData *data,
 					     size_t n, CUstreamCaptureMode mode)

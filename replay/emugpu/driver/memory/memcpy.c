@@ -171,68 +171,28 @@ static CUresult fill(CUdeviceptr to, size_t pitch, uint32_t value, uint32_t item
 	return r ? r : emu_set(self, s, &set, blocking);
 }
 
-EMU_API CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t n)
-{
-	return fill(to, n, value, 1, n, 1, NULL, 1);
-}
+/* The functions that fill lines with values of a type. */
+#define FILLS(bits, type)                                                                          \
+	EMU_API CUresult cuMemsetD##bits##_v2(CUdeviceptr to, type value, size_t n)                \
+	{                                                                                          \
+		return fill(to, n, value, sizeof(type), n, 1, NULL, 1);                            \
+	}                                                                                          \
+	EMU_API CUresult cuMemsetD##bits##Async(CUdeviceptr to, type value, size_t n,              \
+						CUstream stream)                                   \
+	{                                                                                          \
+		return fill(to, n, value, sizeof(type), n, 1, stream, 0);                          \
+	}                                                                                          \
+	EMU_API CUresult cuMemsetD2D##bits##_v2(CUdeviceptr to, size_t pitch, type value,          \
+						size_t width, size_t height)                       \
+	{                                                                                          \
+		return fill(to, pitch, value, sizeof(type), width, height, NULL, 1);               \
+	}                                                                                          \
+	EMU_API CUresult cuMemsetD2D##bits##Async(CUdeviceptr to, size_t pitch, type value,        \
+						  size_t width, size_t height, CUstream stream)    \
+	{                                                                                          \
+		return fill(to, pitch, value, sizeof(type), width, height, stream, 0);             \
+	}
 
-EMU_API CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short value, size_t n)
-{
-	return fill(to, n, value, 2, n, 1, NULL, 1);
-}
-
-EMU_API CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned value, size_t n)
-{
-	return fill(to, n, value, 4, n, 1, NULL, 1);
-}
-
-EMU_API CUresult cuMemsetD2D8_v2(CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
-				 size_t height)
-{
-	return fill(to, pitch, value, 1, width, height, NULL, 1);
-}
-
-EMU_API CUresult cuMemsetD2D16_v2(CUdeviceptr to, size_t pitch, unsigned short value, size_t width,
-				  size_t height)
-{
-	return fill(to, pitch, value, 2, width, height, NULL, 1);
-}
-
-EMU_API CUresult cuMemsetD2D32_v2(CUdeviceptr to, size_t pitch, unsigned value, size_t width,
-				  size_t height)
-{
-	return fill(to, pitch, value, 4, width, height, NULL, 1);
-}
-
-EMU_API CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t n, CUstream stream)
-{
-	return fill(to, n, value, 1, n, 1, stream, 0);
-}
-
-EMU_API CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t n, CUstream stream)
-{
-	return fill(to, n, value, 2, n, 1, stream, 0);
-}
-
-EMU_API CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t n, CUstream stream)
-{
-	return fill(to, n, value, 4, n, 1, stream, 0);
-}
-
-EMU_API CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
-				   size_t height, CUstream stream)
-{
-	return fill(to, pitch, value, 1, width, height, stream, 0);
-}
-
-EMU_API CUresult cuMemsetD2D16Async(CUdeviceptr to, size_t pitch, unsigned short value,
-				    size_t width, size_t height, CUstream stream)
-{
-	return fill(to, pitch, value, 2, width, height, stream, 0);
-}
-
-EMU_API CUresult cuMemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned value, size_t width,
-				    size_t height, CUstream stream)
-{
-	return fill(to, pitch, value, 4, width, height, stream, 0);
-}
+FILLS(8, unsigned char)
+FILLS(16, unsigned short)
+FILLS(32, unsigned)
