@@ -7,7 +7,8 @@
 
 struct fs_call {
 	void (*answer)(const struct fs_call *c);
-	void *request; /* whatever `answer` replies to */
+	void *request;			       /* whatever `answer` replies to */
+	void (*then)(const struct fs_call *c); /* the answer, once a run was emulated */
 	fs_ino ino;
 	size_t size;
 	uint64_t offset;

@@ -27,7 +27,7 @@ static void reply_error(fuse_req_t req, int r)
 	fuse_reply_err(req, -r);
 }
 
-/* ---- dispatch: the receiving thread answers, except long calls */
+/* ---- dispatch: the receiving thread answers, except long calls and those that wait for a run */
 
 /* The kind of a call. */
 enum asks {
@@ -35,17 +35,30 @@ enum asks {
 	INSIDE /* what it holds */
 };
 
+static void emulate(const struct fs_call *c)
+{
+	struct fs_call own = *c;
+
+	fs_emulate_now(fs_of(c->request), c->ino);
+	own.is_pooled = false; /* this thread must not store pages: it is the only one */
+	own.then(&own);
+}
+
 static void answer(fuse_req_t req, const struct fs_call *c, enum asks asks)
 {
 	struct fs_server *s = server_of(req);
-	int r = fs_later_take(&s->later, c, asks == INSIDE);
+	struct fs_call waits = *c;
+	int r;
 
-	if (r == 0 && fs_is_long(s->fs, c->ino))
-		r = fs_pool_give(&s->pool, c) == 0;
-	if (r == 0)
+	if (fs_is_pending(s->fs, c->ino, asks == INSIDE)) {
+		waits.answer = emulate;
+		waits.then = c->answer;
+		r = fs_pool_give(&s->emulator, &waits);
+		if (r < 0)
+			reply_error(req, r);
+	} else if (!fs_is_long(s->fs, c->ino) || fs_pool_give(&s->pool, c) < 0) {
 		c->answer(c);
-	if (r < 0)
-		reply_error(req, r);
+	}
 }
 
 /* ---- attributes */
@@ -228,13 +241,24 @@ static void answer_readdirplus(const struct fs_call *c)
 static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		       struct fuse_file_info *fi)
 {
-	answer(req, &(struct fs_call){answer_readdir, req, ino, size, (uint64_t)offset}, INSIDE);
+	answer(req,
+	       &(struct fs_call){.answer = answer_readdir,
+				 .request = req,
+				 .ino = ino,
+				 .size = size,
+				 .offset = (uint64_t)offset},
+	       INSIDE);
 }
 
 static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 			   struct fuse_file_info *fi)
 {
-	answer(req, &(struct fs_call){answer_readdirplus, req, ino, size, (uint64_t)offset},
+	answer(req,
+	       &(struct fs_call){.answer = answer_readdirplus,
+				 .request = req,
+				 .ino = ino,
+				 .size = size,
+				 .offset = (uint64_t)offset},
 	       INSIDE);
 }
 
@@ -313,7 +337,13 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 
 	if (fs_is_long(s->fs, ino))
 		fs_ahead_read(&s->ahead, ino, (uint64_t)off, size);
-	answer(req, &(struct fs_call){answer_read, req, ino, size, (uint64_t)off}, INSIDE);
+	answer(req,
+	       &(struct fs_call){.answer = answer_read,
+				 .request = req,
+				 .ino = ino,
+				 .size = size,
+				 .offset = (uint64_t)off},
+	       INSIDE);
 }
 
 /* ---- writing: only after a remount, because the mount is read-only */

@@ -12,15 +12,14 @@
 
 #include "fs/ahead.h"
 #include "fs/eager.h"
-#include "fs/later.h"
 #include "fs/pool.h"
 
 struct fs_server {
 	struct fs *fs;
 	struct fuse_session *session;
 	const struct fs_mount *mount;
-	struct fs_later later;
 	struct fs_pool pool;
+	struct fs_pool emulator;  /* one thread: it emulates a run, then answers the call */
 	bool no_open, no_opendir; /* answered with ENOSYS: the kernel stops asking */
 	uid_t owner;
 	gid_t group;

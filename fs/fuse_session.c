@@ -200,6 +200,8 @@ static int receive(struct fs_server *s)
 {
 	int r = fs_pool_init(&s->pool, THREADS);
 
+	if (r == 0)
+		r = fs_pool_init(&s->emulator, 1);
 	if (r == 0 && fcntl(fuse_session_fd(s->session), F_SETFL, O_NONBLOCK) < 0)
 		r = -errno;
 	if (r == 0)
@@ -248,16 +250,19 @@ int fs_fuse_serve(struct fs *fs, const struct fs_mount *mount, struct fmt_error 
 	char *argv[] = {(char *)"gputracefs", (char *)"-o", (char *)mount->options,
 			mount->debug ? (char *)"-d" : NULL, NULL};
 	struct fuse_args args = FUSE_ARGS_INIT(mount->debug ? 4 : 3, argv);
-	struct fs_server s = {.fs = fs, .mount = mount, .owner = getuid(), .group = getgid()};
+	static struct fs_server s; /* used until the process ends while a run is emulated */
 	scoped(session_freep) struct fuse_session *se = NULL;
 	int r;
 
-	fs_later_init(&s.later, fs);
+	s = (struct fs_server){.fs = fs, .mount = mount, .owner = getuid(), .group = getgid()};
 	fs_ahead_init(&s.ahead, fs, &s.pool, store, &s);
 	s.session = se = fuse_session_new(&args, &fs_fuse_ops, sizeof(fs_fuse_ops), &s);
 	fuse_opt_free_args(&args);
 	r = se ? serve(&s, err) : -EINVAL;
-	if (!fs_later_done(&s.later))
+	if (fs_pool_is_busy(&s.emulator)) {
+		take(se);
 		return FS_STILL_EMULATING;
+	}
+	fs_pool_done(&s.emulator);
 	return r;
 }

@@ -105,6 +105,16 @@ bool fs_pool_is_free(struct fs_pool *p)
 	return is_free;
 }
 
+bool fs_pool_is_busy(struct fs_pool *p)
+{
+	bool is_busy;
+
+	pthread_mutex_lock(&p->lock);
+	is_busy = p->n_waiting > 0 || p->n_idle < p->n_threads;
+	pthread_mutex_unlock(&p->lock);
+	return is_busy;
+}
+
 void fs_pool_done(struct fs_pool *p)
 {
 	pthread_mutex_lock(&p->lock);

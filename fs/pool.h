@@ -27,6 +27,9 @@ int fs_pool_give(struct fs_pool *p, const struct fs_call *c);
 /* True if a call that is queued now starts at once. */
 bool fs_pool_is_free(struct fs_pool *p);
 
+/* True while a call is queued or being answered. */
+bool fs_pool_is_busy(struct fs_pool *p);
+
 /* Returns once all calls are answered. */
 void fs_pool_done(struct fs_pool *p);
 
