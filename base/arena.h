@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Memory for many small objects that are freed together. An arena of zeroes is empty. A `large`
- * arena uses huge pages, if the system has them, after its first block: the fault of an ordinary
- * page costs more than clearing it.
+/* Memory for many small objects that are freed together. An arena of zeroes is empty.
  *
  *     struct node *n = arena_take(&a, sizeof(*n), alignof(struct node));
  */
@@ -13,11 +11,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define ARENA_BLOCK 65536
-#define ARENA_LARGE (4u << 20)
-#define ARENA_PAGE (2u << 20)
 
 struct arena {
 	struct arena_block {
@@ -26,27 +21,13 @@ struct arena {
 	} * blocks;
 	char *at;
 	size_t left;
-	int large;
 };
-
-static inline struct arena_block *arena_block_new(size_t bytes)
-{
-	struct arena_block *b;
-
-	if (bytes < ARENA_LARGE)
-		return malloc(bytes);
-	b = aligned_alloc(ARENA_PAGE, (bytes + ARENA_PAGE - 1) & -(size_t)ARENA_PAGE);
-	if (b)
-		madvise(b, bytes, MADV_HUGEPAGE);
-	return b;
-}
 
 /* Uninitialised bytes, owned by the arena; NULL if out of memory. `align` is a power of two. */
 static inline void *arena_take(struct arena *a, size_t size, size_t align)
 {
 	size_t skip = -(uintptr_t)a->at & (align - 1),
 	       bytes = sizeof(struct arena_block) + align + size;
-	size_t block = a->large && a->blocks ? ARENA_LARGE : ARENA_BLOCK;
 	struct arena_block *b;
 
 	if (a->at && skip <= a->left && size <= a->left - skip) {
@@ -58,15 +39,15 @@ static inline void *arena_take(struct arena *a, size_t size, size_t align)
 	}
 	if (bytes < size || bytes > SIZE_MAX / 2)
 		return NULL;
-	b = arena_block_new(bytes <= block / 4 ? block : bytes);
+	b = malloc(bytes <= ARENA_BLOCK / 4 ? ARENA_BLOCK : bytes);
 	if (!b)
 		return NULL;
 	b->next = a->blocks;
 	a->blocks = b;
-	if (bytes > block / 4)
+	if (bytes > ARENA_BLOCK / 4)
 		return b->data + (-(uintptr_t)b->data & (align - 1));
 	a->at = b->data;
-	a->left = block - sizeof(*b);
+	a->left = ARENA_BLOCK - sizeof(*b);
 	return arena_take(a, size, align);
 }
 

@@ -77,7 +77,6 @@ int path_new(const struct fmt_names *names, uint32_t n_ranks, uint32_t n_runs,
 
 	if (!p)
 		return -ENOMEM;
-	p->arena.large = 1;
 	p->names = names;
 	p->n_ranks = n_ranks;
 	p->n_runs = n_runs;

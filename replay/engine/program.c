@@ -274,7 +274,6 @@ int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t
 	p->overlap = overlap;
 	p->copies = copies;
 	p->n_ranks = n_ranks;
-	p->arena.large = 1;
 	p->ranks = arena_take(&p->arena, (n_ranks + 1ul) * sizeof(*p->ranks),
 			      alignof(struct program_rank));
 	if (!p->ranks)

@@ -240,13 +240,17 @@ static int find_ops(struct score *s, const struct fmt_slice *slice)
 static int collect(const struct score *s, struct side *side, const struct fmt_slice *slice,
 		   const int64_t *times)
 {
+	struct fmt_busy_ops *ops = &side->busy.ops;
+
+	if (array_reserve(&ops->op, ops->n + s->n_ops, &ops->cap) < 0)
+		return -ENOMEM;
 	for (size_t k = 0; k < s->n_ops; k++) {
 		uint32_t i = s->ops[k].event;
 		const struct fmt_event *e = &slice->events[i];
 		int64_t start_ns = times ? times[2 * i] : e->start_ns;
 		int64_t end_ns = times ? times[2 * i + 1] : fmt_add(e->start_ns, e->duration_ns);
 
-		if (fmt_busy_add(&side->busy.ops, start_ns, end_ns, s->ops[k].collective) < 0)
+		if (fmt_busy_add(ops, start_ns, end_ns, s->ops[k].collective) < 0)
 			return -ENOMEM;
 	}
 	return 0;

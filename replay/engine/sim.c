@@ -40,7 +40,6 @@ int sim_new(uint32_t n_ranks, struct sim **ret)
 	if (!s)
 		return -ENOMEM;
 	s->n_ranks = n_ranks;
-	s->arena.large = 1;
 	s->ranks = zeroes(s, n * sizeof(*s->ranks), alignof(struct rank));
 	s->queue = malloc(n * sizeof(*s->queue));
 	s->idle = malloc(n * sizeof(*s->idle));

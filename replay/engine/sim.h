@@ -97,7 +97,7 @@ struct sim;
  * launch may wait for a launch a thousand launches earlier, which can be many short iterations
  * back. */
 #define SIM_KEPT_BLOCKS 2
-#define SIM_KEPT_SLOTS 8192
+#define SIM_KEPT_SLOTS 4096
 
 struct sim_counts {
 	uint64_t points;

@@ -8,6 +8,8 @@
 #include "tools/progress.h"
 #include "tools/trace_arg.h"
 
+#include <limits.h>
+#include <malloc.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -171,6 +173,8 @@ int gpureplay_emulate(const struct cli_args *args)
 	int r = args->values[OPT_WHAT_IF] ? parse_what_ifs(args->values[OPT_WHAT_IF], &what_ifs)
 					  : CLI_OK;
 
+	/* Memory of slices is used again for the next ones; the system need not have it between. */
+	mallopt(M_TRIM_THRESHOLD, INT_MAX);
 	if (r == CLI_OK)
 		r = check(args, &what_ifs);
 	if (r == CLI_OK)

@@ -89,22 +89,20 @@ static void merge(const struct fmt_busy_op *a, size_t n_a, const struct fmt_busy
 static int sort(struct fmt_busy_ops *ops)
 {
 	while (run_end(ops->op, 0, ops->n) < ops->n) {
-		struct fmt_busy_op *swap = ops->op;
-		size_t swap_cap = ops->cap;
+		struct fmt_busy_op *merged = malloc(ops->n * sizeof(*merged));
 
-		if (array_reserve(&ops->spare, ops->n, &ops->spare_cap) < 0)
+		if (!merged)
 			return -ENOMEM;
 		for (size_t a = 0; a < ops->n;) {
 			size_t b = run_end(ops->op, a, ops->n);
 			size_t end = b < ops->n ? run_end(ops->op, b, ops->n) : b;
 
-			merge(ops->op + a, b - a, ops->op + b, end - b, ops->spare + a);
+			merge(ops->op + a, b - a, ops->op + b, end - b, merged + a);
 			a = end;
 		}
-		ops->op = ops->spare;
-		ops->cap = ops->spare_cap;
-		ops->spare = swap;
-		ops->spare_cap = swap_cap;
+		free(ops->op);
+		ops->op = merged;
+		ops->cap = ops->n;
 	}
 	return 0;
 }
@@ -157,7 +155,6 @@ int fmt_busy_divide(struct fmt_busy_ops *ops, const struct fmt_busy_span *span,
 void fmt_busy_ops_done(struct fmt_busy_ops *ops)
 {
 	free(ops->op);
-	free(ops->spare);
 	*ops = (struct fmt_busy_ops){0};
 }
 

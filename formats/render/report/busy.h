@@ -42,15 +42,14 @@ struct fmt_busy_span {
 };
 
 struct fmt_busy_op {
-	int64_t start_ns, end_ns;
-	uint8_t collective;
+	int64_t start_ns;
+	int64_t end_ns : 63;
+	uint64_t collective : 1;
 };
 
 struct fmt_busy_ops {
 	struct fmt_busy_op *op; /* owned; in any order, but fastest as a few ascending runs */
 	size_t n, cap;
-	struct fmt_busy_op *spare; /* for sorting */
-	size_t spare_cap;
 };
 
 /* Adds one operation. An end before the start counts as no duration. */
