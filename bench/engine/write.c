@@ -46,12 +46,11 @@ static int taken(void *context, uint32_t rank, struct fmt_slice *slice, const in
 static int write_run(struct made_run *run, struct fmt_names *names, const char *path,
 		     struct fmt_error *err)
 {
-	struct fmt_writer_options options = {.names_mode = FMT_NAMES_SHARED};
 	struct writing w = {.made = made_run_source(run)};
 	struct replay_source source = *w.made;
 	struct replay_counts counts;
 	struct fmt_writer *writer;
-	int r = fmt_writer_open(path, names, &options, &writer, err);
+	int r = fmt_writer_open(path, names, 0, &writer, err);
 
 	w.ranks = calloc(source.n_ranks, sizeof(struct fmt_rank_writer *));
 	for (uint32_t i = 0; r == 0 && i < source.n_ranks; i++)

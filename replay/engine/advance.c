@@ -82,6 +82,21 @@ static int wait_for_collectives(struct sim *s, struct rank *r, struct track *l,
 	return 1;
 }
 
+/* The track drops a wait for a moment that is not known. */
+static void forget_variants(const struct sim *s, const struct rank *r, const struct track *l,
+			    const struct sim_wait *w)
+{
+	struct sim_block *b = l->block;
+	uint64_t moment = b->first + w->on;
+
+	if (w->kind == SIM_FAR) {
+		moment = b->program->far[w->on];
+		b = sim_block_of(r, moment);
+	}
+	if (b)
+		sim_variants_unknown(s, b, moment - b->first);
+}
+
 /* Returns whether all moments that the track's point waits for are known; if so, delays *t to them.
  */
 static int apply_waits(struct sim *s, uint32_t rank, struct track *l, int64_t *t)
@@ -115,6 +130,8 @@ static int apply_waits(struct sim *s, uint32_t rank, struct track *l, int64_t *t
 		}
 		if (when == SIM_PENDING && !l->drop)
 			return 0;
+		if (when == SIM_PENDING)
+			forget_variants(s, &s->ranks[rank], l, w);
 		*t = moment_wait(*t, when, w->lag_ns);
 		if (w->last)
 			break;

@@ -294,5 +294,5 @@ uint32_t change_variants(const struct change *c)
 
 int change_error(const struct change *c)
 {
-	return c->error;
+	return c ? c->error : 0;
 }

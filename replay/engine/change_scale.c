@@ -49,17 +49,17 @@ static uint16_t plain(struct change *c, uint16_t *known, uint32_t rank, enum wha
 
 uint16_t change_host(struct change *c, uint32_t rank)
 {
-	return plain(c, &c->groups[c->group_of[rank]].host, rank, WHAT_IF_HOST, 1);
+	return c ? plain(c, &c->groups[c->group_of[rank]].host, rank, WHAT_IF_HOST, 1) : 0;
 }
 
 uint16_t change_launch(struct change *c, uint32_t rank)
 {
-	return plain(c, &c->groups[c->group_of[rank]].launch, rank, WHAT_IF_LAUNCH, 1);
+	return c ? plain(c, &c->groups[c->group_of[rank]].launch, rank, WHAT_IF_LAUNCH, 1) : 0;
 }
 
 uint16_t change_device(struct change *c, uint32_t rank)
 {
-	return plain(c, &c->groups[c->group_of[rank]].device, rank, WHAT_IF_GPU, 0);
+	return c ? plain(c, &c->groups[c->group_of[rank]].device, rank, WHAT_IF_GPU, 0) : 0;
 }
 
 static double straggler(const struct change *c, const struct variant *var, uint32_t rank,
@@ -103,14 +103,16 @@ static double model(struct change *c, const struct variant *var, change_set set,
 
 int change_lacks_model(const struct change *c, uint32_t template)
 {
-	return template <c->n_templates && c->unknown[template];
+	return c && template <c->n_templates && c->unknown[template];
 }
 
 uint16_t change_op(struct change *c, uint32_t rank, uint32_t template, int64_t duration_ns)
 {
-	struct rank_group *g = &c->groups[c->group_of[rank]];
+	struct rank_group *g = c ? &c->groups[c->group_of[rank]] : NULL;
 	enum what_if_key key;
 
+	if (!c)
+		return 0;
 	if (reserve_templates(c, g, template) < 0) {
 		c->error = -ENOMEM;
 		return 0;
@@ -151,7 +153,7 @@ int change_lacks_latency(const struct change *c, uint32_t template, uint32_t com
 	const struct fmt_network_fit *fit;
 	change_set sets = 0;
 
-	if (template >= c->n_templates || comm >= c->n_comms)
+	if (!c || template >= c->n_templates || comm >= c->n_comms)
 		return 0;
 	for (uint32_t v = 0; v < c->n_specs; v++)
 		sets |= split_set(&c->variants[v], template, comm);
@@ -166,6 +168,8 @@ uint16_t change_collective(struct change *c, uint32_t rank, uint32_t template, u
 {
 	double copies = 1;
 
+	if (!c)
+		return 0;
 	if (change_add_templates(c) < 0) {
 		c->error = -ENOMEM;
 		return 0;

@@ -65,7 +65,7 @@ static uint16_t edge_scale(const struct compile *c, const struct fmt_edge *e)
 	const struct fmt_slice *s = c->slice;
 	uint64_t from = e->from - s->first_number;
 
-	if (!c->p->change || c->p->scales[e->rule] == PROGRAM_CONSTANT)
+	if (c->p->scales[e->rule] == PROGRAM_CONSTANT)
 		return 0;
 	return c->p->scales[e->rule] == PROGRAM_FROM && from < s->n_events
 		       ? change_op(c->p->change, c->index, s->events[from].template,
@@ -90,16 +90,6 @@ static void wait_edge(struct compile *c, struct sim_point *point, const struct f
 
 /* ---- threads ---- */
 
-static uint16_t host_scale(const struct compile *c)
-{
-	return c->p->change ? change_host(c->p->change, c->index) : 0;
-}
-
-static uint16_t launch_scale(const struct compile *c)
-{
-	return c->p->change ? change_launch(c->p->change, c->index) : 0;
-}
-
 /* A thread begins when it was recorded. What it did in its first iteration before that is its own
  * time. */
 static void begin_at(struct compile *c, struct sim_point *point, int64_t start_ns)
@@ -112,7 +102,7 @@ static void begin_at(struct compile *c, struct sim_point *point, int64_t start_n
 			     .kind = SIM_AT,
 			     .lag_ns = start_ns,
 			     .on = own_ns > 0 && own_ns < UINT32_MAX ? (uint32_t)own_ns : 0,
-			     .scale = host_scale(c),
+			     .scale = c->host,
 		     });
 }
 
@@ -127,14 +117,12 @@ static void call_start(struct compile *c, struct program_track *track, size_t i,
 	const struct fmt_edge *in;
 	int handed = 0;
 
-	if (c->p->change)
-		compile_scale(c, inside ? launch_scale(c) : host_scale(c));
-
+	compile_scale(c, inside ? c->launch : c->host);
 	for (; (in = edge_into(c, edge, i)); edge++) {
 		if (in->kind == FMT_EDGE_RETURN)
 			continue;
 		handed |= in->from != in->to;
-		wait_edge(c, point, in, in->from != in->to ? host_scale(c) : 0);
+		wait_edge(c, point, in, in->from != in->to ? c->host : 0);
 	}
 	if (handed)
 		point->own_ns = 0;
@@ -188,8 +176,7 @@ static void call_end(struct compile *c, struct program_track *track, size_t i, s
 	point = compile_point(c, start + 1, fmt_sub(end_of(e), track->last_ns));
 	track->last_ns = end_of(e);
 	if (!in) {
-		if (c->p->change)
-			compile_scale(c, launch_scale(c));
+		compile_scale(c, c->launch);
 		return;
 	}
 	if (in->lag_ns > 0)
@@ -313,11 +300,13 @@ static void op_start(struct compile *c, struct program_track *track, size_t i)
 	int held = track->begun;
 	const struct fmt_edge *in;
 
-	if (!overlap_unlaunched(c, edge, i))
+	if (c->p->overlap != OVERLAP_FULL || !overlap_unlaunched(c, edge, i))
 		held |= wait_for_launch(c, point, e->correlation);
-	overlap_wait(c, point, i);
+	if (c->p->overlap == OVERLAP_OFF)
+		overlap_wait(c, point, i);
 	for (; (in = edge_into(c, edge, i)); edge++) {
-		if (in->kind == FMT_EDGE_RETURN || overlap_drops(c, in, i))
+		if (in->kind == FMT_EDGE_RETURN ||
+		    (c->p->overlap == OVERLAP_FULL && overlap_drops(c, in, i)))
 			continue;
 		wait_edge(c, point, in, edge_scale(c, in));
 		held |= in->from != in->to || in->kind == FMT_EDGE_SPAWN;
@@ -415,8 +404,6 @@ static void op_alone(struct compile *c, const struct fmt_event *e, int collectiv
 
 	if (collective)
 		count(&c->p->counts.unmatched, &c->p->counts.unmatched_ns, e);
-	if (!change)
-		return;
 	compile_scale(c, collective ? change_collective(change, c->index, e->template, SIM_NONE, -1)
 				    : change_op(change, c->index, e->template, e->duration_ns));
 	if (!collective && change_lacks_model(change, e->template))
@@ -442,19 +429,15 @@ static void op_meets(struct compile *c, struct sim_point *point, size_t i, uint3
 	const struct fmt_edge *transfer = transfer_of(c, i);
 	uint32_t member =
 		sim_participant(sim_collectives(c->p->sim), c->index, c->rank->groups[comm]);
-	uint16_t scale = 0;
+	uint32_t scaled = c->p->lacks[comm] ? SIM_NONE : comm;
+	uint16_t scale = change_collective(c->p->change, c->index, e->template, scaled,
+					   bytes_of(c, e, template));
 
 	if (c->p->lacks[comm])
 		count(&c->p->counts.unmatched, &c->p->counts.unmatched_ns, e);
-	if (c->p->change) {
-		uint32_t scaled = c->p->lacks[comm] ? SIM_NONE : comm;
-
-		scale = change_collective(c->p->change, c->index, e->template, scaled,
-					  bytes_of(c, e, template));
-		if (change_lacks_latency(c->p->change, e->template, scaled))
-			count(&c->p->counts.no_latency, &c->p->counts.no_latency_ns, e);
-		compile_scale(c, scale);
-	}
+	if (change_lacks_latency(c->p->change, e->template, scaled))
+		count(&c->p->counts.no_latency, &c->p->counts.no_latency_ns, e);
+	compile_scale(c, scale);
 	if (template->peers)
 		join_pairs(c, point, comm, seq, transfer, scale, template->peers);
 	else if (member != SIM_NONE)

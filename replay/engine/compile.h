@@ -8,7 +8,8 @@
 struct compile {
 	struct program *p;
 	struct program_rank *rank;
-	uint32_t index; /* of the rank */
+	uint32_t index;	       /* of the rank */
+	uint16_t host, launch; /* scales of its threads' times between calls, and in them */
 	const struct fmt_slice *slice;
 	struct sim_block *block;
 	struct sim_program *to;
@@ -29,8 +30,7 @@ static inline struct sim_point *compile_point(struct compile *c, uint32_t slot, 
 	struct sim_point *point = &c->to->points[c->to->n_points++];
 
 	*point = (struct sim_point){.own_ns = own_ns, .slot = slot, .wait = SIM_NONE};
-	if (c->p->change)
-		c->to->scales[c->to->n_points - 1] = 0;
+	c->to->scales[c->to->n_points - 1] = 0;
 	return point;
 }
 

@@ -2,6 +2,7 @@
 #include "replay/engine/feed.h"
 
 #include "replay/engine/cause.h"
+#include "replay/engine/source_thread.h"
 
 #include "base/scope.h"
 
@@ -14,6 +15,7 @@ struct feed {
 	const struct replay_source *source;
 	struct sim *sim;
 	struct program *program;
+	struct source_thread *thread;
 	struct fmt_error *err;
 };
 
@@ -27,6 +29,7 @@ static void feed_done(struct feed *f)
 {
 	struct fmt_slice *slice;
 
+	source_thread_free(f->thread);
 	while (f->sim && (slice = sim_abandon(f->sim)))
 		drop_slices(f, slice);
 	program_free(f->program);
@@ -39,7 +42,7 @@ static int load_slice(struct feed *f, uint32_t rank)
 	struct fmt_slice *slice;
 	struct sim_block *block;
 	int more = 0;
-	int r = f->source->next(f->source->context, rank, &slice, &more, f->err);
+	int r = source_thread_next(f->thread, rank, &slice, &more, f->err);
 
 	if (r < 0)
 		return r;
@@ -55,6 +58,17 @@ static int load_slice(struct feed *f, uint32_t rank)
 	return r < 0 ? r : 1;
 }
 
+/* Releases the blocks whose slices have been taken; with `wait`, all that are finished. */
+static int release_taken(struct feed *f, int wait)
+{
+	struct sim_block *b;
+	uint32_t rank;
+
+	while ((b = source_thread_taken(f->thread, wait, &rank)))
+		sim_release(f->sim, rank, b);
+	return source_thread_error(f->thread, f->err);
+}
+
 static int take_finished(struct feed *f)
 {
 	struct sim_block *b;
@@ -65,13 +79,11 @@ static int take_finished(struct feed *f)
 					: 0;
 
 		if (r == 0)
-			r = f->source->taken(f->source->context, rank, take(b->owner), b->times,
-					     b->variants, f->err);
+			r = source_thread_take(f->thread, rank, b);
 		if (r < 0)
 			return r;
-		sim_release(f->sim, rank, b);
 	}
-	return 0;
+	return release_taken(f, 0);
 }
 
 /* All ranks wait, perhaps for events in later slices. Returns the number of ranks that got one. */
@@ -117,6 +129,8 @@ int replay_feed(const struct replay_source *source, struct replay_counts *ret,
 	scoped(feed_done) struct feed f = {.source = source, .err = err};
 	int r = sim_new(source->n_ranks, &f.sim);
 
+	if (r == 0)
+		r = source_thread_new(source, &f.thread);
 	if (r == 0 && source->path)
 		r = sim_causes(f.sim, source->path_runs);
 	if (r == 0)
@@ -127,6 +141,8 @@ int replay_feed(const struct replay_source *source, struct replay_counts *ret,
 	do
 		r = step(&f);
 	while (r > 0);
+	if (r == 0)
+		r = release_taken(&f, 1);
 	ret->sim = *sim_counts(f.sim);
 	ret->program = *program_counts(f.program);
 	return r;

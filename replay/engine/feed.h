@@ -23,6 +23,8 @@ struct replay_source {
 	const struct copies *copies; /* NULL: as recorded */
 	struct path *path;	     /* gets all blocks; NULL: none */
 	uint32_t path_runs;	     /* of the path */
+	int wants_thread; /* its functions may be called by another thread, one at a time, and take
+			     long enough for that */
 	void *context;
 
 	/* The rank's next slice, which the source owns; taken() returns it. Sets *more if the slice

@@ -156,7 +156,7 @@ static int find_waits(struct compile *c)
 void overlap_begin(struct compile *c)
 {
 	c->p->n_overlap_waits = c->p->overlap_at = 0;
-	if (c->p->overlap == OVERLAP_OFF && find_waits(c) < 0)
+	if (find_waits(c) < 0)
 		c->error = -ENOMEM;
 }
 
@@ -185,7 +185,7 @@ int overlap_drops(const struct compile *c, const struct fmt_edge *e, size_t i)
 	const struct fmt_slice *s = c->slice;
 	uint64_t from = e->from - s->first_number;
 
-	return c->p->overlap == OVERLAP_FULL && c->p->shares[e->rule] && from < s->n_events &&
+	return c->p->shares[e->rule] && from < s->n_events &&
 	       is_collective(c, i) != is_collective(c, from);
 }
 
@@ -194,7 +194,7 @@ int overlap_unlaunched(const struct compile *c, size_t edge, size_t i)
 {
 	const struct fmt_slice *s = c->slice;
 
-	if (c->p->overlap != OVERLAP_FULL || !is_collective(c, i))
+	if (!is_collective(c, i))
 		return 0;
 	for (; edge < s->n_edges && s->edges[edge].to == s->first_number + i; edge++)
 		if (s->edges[edge].kind == FMT_EDGE_START &&

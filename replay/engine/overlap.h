@@ -13,14 +13,14 @@
 
 #include "replay/engine/compile.h"
 
-/* The points of the slice's threads have been made; those of its streams have not. */
+/* OVERLAP_OFF. The points of the slice's threads have been made; those of its streams have not. */
 void overlap_begin(struct compile *c);
 
-/* Adds the waits of the operation that is event i; for rising i. */
+/* OVERLAP_OFF: adds the waits of the operation that is event i; for rising i. */
 void overlap_wait(struct compile *c, struct sim_point *point, size_t i);
 
-/* Whether an edge to the operation is none in the changed run. */
+/* OVERLAP_FULL: whether an edge to the operation is none in the changed run. */
 int overlap_drops(const struct compile *c, const struct fmt_edge *e, size_t i);
 
-/* Whether the operation does not wait for its launch. */
+/* OVERLAP_FULL: whether the operation does not wait for its launch. */
 int overlap_unlaunched(const struct compile *c, size_t edge, size_t i);

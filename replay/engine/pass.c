@@ -20,6 +20,10 @@
  * changed. */
 #define UNMATCHED_SHARE 0.005
 
+/* A run of fewer events, or with fewer in each slice, is emulated in one thread. */
+#define THREAD_EVENTS 65536
+#define THREAD_SLICE_EVENTS 256
+
 struct emulation {
 	const struct pass *pass;
 	struct fmt_trace *trace;
@@ -158,6 +162,18 @@ static uint32_t first_within(const struct emulation *e, uint32_t rank, uint64_t 
 			first = i;
 	}
 	return first;
+}
+
+/* Whether decoding slices and scoring them takes long enough for a thread: there are many events,
+ * and many in each slice. */
+static int wants_thread(const struct emulation *e)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < e->n_ranks; i++)
+		for (int kind = FMT_CALL; kind <= FMT_SYNC; kind++)
+			n += fmt_trace_rank(e->trace, e->source[i])->n_records[kind];
+	return n >= THREAD_EVENTS && n / e->n_slices >= THREAD_SLICE_EVENTS;
 }
 
 /* Compares the iteration of a slice, or the end of the rank, with another iteration. */
@@ -309,6 +325,7 @@ int pass_run(const struct pass *pass, struct replay_report *ret, struct fmt_erro
 		.copies = e.copies,
 		.path = e.path,
 		.path_runs = 1 + pass->n_specs,
+		.wants_thread = r == 0 && wants_thread(&e),
 		.context = &e,
 		.next = next,
 		.dropped = dropped,

@@ -200,7 +200,6 @@ int path_block(struct path *p, const struct sim *sim, uint32_t rank, const struc
 	struct path_rank *r = &p->ranks[rank];
 	struct part part = {.first = b->first, .n_slots = b->n_slots};
 
-	r->clock_ns = sim_clock_ns(sim, rank);
 	if (slice->index < r->first) {
 		keep_last(r, b);
 		return 0;
@@ -214,6 +213,8 @@ int path_block(struct path *p, const struct sim *sim, uint32_t rank, const struc
 			   alignof(struct time));
 	if (!part.templates || !part.times)
 		return -ENOMEM;
+	if (r->n_parts == 0)
+		r->clock_ns = sim_clock_ns(sim, rank);
 	r->parts[r->n_parts++] = part;
 	for (size_t i = 0; i < slice->n_events; i++)
 		part.templates[i] = slice->events[i].template;

@@ -354,7 +354,7 @@ static void fill(struct compile *c)
 	const struct fmt_slice *s = c->slice;
 
 	for (int streams = 0; streams < 2; streams++) {
-		if (streams)
+		if (streams && c->p->overlap == OVERLAP_OFF)
 			overlap_begin(c);
 		for (size_t i = 0, end; i < s->n_events; i = end) {
 			uint32_t track = s->events[i].track;
@@ -381,7 +381,12 @@ int program_slice(struct program *p, uint32_t rank, const struct fmt_slice *slic
 		  struct sim_block **ret, struct fmt_error *err)
 {
 	struct program_rank *r = &p->ranks[rank];
-	struct compile c = {.p = p, .rank = r, .index = rank, .slice = slice};
+	struct compile c = {.p = p,
+			    .rank = r,
+			    .index = rank,
+			    .host = change_host(p->change, rank),
+			    .launch = change_launch(p->change, rank),
+			    .slice = slice};
 	struct survey found;
 	const char *why;
 
@@ -407,7 +412,7 @@ int program_slice(struct program *p, uint32_t rank, const struct fmt_slice *slic
 				slice->index, rank);
 	c.to = c.block->program;
 	fill(&c);
-	if (c.error == 0 && p->change)
+	if (c.error == 0)
 		c.error = change_error(p->change);
 	if (c.error < 0)
 		return c.error;

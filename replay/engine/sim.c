@@ -150,8 +150,8 @@ int sim_reserve(struct sim *s, struct sim_program *p, size_t points, size_t wait
 {
 	if (arena_reserve(&s->arena, &p->points, points, &p->points_cap) < 0 ||
 	    arena_reserve(&s->arena, &p->waits, waits, &p->waits_cap) < 0 ||
-	    arena_reserve(&s->arena, &p->far, far, &p->far_cap) < 0 ||
-	    (s->variants && arena_reserve(&s->arena, &p->scales, points, &p->scales_cap) < 0))
+	    arena_reserve(&s->arena, &p->scales, points, &p->scales_cap) < 0 ||
+	    arena_reserve(&s->arena, &p->far, far, &p->far_cap) < 0)
 		return -ENOMEM;
 	return 0;
 }

@@ -63,7 +63,7 @@ struct sim_wait {
 struct sim_program {
 	struct sim_point *points;
 	struct sim_wait *waits;
-	uint16_t *scales; /* of own_ns of the points in variants; NULL without variants */
+	uint16_t *scales; /* of own_ns of the points in variants */
 	uint64_t *far;	  /* moments: numbered 0, 1, 2 ... over the slots of all blocks of a rank */
 	uint32_t n_points, n_waits, n_far;
 	uint32_t points_cap, scales_cap, waits_cap, far_cap;

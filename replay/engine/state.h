@@ -88,6 +88,9 @@ int sim_variants_rank(struct sim *s, struct rank *r);
 int sim_variants_block(struct sim *s, struct sim_block *b);
 int sim_variants_collectives(struct sim *s);
 
+/* A wait for the slot is dropped, because its time is not known. */
+void sim_variants_unknown(const struct sim *s, struct sim_block *b, uint64_t slot);
+
 /* The points [at, end) of the track, which the clock has just passed; none is a collective's. */
 void sim_variants_run(struct sim *s, uint32_t rank, struct track *l, const struct sim_point *at,
 		      const struct sim_point *end);

@@ -165,11 +165,14 @@ int sim_variants_block(struct sim *s, struct sim_block *b)
 
 	if (n == 0)
 		return 0;
-	if (n > UINT32_MAX || arena_reserve(&s->arena, &b->variants, n, &b->variants_cap) < 0)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		b->variants[i] = SIM_PENDING;
-	return 0;
+	return n <= UINT32_MAX ? arena_reserve(&s->arena, &b->variants, n, &b->variants_cap)
+			       : -ENOMEM;
+}
+
+void sim_variants_unknown(const struct sim *s, struct sim_block *b, uint64_t slot)
+{
+	for (uint32_t k = 0; k < sim_n_variants(s); k++)
+		b->variants[(size_t)k * b->n_slots + slot] = SIM_PENDING;
 }
 
 int sim_variants_collectives(struct sim *s)
@@ -239,9 +242,13 @@ static void run_variant(const struct variants *v, uint32_t k, struct rank *r, st
 	int64_t *now = &r->variant_now[(size_t)(l - r->tracks) * v->n + k], t = *now;
 
 	for (; at < end; at++) {
+		const struct sim_wait *w = p->waits + at->wait;
+
 		t = moment_after(t, variant_of(v, k, at->own_ns, *scale++));
-		if (at->wait != SIM_NONE)
-			t = after_waits(v, k, r, l, times, p->waits + at->wait, t);
+		if (at->wait != SIM_NONE && w->last && w->kind == SIM_MOMENT)
+			t = moment_wait(t, times[w->on], variant_of(v, k, w->lag_ns, w->scale));
+		else if (at->wait != SIM_NONE)
+			t = after_waits(v, k, r, l, times, w, t);
 		t += t == SIM_PENDING;
 		times[at->slot] = t;
 	}

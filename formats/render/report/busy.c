@@ -8,14 +8,14 @@ struct cover {
 	int64_t length_ns, end_ns;
 };
 
-static void cover(struct cover *c, int64_t start_ns, int64_t end_ns)
+/* Without branches: which way they go is not to be foreseen. */
+static inline void cover(struct cover *c, int64_t start_ns, int64_t end_ns)
 {
 	int64_t from_ns = start_ns > c->end_ns ? start_ns : c->end_ns;
+	int64_t to_ns = end_ns > from_ns ? end_ns : from_ns;
 
-	if (end_ns > from_ns) {
-		c->length_ns += end_ns - from_ns;
-		c->end_ns = end_ns;
-	}
+	c->length_ns += to_ns - from_ns;
+	c->end_ns = end_ns > c->end_ns ? end_ns : c->end_ns;
 }
 
 /* Far enough from the ends of the scale that no difference of two times overflows. */
@@ -140,7 +140,8 @@ int fmt_busy_divide(struct fmt_busy_ops *ops, const struct fmt_busy_span *span,
 		int64_t upto_ns = op->end_ns < end_ns ? op->end_ns : end_ns;
 
 		cover(&any, op->start_ns, upto_ns);
-		cover(op->collective ? &comm : &compute, op->start_ns, upto_ns);
+		cover(&comm, op->start_ns, op->collective ? upto_ns : op->start_ns);
+		cover(&compute, op->start_ns, op->collective ? op->start_ns : upto_ns);
 	}
 	ret->start_ns = start_ns;
 	ret->end_ns = end_ns;
