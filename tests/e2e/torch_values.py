@@ -88,7 +88,38 @@ def rows():
 def decisions():
     x = torch.tensor([0, 3.0, 0, 0, 5, 7])
     assert torch.nonzero(x.cuda()).flatten().tolist() == [1, 4, 5]
-    assert sorted(torch.randperm(100, device='cuda').tolist()) == list(range(100))
+    order = torch.randperm(100, device='cuda').tolist()
+    assert sorted(order) == list(range(100)) and order != list(range(100))
+
+
+def random():
+    """The first numbers are those of real GPUs with this seed."""
+    torch.manual_seed(0)
+    normal = torch.randn(2, 3, device='cuda').cpu()
+    assert torch.allclose(normal, torch.tensor([[-0.9247, -0.4253, -2.6438], [0.1452, -0.1209, -0.5797]]), atol=1e-4), normal
+    torch.manual_seed(0)
+    uniform = torch.rand(6, device='cuda').cpu()
+    assert torch.allclose(uniform, torch.tensor([0.3990, 0.5167, 0.0249, 0.9401, 0.9459, 0.7967]), atol=1e-4), uniform
+    n = 10000
+    for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        x = torch.empty(n, device='cuda', dtype=dtype)
+        for name, fill, mean, deviation in (('normal', lambda t: t.normal_(3, 2), 3, 2),
+                                            ('uniform', lambda t: t.uniform_(-2, 6), 2, 8 / 12**0.5),
+                                            ('exponential', lambda t: t.exponential_(2), 0.5, 0.5)):
+            values = fill(x).cpu().double()
+            assert abs(values.mean() - mean) < 5 * deviation / n**0.5, (name, dtype, values.mean())
+            assert abs(values.std() - deviation) < 0.05 * deviation, (name, dtype, values.std())
+    assert abs(torch.empty(n, device='cuda').bernoulli_(0.3).cpu().mean() - 0.3) < 0.025
+    whole = torch.randint(-5, 5, (n,), device='cuda').cpu()
+    assert whole.unique().tolist() == list(range(-5, 5))
+    for x in (torch.ones(n), torch.ones(101), torch.ones(102), torch.ones(200, 100)[:, ::2].t()):
+        x = x.cuda().requires_grad_()
+        y = F.dropout(x, 0.2)
+        y.sum().backward()
+        assert y.detach().cpu().unique().tolist() == [0, 1.25] and torch.equal(x.grad.cpu(), y.detach().cpu())
+        assert 0.75 < y.detach().cpu().mean() < 1.25
+    strided = torch.zeros(40, 60, device='cuda').t().normal_().cpu()
+    assert len(strided.unique()) > 2390
 
 
 def scaler():
@@ -127,6 +158,6 @@ def objects():
 if 'LOCAL_RANK' in os.environ:
     objects()
 else:
-    for test in (elements, reductions, rows, scaler, decisions):
+    for test in (elements, reductions, rows, random, scaler, decisions):
         test()
 print('done')

@@ -258,12 +258,21 @@ static int run_triangle(const struct emu_torch *t, const struct gpuemu_launch *l
 
 /* ---- by name ---- */
 
+/* Shuffles of values with the same random key, which are few: their order stays. And kernels that
+ * prepare others. */
+static int run_nothing(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
+{
+	return 0;
+}
+
 static const struct {
 	const char *prefix, *part;
 	int (*parse)(struct emu_torch *t, struct emu_part name);
 	int (*run)(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args);
 } kernels[] = {
 	{"at::native::amp_update_scale_cuda_kernel", "", NULL, run_amp_update},
+	{"(anonymous namespace)::randperm_handle_duplicate_keys_kernel<", "", NULL, run_nothing},
+	{"at_cuda_detail::cub::detail::scan::DeviceCompactInitKernel<", "", NULL, run_nothing},
 	{"at::native::triu_tril_kernel<", "", parse_triangle, run_triangle},
 	{"at::native::(anonymous namespace)::CatArrayBatchedCopy", "", parse_cat, run_cat},
 	{"at_cuda_detail::cub::detail::radix_sort::DeviceRadixSortSingleTileKernel<", "",

@@ -102,7 +102,8 @@ struct emu_torch {
 	uint8_t raw_bytes; /* elements are moved, not computed: their size */
 	uint16_t functor_bytes;
 	uint8_t adds;	   /* scattered elements are added */
-	uint8_t vector;	   /* elements of a vector, of a concatenation by vectors; else 0 */
+	uint8_t vector;	   /* elements of a vector, of a concatenation by vectors, or 0;
+			    * numbers of a call of the random generator */
 	int depth, result; /* of lists */
 	int list_scalars;  /* 1: a list has a scalar for each tensor, of scalar_type[0] */
 };
@@ -121,6 +122,7 @@ static inline void *emu_pointer_of(void *const *args, unsigned i)
 int emu_torch_elementwise(struct emu_torch *t, struct emu_part name);
 int emu_torch_indices(struct emu_torch *t, struct emu_part name);
 int emu_torch_lists(struct emu_torch *t, struct emu_part name);
+int emu_torch_random(struct emu_torch *t, struct emu_part name);
 int emu_torch_reduce(struct emu_torch *t, struct emu_part name);
 int emu_torch_rows(struct emu_torch *t, struct emu_part name);
 int emu_torch_tensors(struct emu_torch *t, struct emu_part name);
