@@ -6,6 +6,7 @@
 
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
+#include <gputrace.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,13 @@ static inline int option(int argc, char **argv, const char *name, int otherwise)
 		if (strncmp(argv[i], "--", 2) == 0 && strcmp(argv[i] + 2, name) == 0)
 			return atoi(argv[i + 1]);
 	return otherwise;
+}
+
+/* With --marks 1: marks an iteration for gpucapture, whose keyframes need it. */
+static inline void mark_iteration(int argc, char **argv)
+{
+	if (option(argc, argv, "marks", 0))
+		gputrace_mark_iteration();
 }
 
 static inline int device_count()

@@ -18,7 +18,18 @@ struct Run {
 	int gpus, steps, total, n; /* n: samples for each GPU */
 	std::vector<int> sizes;
 	std::vector<ncclComm_t> comms;
+	bool marks;
+	pthread_barrier_t *together;
 };
+
+/* No GPU works when an iteration is marked. */
+static void mark(const Run &run, int gpu)
+{
+	pthread_barrier_wait(run.together);
+	if (gpu == 0)
+		gputrace_mark_iteration();
+	pthread_barrier_wait(run.together);
+}
 
 /* Copies from GPU 0 to each GPU, or from each to GPU 0: block g of `whole` is the `part` of
  * GPU g. */
@@ -97,6 +108,8 @@ static void train(const Run &run, int gpu)
 	CUDA(cudaEventCreate(&before));
 	CUDA(cudaEventCreate(&after));
 	for (int i = 0; i < run.steps; i++) {
+		if (run.marks)
+			mark(run, gpu);
 		CUDA(cudaEventRecord(before, model.stream));
 		step(run, gpu, model, whole, x, dy, &loss);
 		CUDA(cudaEventRecord(after, model.stream));
@@ -111,6 +124,7 @@ static void train(const Run &run, int gpu)
 int main(int argc, char **argv)
 {
 	std::vector<std::thread> threads;
+	pthread_barrier_t together;
 	Run run;
 
 	run.gpus = option(argc, argv, "gpus", device_count());
@@ -118,6 +132,9 @@ int main(int argc, char **argv)
 	run.total = option(argc, argv, "batch", 256);
 	run.n = run.total / run.gpus;
 	run.sizes = network(argc, argv);
+	run.marks = option(argc, argv, "marks", 0);
+	pthread_barrier_init(&together, NULL, run.gpus);
+	run.together = &together;
 	run.comms.resize(run.gpus);
 	NCCL(ncclCommInitAll(run.comms.data(), run.gpus, NULL));
 	for (int g = 0; g < run.gpus; g++)

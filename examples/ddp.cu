@@ -105,6 +105,7 @@ int main(int argc, char **argv)
 	CUDA(cudaEventCreate(&before));
 	CUDA(cudaEventCreate(&after));
 	for (int step = 0; step < steps; step++) {
+		mark_iteration(argc, argv);
 		CUDA(cudaEventRecord(before, model.stream));
 		float *y = model.forward(dx, n);
 

@@ -130,6 +130,7 @@ int main(int argc, char **argv)
 	CUDA(cudaEventCreate(&before));
 	CUDA(cudaEventCreate(&after));
 	for (int i = 0; i < steps; i++) {
+		mark_iteration(argc, argv);
 		CUDA(cudaSetDevice(0));
 		CUDA(cudaEventRecord(before, pipeline.first.model->stream));
 		float loss = pipeline.step(0.05f);

@@ -327,6 +327,26 @@ int cli_main(const char *program, const char *what, const struct cli_command *co
 	return finish(choose(program, what, commands, argc, argv));
 }
 
+int cli_range(const struct cli_args *args, const struct cli_option *options, int option,
+	      int64_t *first, int64_t *last)
+{
+	const char *value = args->values[option];
+	char *end;
+
+	*first = *last = -1;
+	if (!value)
+		return 0;
+	*first = *last = strtoll(value, &end, 10);
+	if (end != value && *end == '-' && end[1])
+		*last = strtoll(end + 1, &end, 10);
+	if (end == value || *end || *first < 0 || *last < *first) {
+		cli_error("--%s: invalid range '%s'; expected A-B, such as 10-19",
+			  options[option].name, value);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int cli_number(const struct cli_args *args, const struct cli_command *command, int option,
 	       int64_t min, int64_t max, int64_t missing, int64_t *ret)
 {

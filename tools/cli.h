@@ -62,6 +62,11 @@ int cli_main_one(const struct cli_command *command, int argc, char **argv);
 int cli_number(const struct cli_args *args, const struct cli_command *command, int option,
 	       int64_t min, int64_t max, int64_t missing, int64_t *ret);
 
+/* The range A-B of an option, or A alone, of numbers from 0 on; -1 and -1 if the option was not
+ * given. Prints an error and returns -EINVAL for an invalid one: exit with CLI_USAGE. */
+int cli_range(const struct cli_args *args, const struct cli_option *options, int option,
+	      int64_t *first, int64_t *last);
+
 /* Prints "PROGRAM: " and the message on stderr as one line; control characters are escaped. */
 __attribute__((format(printf, 1, 2))) void cli_error(const char *format, ...);
 

@@ -319,7 +319,8 @@ def main():
         own = ['dlopen', 'dlsym', 'dlvsym', '_exit', '_Exit', 'abort', 'execve', 'execv', 'execvp', 'execvpe',
                'execl', 'execle', 'execlp', 'execveat', 'fexecve', 'posix_spawn', 'posix_spawnp',
                'wait', 'wait3', 'wait4', 'waitid', 'waitpid',
-               'InitializeInjectionNvtx2', 'gpucapture_mark_iteration']
+               'InitializeInjectionNvtx2', 'gpucapture_mark_iteration',
+               'gpucapture_mark_numbered']
         out.write('{\nglobal:\n' + ''.join(f'\t{n};\n' for n in own + [c.name for c in calls]) + 'local:\n\t*;\n};\n')
 
 

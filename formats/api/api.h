@@ -104,6 +104,21 @@ const struct api_arg *api_arg_of(const struct api_call *call, enum api_meaning m
 /* Whether a value of this meaning names an object that a call creates and another destroys. */
 bool api_is_handle(enum api_meaning meaning);
 
+/* Whether later calls may need what the call did, apart from contents of memory. */
+static inline bool api_has_lasting_effect(const struct api_call *call)
+{
+	const uint64_t brief =
+		1ull << API_CLASS_QUERY | 1ull << API_CLASS_LAUNCH | 1ull << API_CLASS_COPY |
+		1ull << API_CLASS_SET | 1ull << API_CLASS_PREFETCH | 1ull << API_CLASS_HOST_CALL |
+		1ull << API_CLASS_MEMORY_OP | 1ull << API_CLASS_GRAPH_LAUNCH |
+		1ull << API_CLASS_EVENT_RECORD | 1ull << API_CLASS_EVENT_WAIT |
+		1ull << API_CLASS_EVENT_QUERY | 1ull << API_CLASS_STREAM_QUERY |
+		1ull << API_CLASS_SYNC | 1ull << API_CLASS_COLLECTIVE | 1ull << API_CLASS_P2P |
+		1ull << API_CLASS_GEMM | 1ull << API_CLASS_BLAS | 1ull << API_CLASS_PROFILE;
+
+	return !(brief >> call->class & 1);
+}
+
 /* Whether a call that ends a capture ended it, by its result: also one that failed because the
  * capture was invalidated, or a stream of it not joined. */
 static inline bool api_capture_is_over(int result)

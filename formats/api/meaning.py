@@ -49,7 +49,7 @@ ATTRIBUTE = 'state; buf bytes in sizeInBytes'
 GET_ATTRIBUTE = 'query; buf bytes out sizeInBytes'
 
 NODE = 'graph-node; dependencies in numDependencies'
-LIST = 'query; {0} out [{1}]; {1} inout'
+LIST = 'state; {0} out [{1}]; {1} inout'
 
 GROUPED = 'gemm;' + ';'.join(f'{a}_array in group_count' for a in ('transa', 'transb', 'm', 'n', 'k', 'lda', 'ldb', 'ldc')) + (
     '; group_size in group_count; alpha_array scalar in group_count; beta_array scalar in group_count')
@@ -123,6 +123,8 @@ CALLS = {
         'cuLibraryGetManaged': 'create',
         'cuKernelGetFunction': 'create',
         'cuKernelGetName': 'query; name string-address out 1',
+        'cuFuncGetModule': 'state',
+        'cuKernelGetLibrary': 'state',
         'cuFuncGetName': 'query; name string-address out 1',
         # Memory
         'cuMemAlloc': 'alloc',
@@ -160,8 +162,10 @@ CALLS = {
         'cuMemPoolImportFromShareableHandle': 'create',
         'cuMemPoolExportToShareableHandle': 'state; handle_out bytes out ?',
         'cuMemPoolImportPointer': 'alloc; shareData in',
-        'cuMemGetDefaultMemPool': 'query; location in',
-        'cuMemGetMemPool': 'query; location in',
+        'cuDeviceGetDefaultMemPool': 'state',
+        'cuDeviceGetMemPool': 'state',
+        'cuMemGetDefaultMemPool': 'state; location in',
+        'cuMemGetMemPool': 'state; location in',
         'cuMemSetMemPool': 'state; location in',
         'cuMulticastCreate': 'create',
         'cuMulticastBindMem': 'map',
@@ -171,10 +175,10 @@ CALLS = {
         'cuMemRangeGetAttributes': 'query; dataSizes in numAttributes; attributes in numAttributes; data in numAttributes',
         'cuPointerGetAttributes': 'query; attributes in numAttributes; data in numAttributes',
         'cuMemAdvise': 'state',
-        'cuIpcGetMemHandle': 'query',
+        'cuIpcGetMemHandle': 'state',
         'cuIpcOpenMemHandle': 'alloc',
         'cuIpcCloseMemHandle': 'free',
-        'cuIpcGetEventHandle': 'query',
+        'cuIpcGetEventHandle': 'state',
         'cuIpcOpenEventHandle': 'create',
         'cuArrayCreate': 'create',
         'cuArray3DCreate': 'create',
@@ -306,8 +310,8 @@ CALLS = {
         'cuGraphRemoveDependencies_v2': 'state; from in numDependencies; to in numDependencies; edgeData in numDependencies',
         'cuGraphGetNodes': LIST.format('nodes', 'numNodes'),
         'cuGraphGetRootNodes': LIST.format('rootNodes', 'numRootNodes'),
-        'cuGraphGetEdges': 'query; from out [numEdges]; to out [numEdges]; numEdges inout',
-        'cuGraphGetEdges_v2': 'query; from out [numEdges]; to out [numEdges]; edgeData out [numEdges]; numEdges inout',
+        'cuGraphGetEdges': 'state; from out [numEdges]; to out [numEdges]; numEdges inout',
+        'cuGraphGetEdges_v2': 'state; from out [numEdges]; to out [numEdges]; edgeData out [numEdges]; numEdges inout',
         'cuGraphNodeGetDependencies': LIST.format('dependencies', 'numDependencies'),
         'cuGraphNodeGetDependencies_v2': LIST.format('dependencies', 'numDependencies') + '; edgeData out [numDependencies]',
         'cuGraphNodeGetDependentNodes': LIST.format('dependentNodes', 'numDependentNodes'),
@@ -385,7 +389,7 @@ CALLS = {
     'nccl': {
         'ncclMemAlloc': 'alloc; ptr devptr out 1',
         'ncclMemFree': 'free; ptr devptr',
-        'ncclGetUniqueId': 'query',
+        'ncclGetUniqueId': 'state',
         'ncclCommInitRank': 'create',
         'ncclCommInitRankConfig': 'create; config in',
         'ncclCommInitRankScalable': 'create; commIds in nId; config in',

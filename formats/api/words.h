@@ -15,7 +15,8 @@ enum api_library {
 /* The effect of a call. */
 enum api_class {
 	API_CLASS_QUERY,   /* asks, and changes nothing */
-	API_CLASS_STATE,   /* changes something that is not among the following */
+	API_CLASS_STATE,   /* changes something that is not among the following, or names an object
+			      that later calls use */
 	API_CLASS_CREATE,  /* the arguments of direction out are objects that live from now on */
 	API_CLASS_DESTROY, /* the first handle among its arguments ends */
 	API_CLASS_MODULE_LOAD, /* creates a module or a library from code */

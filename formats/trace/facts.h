@@ -14,6 +14,9 @@
 #define FMT_DEVICE_TIMES_KEY "capture.device_times"
 #define FMT_DIGEST_LEVEL_KEY "capture.digest_level" /* as of gpucapture --digest; missing: none */
 
+/* "A-B": a recording of these iterations, with the calls that made what they use before them. */
+#define FMT_WINDOW_KEY "capture.window"
+
 /* Number of parts of a joined run that were not there. */
 #define FMT_MISSING_PARTS_KEY "capture.missing_parts"
 

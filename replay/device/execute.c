@@ -3,6 +3,7 @@
 
 #include "replay/device/build.h"
 #include "replay/device/functions.h"
+#include "replay/device/keyframe.h"
 #include "replay/device/place.h"
 #include "replay/device/turns.h"
 
@@ -17,6 +18,9 @@ struct run {
 	struct rex_context context;
 	const struct rex_process *process;
 	struct rex_turns *turns;
+	bool before;	/* calls before the window are made now; the others when memory is filled */
+	size_t arrived; /* threads that have made theirs */
+	pthread_cond_t filled;
 	uint32_t marking; /* the thread that marks iterations: the one with most calls */
 	pthread_mutex_t lock;
 	int error; /* the first */
@@ -39,6 +43,7 @@ static void fail(struct run *run, const struct rex_call *c, int error, const cha
 		snprintf(run->result->why, sizeof(run->result->why), "%s%s%s",
 			 c ? c->api->name : "", c ? ": " : "", why);
 	}
+	pthread_cond_broadcast(&run->filled);
 	pthread_mutex_unlock(&run->lock);
 	rex_turns_give_up(run->turns);
 }
@@ -68,8 +73,7 @@ static bool is_made(const struct rex_call *c)
 			return false;
 	switch ((enum api_class)c->api->class) {
 	case API_CLASS_QUERY:
-		return returns_objects(c->api) || strncmp(c->api->name, "cuIpcGet", 8) == 0 ||
-		       strcmp(c->api->name, "ncclGetUniqueId") == 0;
+		return returns_objects(c->api);
 	case API_CLASS_EVENT_QUERY:
 	case API_CLASS_STREAM_QUERY:
 	case API_CLASS_PROFILE:
@@ -186,10 +190,10 @@ static void mark_iterations(struct thread *t, const struct rex_call *c)
 
 	if (t->index != t->run->marking)
 		return;
-	while (t->iteration < p->n_iterations && p->iterations[t->iteration] <= c->start_ns) {
-		rex_mark_iteration();
-		t->iteration++;
-	}
+	for (; t->iteration < p->n_iterations && !c->before &&
+	       p->iterations[t->iteration].start_ns <= c->start_ns;
+	     t->iteration++)
+		rex_mark_iteration(p->iterations[t->iteration].number);
 }
 
 static enum rex_turn_kind kind_of(const struct rex_call *c)
@@ -222,14 +226,15 @@ static size_t next_call(const struct thread *t, size_t at)
 {
 	const struct rex_process *p = t->run->process;
 
-	while (at < p->n_calls && (p->calls[at].thread != t->index || !is_made(&p->calls[at])))
+	while (at < p->n_calls &&
+	       (p->calls[at].thread != t->index || p->calls[at].before != t->run->before ||
+		!is_made(&p->calls[at])))
 		at++;
 	return at;
 }
 
-static void *run_thread(void *arg)
+static void make_calls(struct thread *t)
 {
-	struct thread *t = arg;
 	const struct rex_process *p = t->run->process;
 	size_t i = next_call(t, 0);
 
@@ -245,6 +250,44 @@ static void *run_thread(void *arg)
 		t->made++;
 	}
 	rex_turns_next(t->run->turns, t->index, NULL);
+}
+
+/* Waits until all threads have made the calls before the window; the last one fills the memory. */
+static void enter_window(struct thread *t)
+{
+	struct run *run = t->run;
+	bool is_last;
+	int r;
+
+	pthread_mutex_lock(&run->lock);
+	is_last = ++run->arrived == run->process->n_threads;
+	while (!is_last && run->before && !run->error)
+		pthread_cond_wait(&run->filled, &run->lock);
+	pthread_mutex_unlock(&run->lock);
+	if (!is_last)
+		return;
+	r = rex_keyframe_restore(run->process, run->context.objects,
+				 &run->result->counts.missing_bytes);
+	if (r < 0)
+		fail(run, NULL, r, "cannot fill the memory from the keyframe");
+	run->before = false;
+	for (uint32_t i = 0; i < run->process->n_threads; i++) {
+		const struct thread other = {.run = run, .index = i};
+
+		announce_turn(&other, next_call(&other, 0));
+	}
+	pthread_mutex_lock(&run->lock);
+	pthread_cond_broadcast(&run->filled);
+	pthread_mutex_unlock(&run->lock);
+}
+
+static void *run_thread(void *arg)
+{
+	struct thread *t = arg;
+
+	make_calls(t);
+	enter_window(t);
+	make_calls(t);
 	return NULL;
 }
 
@@ -288,7 +331,7 @@ static int run_threads(struct run *run)
 	}
 	for (size_t i = 0; i < started; i++) {
 		pthread_join(threads[i].id, NULL);
-		run->result->made += threads[i].made;
+		run->result->counts.made += threads[i].made;
 	}
 	return run->error;
 }
@@ -303,7 +346,7 @@ int rex_prepare(const struct rex_process *p, const struct rex_options *how, stru
 		return -ENOTSUP;
 	}
 	if (r == 0)
-		r = rex_place_reserve(how->relocate, &taken);
+		r = rex_place_reserve(rex_share_settings(how->share)->relocate, &taken);
 	if (r == -EEXIST)
 		snprintf(ret->why, sizeof(ret->why), "address 0x%llx is in use here",
 			 (unsigned long long)taken);
@@ -315,7 +358,9 @@ int rex_execute(const struct rex_process *p, const struct rex_options *how, stru
 	struct run run = {
 		.context = {.process = p, .share = how->share, .seed = how->seed},
 		.process = p,
+		.before = true,
 		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.filled = PTHREAD_COND_INITIALIZER,
 		.result = ret,
 	};
 	int r = rex_objects_new(&run.context.objects);
@@ -328,7 +373,7 @@ int rex_execute(const struct rex_process *p, const struct rex_options *how, stru
 		rex_functions_open();
 		run.marking = busiest(p);
 		r = run_threads(&run);
-		ret->seeded = run.context.seeded;
+		ret->counts.seeded = run.context.seeded;
 	}
 	rex_turns_free(run.turns);
 	/* Objects stay: copies in flight may use the memory. */

@@ -9,12 +9,11 @@
 struct rex_options {
 	struct rex_share *share;
 	uint64_t seed;
-	bool relocate; /* memory may lie at other addresses */
 };
 
 struct rex_result {
-	uint64_t made, seeded; /* calls; copies of contents that were not recorded */
-	char why[320];	       /* of a failure: the call, and the reason */
+	struct rex_counts counts;
+	char why[320]; /* of a failure: the call, and the reason */
 };
 
 /* Reserves the memory of the process; before anything opens the driver. -EEXIST: a part of it is in

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static void *handles[API_N_LIBRARIES];
-static void (*mark)(void); /* of a capture library */
+static void (*mark)(int64_t number); /* of a capture library */
 
 void rex_functions_open(void)
 {
@@ -17,7 +17,7 @@ void rex_functions_open(void)
 		[API_LIBRARY_CUBLAS] = {"libcublas.so.13", "libcublas.so.12"},
 		[API_LIBRARY_CUBLASLT] = {"libcublasLt.so.13", "libcublasLt.so.12"},
 	};
-	void *found = dlsym(RTLD_DEFAULT, "gpucapture_mark_iteration");
+	void *found = dlsym(RTLD_DEFAULT, "gpucapture_mark_numbered");
 
 	memcpy(&mark, &found, sizeof(mark));
 	for (int i = 0; i < API_N_LIBRARIES; i++)
@@ -92,8 +92,8 @@ uint64_t rex_invoke(void *function, const struct api_call *call, const uint64_t 
 		 s[32], s[33], s[34], s[35], s[36], s[37], s[38], s[39]);
 }
 
-void rex_mark_iteration(void)
+void rex_mark_iteration(int64_t number)
 {
 	if (mark)
-		mark();
+		mark(number);
 }

@@ -15,4 +15,4 @@ void *rex_function(const char *name, enum api_library library);
 uint64_t rex_invoke(void *function, const struct api_call *call, const uint64_t *words);
 
 /* Marks the beginning of an iteration for a capture library. */
-void rex_mark_iteration(void);
+void rex_mark_iteration(int64_t number);

@@ -2,6 +2,7 @@
 #include "replay/device/place.h"
 
 #include "base/array.h"
+#include "replay/device/driver.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -211,64 +212,6 @@ int rex_place_note(struct rex_objects *objects)
 
 /* ---- the driver */
 
-/* Structs and values of the driver's interface. */
-struct location {
-	int type, id;
-};
-struct prop {
-	int type, handle_types;
-	struct location location;
-	void *win32;
-	uint8_t flags[8];
-};
-struct access {
-	struct location location;
-	int flags;
-};
-enum { PINNED = 1, ON_DEVICE = 1, READ_WRITE = 3, PORTABLE = 1, DEVICE_MAP = 2 };
-enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2 };
-
-static struct {
-	int (*reserve)(uint64_t *ret, size_t bytes, size_t align, uint64_t at,
-		       unsigned long long f);
-	int (*unreserve)(uint64_t at, size_t bytes);
-	int (*create)(uint64_t *ret, size_t bytes, const struct prop *, unsigned long long flags);
-	int (*release)(uint64_t handle);
-	int (*map)(uint64_t at, size_t bytes, size_t offset, uint64_t handle, unsigned long long f);
-	int (*set_access)(uint64_t at, size_t bytes, const struct access *, size_t n);
-	int (*device)(int *ret);
-	int (*count)(int *ret);
-	int (*can_access)(int *ret, int device, int peer);
-	int (*synchronize)(void);
-	int (*lock_pages)(void *at, size_t bytes, unsigned flags);
-} cu;
-
-static void find_functions(void *(*find)(const char *name))
-{
-	static const struct {
-		const char *name;
-		void *to;
-	} wanted[] = {
-		{"cuMemAddressReserve", &cu.reserve},
-		{"cuMemAddressFree", &cu.unreserve},
-		{"cuMemCreate", &cu.create},
-		{"cuMemRelease", &cu.release},
-		{"cuMemMap", &cu.map},
-		{"cuMemSetAccess", &cu.set_access},
-		{"cuCtxGetDevice", &cu.device},
-		{"cuDeviceGetCount", &cu.count},
-		{"cuDeviceCanAccessPeer", &cu.can_access},
-		{"cuCtxSynchronize", &cu.synchronize},
-		{"cuMemHostRegister_v2", &cu.lock_pages},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
-		void *found = find(wanted[i].name);
-
-		memcpy(wanted[i].to, &found, sizeof(found));
-	}
-}
-
 static struct region *region_of(uint64_t address)
 {
 	size_t i = array_bound(k, 0, regions.n, regions.items[k].end <= address);
@@ -282,40 +225,40 @@ static struct region *region_of(uint64_t address)
 /* The device and all that can reach its memory may use it. */
 static int give_access(const struct region *r, int device)
 {
-	struct access all[64];
+	struct rex_driver_access all[64];
 	int n = 0, devices = 0, can;
 
-	cu.count(&devices);
+	rex_driver.count(&devices);
 	for (int i = 0; i < devices && n < (int)ARRAY_SIZE(all); i++) {
-		if (i != device && (cu.can_access(&can, i, device) != 0 || !can))
+		if (i != device && (rex_driver.can_access(&can, i, device) != 0 || !can))
 			continue;
-		all[n++] = (struct access){{ON_DEVICE, i}, READ_WRITE};
+		all[n++] = (struct rex_driver_access){{REX_ON_DEVICE, i}, REX_READ_WRITE};
 	}
-	return cu.set_access(r->here, r->end - r->start, all, (size_t)n);
+	return rex_driver.set_access(r->here, r->end - r->start, all, (size_t)n);
 }
 
 static int map_device(struct region *r)
 {
-	struct prop prop = {.type = PINNED, .location = {ON_DEVICE, 0}};
+	struct rex_driver_prop prop = {.type = REX_PINNED, .location = {REX_ON_DEVICE, 0}};
 	uint64_t at = 0, handle, bytes = r->end - r->start;
-	int rc = cu.device(&prop.location.id);
+	int rc = rex_driver.device(&prop.location.id);
 
 	if (rc != 0)
 		return rc;
 	if (r->guarded)
 		munmap((void *)r->start, bytes);
-	rc = cu.reserve(&at, bytes, 0, r->start, 0);
+	rc = rex_driver.reserve(&at, bytes, 0, r->start, 0);
 	if (rc == 0 && at != r->start && r->guarded) {
-		cu.unreserve(at, bytes);
-		rc = INVALID_VALUE;
+		rex_driver.unreserve(at, bytes);
+		rc = REX_INVALID_VALUE;
 	}
 	r->here = at;
 	if (rc == 0)
-		rc = cu.create(&handle, bytes, &prop, 0);
+		rc = rex_driver.create(&handle, bytes, &prop, 0);
 	if (rc != 0)
 		return rc;
-	rc = cu.map(at, bytes, 0, handle, 0);
-	cu.release(handle); /* the mapping keeps it */
+	rc = rex_driver.map(at, bytes, 0, handle, 0);
+	rex_driver.release(handle); /* the mapping keeps it */
 	return rc ? rc : give_access(r, prop.location.id);
 }
 
@@ -328,11 +271,11 @@ static int place(uint64_t address, uint64_t *ret)
 	pthread_mutex_lock(&regions.lock);
 	r = region_of(address);
 	if (!r)
-		rc = INVALID_VALUE;
+		rc = REX_INVALID_VALUE;
 	else if (!r->is_mapped)
 		rc = r->kind == DEVICE ? map_device(r)
-				       : cu.lock_pages((void *)r->here, r->end - r->start,
-						       PORTABLE | DEVICE_MAP);
+				       : rex_driver.lock_pages((void *)r->here, r->end - r->start,
+							       REX_PORTABLE | REX_DEVICE_MAP);
 	if (rc == 0) {
 		r->is_mapped = true;
 		*ret = r->here + (address - r->start);
@@ -356,7 +299,7 @@ void *rex_place_host(uint64_t number, uint64_t offset_bytes, uint64_t length_byt
 
 int rex_place_synchronize(void)
 {
-	return cu.synchronize ? cu.synchronize() : 0;
+	return rex_driver.synchronize ? rex_driver.synchronize() : 0;
 }
 
 /* ---- what stands in for functions of the driver */
@@ -424,7 +367,7 @@ static int alloc_pitch(uint64_t *ret, size_t *pitch, size_t width, size_t height
 static int (*real_free)(uint64_t at);
 static int free_device(uint64_t at)
 {
-	return is_placed(at) ? cu.synchronize() : real_free(at);
+	return is_placed(at) ? rex_driver.synchronize() : real_free(at);
 }
 
 static int (*real_free_async)(uint64_t at, void *stream);
@@ -442,7 +385,7 @@ static int free_async_ptsz(uint64_t at, void *stream)
 static int (*real_free_host)(uint64_t at);
 static int free_host(uint64_t at)
 {
-	return is_placed(at) ? cu.synchronize() : real_free_host(at);
+	return is_placed(at) ? rex_driver.synchronize() : real_free_host(at);
 }
 
 /* Reserves the recorded addresses for the program itself. */
@@ -484,8 +427,8 @@ void *rex_place_wrap(const char *name, void *real, void *(*find)(const char *nam
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		if (strcmp(all[i].name, name) != 0)
 			continue;
-		if (!cu.reserve)
-			find_functions(find);
+		if (!rex_driver.reserve)
+			rex_driver_find(find);
 		memcpy(all[i].real, &real, sizeof(real));
 		return all[i].here;
 	}

@@ -17,6 +17,8 @@ void rex_process_done(struct rex_process *p)
 	free(p->calls);
 	free(p->threads);
 	free(p->contents);
+	free(p->keyframe);
+	free(p->launched);
 	free(p->iterations);
 	memset(p, 0, sizeof(*p));
 }
@@ -85,6 +87,17 @@ static int thread_of(struct rex_process *p, uint32_t rank, uint32_t track, uint3
 	return 0;
 }
 
+/* Notes that the call with this correlation launched an operation before the window. */
+static int add_launched(struct rex_process *p, const struct fmt_slice *s, uint64_t correlation)
+{
+	if (fmt_iteration_order(s->iteration.number, p->range.first) >= 0)
+		return 0;
+	if (array_reserve(&p->launched, p->n_launched + 1, &p->launched_cap) < 0)
+		return -ENOMEM;
+	p->launched[p->n_launched++] = (int64_t)correlation;
+	return 0;
+}
+
 static int add_call(struct rex_process *p, uint32_t rank, const struct fmt_slice *s,
 		    const struct fmt_event *e)
 {
@@ -93,6 +106,8 @@ static int add_call(struct rex_process *p, uint32_t rank, const struct fmt_slice
 	struct rex_call c = {.rank = rank, .order = -1};
 	int index, r;
 
+	if (t && FMT_IS_OP(t->kind))
+		return add_launched(p, s, e->correlation);
 	if (!t || t->kind != FMT_CALL)
 		return 0;
 	index = api_find(fmt_string(names, t->name, NULL));
@@ -108,6 +123,7 @@ static int add_call(struct rex_process *p, uint32_t rank, const struct fmt_slice
 	c.start_ns = e->start_ns;
 	c.end_ns = e->start_ns + e->duration_ns;
 	c.correlation = e->correlation;
+	c.before = fmt_iteration_order(s->iteration.number, p->range.first) < 0;
 	rex_args_int(&c.args, "order", NULL, &c.order);
 	rex_args_int(&c.args, "result", NULL, &c.result);
 	if (array_reserve(&p->calls, p->n_calls + 1, &p->calls_cap) < 0)
@@ -126,38 +142,50 @@ static int by_number(const void *a, const void *b)
 }
 
 /* Adds the contents of events of the slice; *at is the first that may be one's. */
-static int add_contents(struct rex_process *p, const struct fmt_slice *s,
+static int add_contents(struct rex_process *p, uint32_t rank, const struct fmt_slice *s,
 			const struct fmt_digest *list, size_t n, size_t *at)
 {
+	bool is_first = s->iteration.number == p->range.first;
+
+	if (fmt_iteration_order(s->iteration.number, p->range.first) < 0)
+		return 0;
 	for (; *at < n && list[*at].op < s->first_number + s->n_events; ++*at) {
 		const struct fmt_digest *d = &list[*at];
 
-		if (d->op < s->first_number)
-			continue;
-		if (array_reserve(&p->contents, p->n_contents + 1, &p->contents_cap) < 0)
-			return -ENOMEM;
-		p->contents[p->n_contents++] = (struct rex_content){
-			.correlation = s->events[d->op - s->first_number].correlation,
+		struct rex_content c = {
 			.offset_bytes = d->offset_bytes,
 			.length_bytes = d->length_bytes,
 			.allocation = d->allocation,
 			.name = {d->digest[0], d->digest[1]},
+			.rank = rank,
 			.access = d->access,
 		};
+
+		if (d->op < s->first_number)
+			continue;
+		c.correlation = s->events[d->op - s->first_number].correlation;
+		if (array_reserve(&p->contents, p->n_contents + 1, &p->contents_cap) < 0 ||
+		    array_reserve(&p->keyframe, p->n_keyframe + 1, &p->keyframe_cap) < 0)
+			return -ENOMEM;
+		if (d->access < FMT_LIVE)
+			p->contents[p->n_contents++] = c;
+		else if (d->access == FMT_LIVE && is_first)
+			p->keyframe[p->n_keyframe++] = c;
 	}
 	return 0;
 }
 
-static int add_iteration(struct rex_process *p, const struct fmt_slice_info *info, int64_t *last)
+static int add_iteration(struct rex_process *p, const struct fmt_iteration *iteration,
+			 int64_t *last)
 {
-	int64_t number = info->iteration.number;
+	int64_t number = iteration->number;
 
-	if (number == *last || number < 0)
+	if (number == *last || number < 0 || fmt_iteration_order(number, p->range.first) < 0)
 		return 0;
 	*last = number;
 	if (array_reserve(&p->iterations, p->n_iterations + 1, &p->iterations_cap) < 0)
 		return -ENOMEM;
-	p->iterations[p->n_iterations++] = info->iteration.start_ns;
+	p->iterations[p->n_iterations++] = *iteration;
 	return 0;
 }
 
@@ -190,13 +218,16 @@ static int read_rank(struct rex_process *p, uint32_t rank, struct fmt_error *err
 	if (r == 0 && n > 0)
 		qsort(list, n, sizeof(*list), by_number);
 	for (uint32_t i = 0; i < fmt_trace_rank(p->trace, rank)->n_slices && r == 0; i++) {
+		const struct fmt_iteration *it = &fmt_trace_slice(p->trace, rank, i)->iteration;
 		struct fmt_slice *s;
 
+		if (fmt_iteration_order(it->number, p->range.last) > 0)
+			continue;
 		r = read_slice(p, rank, i, &s, err);
 		if (r == 0)
-			r = add_contents(p, s, list, n, &at);
+			r = add_contents(p, rank, s, list, n, &at);
 		if (r == 0 && rank == p->ranks[0])
-			r = add_iteration(p, fmt_trace_slice(p->trace, rank, i), &last);
+			r = add_iteration(p, it, &last);
 	}
 	return r;
 }
@@ -278,10 +309,17 @@ static int by_correlation(const void *a, const void *b)
 	       ?: array_order(x->offset_bytes, y->offset_bytes);
 }
 
-int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_process *ret,
-		     struct fmt_error *err)
+static int by_iteration(const void *a, const void *b)
 {
-	scoped(rex_process_done) struct rex_process p = {.trace = trace};
+	const struct fmt_iteration *x = a, *y = b;
+
+	return array_order(x->start_ns, y->start_ns);
+}
+
+int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_range range,
+		     struct rex_process *ret, struct fmt_error *err)
+{
+	scoped(rex_process_done) struct rex_process p = {.trace = trace, .range = range};
 	int r = find_ranks(&p, index);
 
 	for (size_t i = 0; i < p.n_ranks && r == 0; i++)
@@ -296,7 +334,8 @@ int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_process
 	if (p.n_contents > 0)
 		qsort(p.contents, p.n_contents, sizeof(p.contents[0]), by_correlation);
 	if (p.n_iterations > 0)
-		qsort(p.iterations, p.n_iterations, sizeof(p.iterations[0]), array_by_i64);
+		qsort(p.iterations, p.n_iterations, sizeof(p.iterations[0]), by_iteration);
+	rex_window_skip(&p);
 	r = set_after(&p);
 	if (r == 0) {
 		*ret = p;

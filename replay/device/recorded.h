@@ -7,6 +7,7 @@
 #include "base/scope.h"
 #include "formats/trace/store/trace.h"
 #include "replay/device/args.h"
+#include "replay/device/window.h"
 
 struct rex_call {
 	const struct api_call *api;
@@ -21,6 +22,7 @@ struct rex_call {
 	bool nested;  /* within another call */
 	bool inside;  /* within a call of cuBLAS */
 	bool skipped; /* not to be made again */
+	bool before;  /* before the window */
 };
 
 /* Contents that the operations of a rank read and wrote, by correlation of their calls. */
@@ -28,11 +30,13 @@ struct rex_content {
 	uint64_t correlation;
 	uint64_t offset_bytes, length_bytes, allocation;
 	uint64_t name[2]; /* of the content */
+	uint32_t rank;	  /* index */
 	uint8_t access;
 };
 
 struct rex_process {
 	struct fmt_trace *trace;
+	struct rex_range range;
 	uint32_t *ranks; /* owned */
 	size_t n_ranks, ranks_cap;
 	struct rex_call *calls; /* owned */
@@ -41,10 +45,14 @@ struct rex_process {
 	size_t n_threads, threads_cap;
 	struct rex_content *contents; /* owned: by correlation, then offset */
 	size_t n_contents, contents_cap;
-	int64_t *iterations; /* owned: starts of iterations */
+	struct rex_content *keyframe; /* owned: memory when the window begins */
+	size_t n_keyframe, keyframe_cap;
+	struct fmt_iteration *iterations; /* owned: by start */
 	size_t n_iterations, iterations_cap;
 	struct fmt_slice **slices; /* owned */
 	size_t n_slices, slices_cap;
+	int64_t *launched; /* owned: correlations of operations before the window */
+	size_t n_launched, launched_cap;
 	uint64_t unknown; /* calls of functions without a description */
 };
 
@@ -54,9 +62,10 @@ uint32_t rex_process_count(const struct fmt_trace *trace);
 /* The first rank of the rank's process: both are indexes. */
 uint32_t rex_process_first(const struct fmt_names *names, uint32_t rank);
 
-/* Reads process `index`. 0 or a negative errno as fmt_slice_load(), with *err. */
-int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_process *ret,
-		     struct fmt_error *err);
+/* Reads process `index`, of the window and of what it needs. 0 or a negative errno as
+ * fmt_slice_load(), with *err. */
+int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_range range,
+		     struct rex_process *ret, struct fmt_error *err);
 void rex_process_done(struct rex_process *p);
 
 /* The contents of the operations of a call: the first, and their number. */

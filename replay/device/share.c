@@ -20,7 +20,8 @@ struct entry {
 };
 
 struct rex_share {
-	uint64_t made, seeded;
+	struct rex_settings settings;
+	struct rex_counts counts;
 	struct entry entries[ENTRIES];
 };
 
@@ -43,6 +44,11 @@ int rex_share_open(int fd, struct rex_share **ret)
 		return -errno;
 	*ret = at;
 	return 0;
+}
+
+struct rex_settings *rex_share_settings(struct rex_share *s)
+{
+	return &s->settings;
 }
 
 int rex_share_put(struct rex_share *s, const void *recorded, size_t bytes, const void *here)
@@ -98,14 +104,16 @@ int rex_share_get(struct rex_share *s, const void *recorded, size_t bytes, void 
 	return -ETIMEDOUT;
 }
 
-void rex_share_count(struct rex_share *s, uint64_t made, uint64_t seeded)
+void rex_share_count(struct rex_share *s, const struct rex_counts *counts)
 {
-	__atomic_add_fetch(&s->made, made, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&s->seeded, seeded, __ATOMIC_RELAXED);
+	const uint64_t *of = (const uint64_t *)counts;
+	uint64_t *all = (uint64_t *)&s->counts;
+
+	for (size_t i = 0; i < sizeof(*counts) / sizeof(*of); i++)
+		__atomic_add_fetch(&all[i], of[i], __ATOMIC_RELAXED);
 }
 
-void rex_share_counts(const struct rex_share *s, uint64_t *made, uint64_t *seeded)
+void rex_share_counts(const struct rex_share *s, struct rex_counts *ret)
 {
-	*made = __atomic_load_n(&s->made, __ATOMIC_RELAXED);
-	*seeded = __atomic_load_n(&s->seeded, __ATOMIC_RELAXED);
+	*ret = s->counts;
 }

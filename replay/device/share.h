@@ -6,6 +6,9 @@
  * locks that a killed process could hold. Any thread. */
 #pragma once
 
+#include "replay/device/window.h"
+
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,10 +16,18 @@
 
 struct rex_share;
 
+/* What all processes are asked for; set before they start. */
+struct rex_settings {
+	struct rex_range range; /* iterations to be executed */
+	bool relocate;		/* memory may lie at other addresses */
+};
+
 /* Makes the file; its descriptor stays open in processes that are started. -errno. */
 int rex_share_make(void);
 /* Maps it. A negative descriptor: a table of this process alone. 0 or -errno. */
 int rex_share_open(int fd, struct rex_share **ret);
+
+struct rex_settings *rex_share_settings(struct rex_share *s);
 
 /* -ENOSPC: the table is full. */
 int rex_share_put(struct rex_share *s, const void *recorded, size_t bytes, const void *here);
@@ -24,6 +35,13 @@ int rex_share_put(struct rex_share *s, const void *recorded, size_t bytes, const
 /* Waits until another process or thread puts it. -ETIMEDOUT. */
 int rex_share_get(struct rex_share *s, const void *recorded, size_t bytes, void *ret);
 
-/* Adds what a process has done to the counts of all: calls, and copies of unknown contents. */
-void rex_share_count(struct rex_share *s, uint64_t made, uint64_t seeded);
-void rex_share_counts(const struct rex_share *s, uint64_t *made, uint64_t *seeded);
+/* Counts of what processes did. */
+struct rex_counts {
+	uint64_t made;		/* calls */
+	uint64_t seeded;	/* copies from the host whose contents are not recorded */
+	uint64_t missing_bytes; /* of memory when the window began, whose contents are not known */
+};
+
+/* Adds the counts of a process to those of all. */
+void rex_share_count(struct rex_share *s, const struct rex_counts *counts);
+void rex_share_counts(const struct rex_share *s, struct rex_counts *ret);

@@ -51,6 +51,37 @@ done
 recorded overlap 2 "$examples/overlap" --size 100 --count 3
 same overlap 2
 
+# From the keyframe of a window, and from one in the middle of a recording.
+for gpus in 1 2 4; do
+	for example in "sh $launch $gpus $examples/ddp" "$examples/dataparallel" "$examples/pipeline"; do
+		gpucapture --digest=launch --payloads=2-3 --iterations=2-3 --embed-images -f -o window -- \
+			gpuemu --gpus $gpus -o report -- $example --steps 5 --hidden 32 --marks 1 >/dev/null
+		same window $gpus
+		grep -q '"first_iteration": 2' window.json || die "$(cat window.json)"
+	done
+done
+gpucapture --digest=launch --payloads=0-9 --keyframe=2 --embed-images -o middle -- \
+	gpuemu --gpus 2 -o report -- sh "$launch" 2 "$examples/ddp" --steps 6 --hidden 32 --marks 1 >/dev/null
+same middle 2
+replay 2 --json --iterations 3-4 -o part middle >part.json
+gputrace info --json part >part.info
+python3 - part.json part.info middle.json <<'PY'
+import json, sys
+part, info, whole = (json.load(open(name)) for name in sys.argv[1:])
+assert part['same'] and (part['first_iteration'], part['last_iteration']) == (2, 4), part
+assert sorted({i['iteration'] for i in info['iterations']}) == [2, 3, 4], info['iterations']
+n, m = (sum(g['digests'] for g in r['gpus']) for r in (part, whole))
+assert m * 0.45 < n < m * 0.55, (n, m)
+PY
+fails -2 gpureplay --iterations 6-7 middle
+fails -2 gpureplay --iterations 3-x middle
+
+# Without contents of the memory, the report says so.
+gpucapture --digest=launch --iterations=2-3 --embed-images -o empty -- \
+	gpuemu -o report -- "$examples/ddp" --steps 5 --hidden 16 --marks 1 >/dev/null
+fails -1 replay 1 empty
+grep -q 'bytes of memory that lived at the beginning are not recorded' stdout || die "$(cat stdout)"
+
 # The replayed run is a trace like any other.
 replay 2 -o again ddp2 | has_line -x 'All are the same.'
 gputrace verify again >/dev/null

@@ -128,7 +128,7 @@ void render_all(const char *path)
 	export_ranks(t);
 	time_kernels(t);
 	fmt_sizes(t, sizes, NULL);
-	fmt_cause_find(t, again, true, &cause, NULL);
+	fmt_cause_find(t, again, &FMT_CAUSE_ALL(true), &cause, NULL);
 	fmt_cause_done(&cause);
 	if (fs_open(t, &options, &fs, NULL) < 0)
 		return;

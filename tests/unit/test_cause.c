@@ -54,7 +54,7 @@ START_TEST(test_first_difference)
 		struct fmt_trace *b =
 			make(folder, name, rows[i].ranks, rows[i].iterations, rows[i].layers, 2);
 
-		ck_assert_int_eq(fmt_cause_find(a, b, true, &d, &err), 0);
+		ck_assert_int_eq(fmt_cause_find(a, b, &FMT_CAUSE_ALL(true), &d, &err), 0);
 		ck_assert_int_eq(d.kind != FMT_CAUSE_NONE, rows[i].parts);
 		text_char(&d.first, 0);
 		text_char(&d.second, 0);
@@ -94,7 +94,8 @@ START_TEST(test_calls_of_threads)
 		struct fmt_trace *b = make_calling(folder, name, calling[i].layers,
 						   calling[i].polls, 94879063891536);
 
-		ck_assert_int_eq(fmt_cause_find(a, b, calling[i].calls, &d, &err), 0);
+		ck_assert_int_eq(fmt_cause_find(a, b, &FMT_CAUSE_ALL(calling[i].calls), &d, &err),
+				 0);
 		ck_assert_int_eq(d.kind != FMT_CAUSE_NONE, calling[i].parts);
 		fmt_cause_done(&d);
 		fmt_trace_close(b);

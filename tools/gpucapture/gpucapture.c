@@ -75,26 +75,6 @@ static int choice(const struct cli_args *args, int option, const char *const *wo
 	return -1;
 }
 
-/* "10-19", or "10". */
-static int read_range(const struct cli_args *args, int option, int64_t *first, int64_t *last)
-{
-	const char *value = args->values[option];
-	char *end;
-
-	*first = *last = -1;
-	if (!value)
-		return 0;
-	*first = *last = strtoll(value, &end, 10);
-	if (end != value && *end == '-' && end[1])
-		*last = strtoll(end + 1, &end, 10);
-	if (end == value || *end || *first < 0 || *last < *first) {
-		cli_error("--%s: invalid range '%s'; expected A-B, such as 10-19",
-			  options[option].name, value);
-		return -EINVAL;
-	}
-	return 0;
-}
-
 /* --keyframe=N; 0: not given. */
 static int read_interval(const struct cli_args *args, int64_t *ret)
 {
@@ -127,8 +107,8 @@ static int read_settings(const struct cli_args *args, struct cap_control *c)
 
 	memset(c, 0, sizeof(*c));
 	if (level < 0 || with_times < 0 ||
-	    read_range(args, OPT_ITERATIONS, &c->first_iteration, &c->last_iteration) < 0 ||
-	    read_range(args, OPT_PAYLOADS, &c->first_payload, &c->last_payload) < 0)
+	    cli_range(args, options, OPT_ITERATIONS, &c->first_iteration, &c->last_iteration) < 0 ||
+	    cli_range(args, options, OPT_PAYLOADS, &c->first_payload, &c->last_payload) < 0)
 		return -EINVAL;
 	if (read_interval(args, &c->keyframe_every) < 0)
 		return -EINVAL;

@@ -3,7 +3,7 @@
 
 #include "tools/gpureplay/worker.h"
 
-static const struct cli_option options[] = {
+const struct cli_option gpureplay_options[] = {
 	[OPT_EMULATE] = {"emulate", 0, NULL,
 			 "compute when everything happens, without a GPU, instead of executing"},
 	[OPT_WHAT_IF] = {"what-if", 0, "SPEC",
@@ -11,6 +11,8 @@ static const struct cli_option options[] = {
 			 .list = '\n'},
 	[OPT_SENSITIVITY] = {"sensitivity", 0, NULL,
 			     "rank what the run would gain if parts of it were 1 % faster"},
+	[OPT_ITERATIONS] = {"iterations", 0, "A-B",
+			    "execute these iterations, from the last keyframe before them"},
 	[OPT_RELOCATE] = {"relocate", 0, NULL,
 			  "let memory lie elsewhere if its recorded address is taken"},
 	[OPT_TRUST] = {"trust", 0, NULL, "run the code of a trace that belongs to another user"},
@@ -33,7 +35,7 @@ static const struct cli_command gpureplay = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.what = "Execute a recorded run again and compare it, or emulate it",
-	.options = options,
+	.options = gpureplay_options,
 	.notes = "TRACE is a trace directory, a packed file, or the root of a mount.\n"
 		 "SPEC is [SCOPE:]KEY=VALUE[,...], as gpureplay(1) describes.\n",
 	.run = run,

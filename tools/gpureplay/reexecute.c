@@ -26,6 +26,7 @@ struct job {
 	const char *path;
 	struct fmt_trace *recorded, *replayed;
 	struct rex_share *share;
+	struct rex_range range;	   /* iterations that are executed */
 	struct work_folder folder; /* if no output is given */
 	char output[PATH_MAX + 16];
 };
@@ -83,6 +84,26 @@ static int check_recording(const struct job *job)
 	return CLI_INPUT;
 }
 
+/* Chooses the iterations: those of --iterations, or all that are there. */
+static int choose_range(struct job *job)
+{
+	struct rex_range wanted = {FMT_BEFORE, FMT_AFTER};
+	struct fmt_error err = {0};
+	int64_t first, last;
+	int r = cli_range(job->args, gpureplay_options, OPT_ITERATIONS, &first, &last);
+
+	if (r < 0)
+		return CLI_USAGE;
+	if (first >= 0)
+		wanted = (struct rex_range){first, last};
+	r = rex_window_find(job->recorded, wanted, &job->range, &err);
+	if (r == -ENOENT) {
+		cli_error("--iterations: %s does not have these iterations", job->path);
+		return CLI_USAGE;
+	}
+	return r < 0 ? cli_fail(r, &err, "read", job->path, NULL) : CLI_OK;
+}
+
 /* ---- running it */
 
 static int choose_output(struct job *job)
@@ -126,12 +147,16 @@ static int set_environment(struct job *job)
 	if (fd < 0)
 		return fd;
 	r = rex_share_open(fd, &job->share);
+	if (r < 0)
+		return r;
+	*rex_share_settings(job->share) = (struct rex_settings){
+		.range = job->range,
+		.relocate = job->args->values[OPT_RELOCATE] != NULL,
+	};
 	snprintf(number, sizeof(number), "%d", fd);
 	setenv(WORKER_VARIABLE, "all", 1);
 	setenv(WORKER_SHARE_VARIABLE, number, 1);
-	if (job->args->values[OPT_RELOCATE])
-		setenv(WORKER_RELOCATE_VARIABLE, "1", 1);
-	return r;
+	return 0;
 }
 
 /* Runs the calls under gpucapture. Returns the exit status. */
@@ -183,14 +208,46 @@ static struct sum sum_of(const struct fmt_cause *c)
 	return s;
 }
 
-static void put_text(const struct job *job, const struct fmt_cause *c, uint64_t made,
-		     uint64_t seeded, struct text *out)
+/* What the executed part of the run is, and what is not known of it. */
+static void put_range(const struct job *job, struct text *out)
+{
+	if (job->range.first == FMT_BEFORE && job->range.last == FMT_AFTER)
+		return;
+	text_str(out, "Executed: from ");
+	if (job->range.first == FMT_BEFORE)
+		text_str(out, "the beginning");
+	else
+		text_printf(out, "iteration %" PRId64, job->range.first);
+	if (job->range.last == FMT_AFTER)
+		text_str(out, " to the end\n");
+	else
+		text_printf(out, " to iteration %" PRId64 "\n", job->range.last);
+}
+
+static void put_unknown(const struct rex_counts *n, struct text *out)
+{
+	if (n->seeded > 0)
+		text_printf(out,
+			    "%" PRIu64 " copies from the host had contents that are not recorded "
+			    "(record with --payloads); what depends on them cannot be compared.\n",
+			    n->seeded);
+	if (n->missing_bytes > 0)
+		text_printf(out,
+			    "%" PRIu64 " bytes of memory that lived at the beginning are not "
+			    "recorded (record with --payloads); what depends on them cannot be "
+			    "compared.\n",
+			    n->missing_bytes);
+}
+
+static void put_text(const struct job *job, const struct fmt_cause *c, const struct rex_counts *n,
+		     struct text *out)
 {
 	struct sum s = sum_of(c);
 
 	text_printf(out, "%s: %" PRIu64 " calls made again, %" PRIu64 " operations", job->path,
-		    made, s.operations);
+		    n->made, s.operations);
 	text_printf(out, ", %" PRIu64 " digests compared\n", s.digests);
+	put_range(job, out);
 	if (c->kind == FMT_CAUSE_NONE)
 		text_str(out, s.digests > 0 ? "All are the same.\n"
 					    : "The recording has no digests: record it with "
@@ -201,23 +258,32 @@ static void put_text(const struct job *job, const struct fmt_cause *c, uint64_t 
 		text_char(out, '\n');
 	}
 	fmt_cause_ranks_text(c, out);
-	if (seeded > 0)
-		text_printf(out,
-			    "%" PRIu64 " copies from the host had contents that are not recorded "
-			    "(record with --payloads); what depends on them cannot be compared.\n",
-			    seeded);
+	put_unknown(n, out);
 	if (s.alone > 0)
 		text_printf(out, "%" PRIu64 " digests are in one of the two only.\n", s.alone);
 }
 
-static void put_json(const struct fmt_cause *c, uint64_t made, uint64_t seeded, struct text *out)
+/* A bound of the range; null: that of the recording. */
+static void put_bound(struct fmt_json *j, const char *key, int64_t number)
+{
+	if (number < 0)
+		fmt_json_verbatim(j, key, "null", 4);
+	else
+		fmt_json_i64(j, key, number);
+}
+
+static void put_json(const struct job *job, const struct fmt_cause *c, const struct rex_counts *n,
+		     struct text *out)
 {
 	struct fmt_json j = {.text = out, .broken = 1};
 
 	fmt_json_open(&j, NULL, '{');
 	fmt_json_bool(&j, "same", c->kind == FMT_CAUSE_NONE);
-	fmt_json_u64(&j, "calls", made);
-	fmt_json_u64(&j, "copies_with_unknown_contents", seeded);
+	put_bound(&j, "first_iteration", job->range.first);
+	put_bound(&j, "last_iteration", job->range.last);
+	fmt_json_u64(&j, "calls", n->made);
+	fmt_json_u64(&j, "copies_with_unknown_contents", n->seeded);
+	fmt_json_u64(&j, "unknown_bytes_at_begin", n->missing_bytes);
 	fmt_cause_json(c, &j);
 	fmt_json_close(&j, '}');
 }
@@ -227,16 +293,21 @@ static int report(struct job *job)
 	scoped(fmt_cause_done) struct fmt_cause cause = {0};
 	scoped(text_done) struct text out = {0};
 	struct fmt_error err = {0};
-	uint64_t made, seeded;
-	int r = fmt_cause_find(job->recorded, job->replayed, false, &cause, &err);
+	struct fmt_cause_scope scope = FMT_CAUSE_ALL(false);
+	struct rex_counts counts;
+	int r;
+
+	scope.first = job->range.first;
+	scope.last = job->range.last;
+	r = fmt_cause_find(job->recorded, job->replayed, &scope, &cause, &err);
 
 	if (r < 0)
 		return cli_fail(r, &err, "compare", job->path, NULL);
-	rex_share_counts(job->share, &made, &seeded);
+	rex_share_counts(job->share, &counts);
 	if (job->args->values[OPT_JSON])
-		put_json(&cause, made, seeded, &out);
+		put_json(job, &cause, &counts, &out);
 	else
-		put_text(job, &cause, made, seeded, &out);
+		put_text(job, &cause, &counts, &out);
 	if (out.error || fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0)
 		return cli_fail(out.error ? out.error : -EIO, NULL, "report on", job->path, NULL);
 	return cause.kind == FMT_CAUSE_NONE ? CLI_OK : CLI_FAILED;
@@ -249,6 +320,8 @@ int gpureplay_reexecute(const struct cli_args *args)
 
 	if (r == CLI_OK)
 		r = check_recording(&job);
+	if (r == CLI_OK)
+		r = choose_range(&job);
 	if (r != CLI_OK)
 		return r;
 	r = choose_output(&job);

@@ -91,12 +91,14 @@ static void restore_visible_devices(const struct fmt_trace *trace, uint32_t rank
 static int run_one(struct fmt_trace *trace, uint32_t index, char **argv)
 {
 	struct rex_process process = {0};
-	struct rex_options how = {.seed = SEED,
-				  .relocate = getenv(WORKER_RELOCATE_VARIABLE) != NULL};
+	struct rex_options how = {.seed = SEED};
 	struct rex_result result = {0};
 	struct fmt_error err = {0};
-	int r = rex_process_read(trace, index, &process, &err);
+	int r = rex_share_open(number_in(WORKER_SHARE_VARIABLE, -1), &how.share);
 
+	if (r < 0)
+		return cli_fail(r, NULL, "map", "the table of all processes", NULL);
+	r = rex_process_read(trace, index, rex_share_settings(how.share)->range, &process, &err);
 	if (r < 0)
 		return cli_fail(r, &err, "read", argv[1], NULL);
 	if (process.unknown > 0)
@@ -107,14 +109,12 @@ static int run_one(struct fmt_trace *trace, uint32_t index, char **argv)
 	if (r == -EEXIST)
 		return start_again(argv, result.why);
 	if (r == 0)
-		r = rex_share_open(number_in(WORKER_SHARE_VARIABLE, -1), &how.share);
-	if (r == 0)
 		r = rex_confine_calls();
 	if (r == 0)
 		r = rex_execute(&process, &how, &result);
 	if (r < 0)
 		return status_of(r, argv[1], result.why);
-	rex_share_count(how.share, result.made, result.seeded);
+	rex_share_count(how.share, &result.counts);
 	return CLI_OK;
 }
 

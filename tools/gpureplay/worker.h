@@ -7,9 +7,8 @@
 
 /* In the environment of such a process: "all", or the number of the recorded process. */
 #define WORKER_VARIABLE "GPUREPLAY_WORKER"
-#define WORKER_SHARE_VARIABLE "GPUREPLAY_SHARE"	      /* descriptor of struct rex_share */
-#define WORKER_RELOCATE_VARIABLE "GPUREPLAY_RELOCATE" /* set: memory may move */
-#define WORKER_TRY_VARIABLE "GPUREPLAY_TRY"	      /* starts of the process so far */
+#define WORKER_SHARE_VARIABLE "GPUREPLAY_SHARE" /* descriptor of struct rex_share */
+#define WORKER_TRY_VARIABLE "GPUREPLAY_TRY"	/* starts of the process so far */
 
 /* Whether this process is one. */
 bool worker_is(void);

@@ -76,7 +76,7 @@ static int compare(struct fmt_trace *const *traces, const char *const *paths, bo
 		r = fmt_trace_complete(traces[at], &err);
 	if (r < 0)
 		return cli_fail(r, &err, "compare", paths[at - 1], NULL);
-	r = fmt_cause_find(traces[0], traces[1], calls, cause, &err);
+	r = fmt_cause_find(traces[0], traces[1], &FMT_CAUSE_ALL(calls), cause, &err);
 	return r < 0 ? cli_fail(r, &err, "compare", err.file[0] ? err.file : paths[0], NULL)
 		     : CLI_OK;
 }

@@ -56,16 +56,19 @@ void cap_range_step(int64_t number, uint64_t id)
 		cap_chain_iteration(number, id);
 }
 
-void gpucapture_mark_iteration(void)
+/* A negative number: the next one. */
+void gpucapture_mark_numbered(int64_t number)
 {
 	const struct cap_control *control = cap_process.control;
-	int64_t number;
 	uint64_t id;
 	int kept = errno;
 
 	if (!cap_process.session || !cap_ring_ready(&cap_self))
 		return;
-	number = __atomic_add_fetch(&cap_process.iteration, 1, __ATOMIC_RELAXED);
+	if (number < 0)
+		number = __atomic_add_fetch(&cap_process.iteration, 1, __ATOMIC_RELAXED);
+	else
+		__atomic_store_n(&cap_process.iteration, number, __ATOMIC_RELAXED);
 	id = cap_put_range(CAP_RANGE_ITERATION, (uint64_t)number, &(struct cap_text){0});
 	if (control->first_iteration >= 0)
 		__atomic_store_n(&cap_live.on,
@@ -74,4 +77,9 @@ void gpucapture_mark_iteration(void)
 				 __ATOMIC_RELAXED);
 	cap_chain_iteration(number, id);
 	errno = kept;
+}
+
+void gpucapture_mark_iteration(void)
+{
+	gpucapture_mark_numbered(-1);
 }

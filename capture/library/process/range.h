@@ -27,3 +27,5 @@ void cap_range_step(int64_t number, uint64_t id);
 
 /* The next iteration of the process begins. Exported: <gputrace.h> calls it. */
 CAP_API void gpucapture_mark_iteration(void);
+/* Iteration `number` begins. Exported: gpureplay keeps recorded numbers. */
+CAP_API void gpucapture_mark_numbered(int64_t number);

@@ -92,18 +92,20 @@ static int choose(struct fmt_cause_finding *f, struct fmt_trace *t, struct fmt_e
 }
 
 /* Whether the ranks are the same; else *ret says so. */
-static bool same_ranks(const struct fmt_trace *a, const struct fmt_trace *b, struct fmt_cause *ret)
+static bool same_ranks(const struct fmt_trace *a, const struct fmt_trace *b,
+		       const struct fmt_cause_scope *scope, struct fmt_cause *ret)
 {
-	uint32_t n = fmt_trace_n_ranks(a), m = fmt_trace_n_ranks(b);
+	uint32_t n = scope->rank < 0 ? fmt_trace_n_ranks(a) : 1, m = fmt_trace_n_ranks(b);
+	uint32_t first = scope->rank < 0 ? 0 : (uint32_t)scope->rank;
 
 	if (n != m) {
 		fmt_text_counted(&ret->first, n, "rank", "ranks");
 		fmt_text_counted(&ret->second, m, "rank", "ranks");
 	}
 	for (uint32_t i = 0; n == m && i < n && ret->first.len == 0; i++) {
-		if (fmt_trace_rank(a, i)->number == fmt_trace_rank(b, i)->number)
+		if (fmt_trace_rank(a, first + i)->number == fmt_trace_rank(b, i)->number)
 			continue;
-		text_printf(&ret->first, "rank %" PRIu32, fmt_trace_rank(a, i)->number);
+		text_printf(&ret->first, "rank %" PRIu32, fmt_trace_rank(a, first + i)->number);
 		text_printf(&ret->second, "rank %" PRIu32, fmt_trace_rank(b, i)->number);
 	}
 	if (ret->first.len == 0)
@@ -113,14 +115,14 @@ static bool same_ranks(const struct fmt_trace *a, const struct fmt_trace *b, str
 	return false;
 }
 
-int fmt_cause_find(struct fmt_trace *a, struct fmt_trace *b, bool calls, struct fmt_cause *ret,
-		   struct fmt_error *err)
+int fmt_cause_find(struct fmt_trace *a, struct fmt_trace *b, const struct fmt_cause_scope *scope,
+		   struct fmt_cause *ret, struct fmt_error *err)
 {
-	scoped(fmt_cause_finding_done) struct fmt_cause_finding f = {.ret = ret};
+	scoped(fmt_cause_finding_done) struct fmt_cause_finding f = {.ret = ret, .scope = *scope};
 	uint32_t n = fmt_trace_n_ranks(a);
 	int r = 0;
 
-	if (!same_ranks(a, b, ret))
+	if (!same_ranks(a, b, scope, ret))
 		return 0;
 	ret->ranks = calloc(n + 1u, sizeof(*ret->ranks));
 	ret->n_ranks = n;
@@ -128,7 +130,8 @@ int fmt_cause_find(struct fmt_trace *a, struct fmt_trace *b, bool calls, struct 
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n && r == 0; i++) {
 		ret->ranks[i].number = fmt_trace_rank(a, i)->number;
-		r = fmt_cause_finding_add(&f, a, b, i, calls, err);
+		if (scope->rank < 0 || scope->rank == i)
+			r = fmt_cause_finding_add(&f, a, b, i, scope->rank < 0 ? i : 0, err);
 	}
 	return r < 0 ? r : choose(&f, a, err);
 }

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "base/text.h"
+#include "formats/render/report/cause_scope.h"
 #include "formats/render/report/cause_writer.h"
 #include "formats/trace/json.h"
 #include "formats/trace/store/trace.h"
@@ -58,10 +59,9 @@ struct fmt_cause {
 
 void fmt_cause_done(struct fmt_cause *c);
 
-/* 0 or a negative errno as fmt_slice_load(), with *err. Compares calls of threads if `calls`. The
- * caller ends *ret in any case. */
-int fmt_cause_find(struct fmt_trace *a, struct fmt_trace *b, bool calls, struct fmt_cause *ret,
-		   struct fmt_error *err);
+/* 0 or a negative errno as fmt_slice_load(), with *err. The caller ends *ret in any case. */
+int fmt_cause_find(struct fmt_trace *a, struct fmt_trace *b, const struct fmt_cause_scope *scope,
+		   struct fmt_cause *ret, struct fmt_error *err);
 
 /* The difference as a text of one line, without its end. */
 void fmt_cause_text(const struct fmt_cause *c, struct text *out);

@@ -19,14 +19,15 @@ struct fmt_cause_candidate {
 
 struct fmt_cause_finding {
 	struct fmt_cause *ret;
+	struct fmt_cause_scope scope;
 	struct fmt_cause_candidate *items; /* by rank and track */
 	size_t n, cap;
 	struct fmt_cause_tainted *tainted;
 	size_t n_tainted, tainted_cap;
 };
 
-/* Compares a rank, by index, and counts in ret->ranks. 0 or a negative errno as fmt_slice_load(),
- * with *err. */
+/* Compares a rank of `a` with one of `b`, by index, and counts in ret->ranks. 0 or a negative errno
+ * as fmt_slice_load(), with *err. */
 int fmt_cause_finding_add(struct fmt_cause_finding *f, struct fmt_trace *a, struct fmt_trace *b,
-			  uint32_t rank, bool calls, struct fmt_error *err);
+			  uint32_t rank, uint32_t other, struct fmt_error *err);
 void fmt_cause_finding_done(struct fmt_cause_finding *f);

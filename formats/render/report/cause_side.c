@@ -116,14 +116,14 @@ static int add_event(struct fmt_cause_side *s, const struct fmt_slice *slice,
 	struct fmt_cause_track *track;
 	int r = 0;
 
-	if (!t || e->track >= s->n_tracks)
+	if (!t || e->track >= s->n_tracks || (s->scope.no_collectives && t->kind == FMT_COLLECTIVE))
 		return 0;
 	if (t->kind == FMT_CALL && e->correlation != 0)
 		r = add_call(s, slice, e);
 	if (t->kind == FMT_SYNC)
 		r = add_wait(s, slice, e);
 	if (r < 0 ||
-	    !(FMT_IS_OP(t->kind) || (t->kind == FMT_CALL && s->wants_calls && is_compared(s, t))))
+	    !(FMT_IS_OP(t->kind) || (t->kind == FMT_CALL && s->scope.calls && is_compared(s, t))))
 		return r;
 	track = &s->tracks[e->track];
 	if (array_reserve(&track->items, track->n + 1, &track->cap) < 0)
@@ -191,6 +191,8 @@ static int by_start(const void *a, const void *b)
  * launch. */
 static void sort_all(struct fmt_cause_side *s)
 {
+	size_t n = 0;
+
 	if (s->n_calls > 1)
 		qsort(s->calls, s->n_calls, sizeof(s->calls[0]), by_correlation);
 	for (uint32_t i = 0; i < s->n_tracks; i++) {
@@ -211,8 +213,12 @@ static void sort_all(struct fmt_cause_side *s)
 		const struct fmt_cause_call *c =
 			call_of(s, (uint64_t)s->waits[i].recorded_ns); /* so far its correlation */
 
-		s->waits[i].recorded_ns = c ? c->event->start_ns : INT64_MIN;
+		if (!c && s->scope.first != FMT_BEFORE) /* recorded before the window */
+			continue;
+		s->waits[n] = s->waits[i];
+		s->waits[n++].recorded_ns = c ? c->event->start_ns : INT64_MIN;
 	}
+	s->n_waits = n;
 	if (s->n_waits > 1)
 		qsort(s->waits, s->n_waits, sizeof(s->waits[0]), by_wait);
 }
@@ -342,14 +348,20 @@ const struct fmt_cause_digest *fmt_cause_side_digests(const struct fmt_cause_sid
 	return s->digests + first;
 }
 
-int fmt_cause_side_read(struct fmt_trace *t, uint32_t rank, bool calls, struct fmt_cause_side *ret,
-			struct fmt_error *err)
+static bool is_inside(const struct fmt_cause_scope *s, const struct fmt_slice_info *slice)
+{
+	return fmt_iteration_order(slice->iteration.number, s->first) >= 0 &&
+	       fmt_iteration_order(slice->iteration.number, s->last) <= 0;
+}
+
+int fmt_cause_side_read(struct fmt_trace *t, uint32_t rank, const struct fmt_cause_scope *scope,
+			struct fmt_cause_side *ret, struct fmt_error *err)
 {
 	int r;
 
 	ret->names = fmt_trace_names(t);
 	ret->rank = rank;
-	ret->wants_calls = calls;
+	ret->scope = *scope;
 	ret->last_iteration = FMT_BEFORE;
 	ret->tracks = calloc(fmt_n_tracks(ret->names, rank) + 1u, sizeof(*ret->tracks));
 	if (!ret->tracks)
@@ -357,7 +369,8 @@ int fmt_cause_side_read(struct fmt_trace *t, uint32_t rank, bool calls, struct f
 	ret->n_tracks = fmt_n_tracks(ret->names, rank);
 	r = fmt_cause_memory_read(t, rank, &ret->memory);
 	for (uint32_t i = 0; i < fmt_trace_rank(t, rank)->n_slices && r == 0; i++)
-		r = read_slice(ret, t, i, err);
+		if (is_inside(scope, fmt_trace_slice(t, rank, i)))
+			r = read_slice(ret, t, i, err);
 	if (r < 0)
 		return r;
 	sort_all(ret);

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "formats/render/report/cause_memory.h"
+#include "formats/render/report/cause_scope.h"
 #include "formats/trace/store/trace.h"
 
 #include <stdbool.h>
@@ -48,7 +49,7 @@ struct fmt_cause_digest {
 struct fmt_cause_side {
 	const struct fmt_names *names;
 	uint32_t rank; /* index */
-	bool wants_calls;
+	struct fmt_cause_scope scope;
 	struct fmt_slice **slices;
 	size_t n_slices, slices_cap;
 	struct fmt_cause_track *tracks; /* by track */
@@ -63,9 +64,9 @@ struct fmt_cause_side {
 	int64_t last_iteration;
 };
 
-/* Reads a rank, with the calls of threads if wanted. The caller ends *ret in any case. */
-int fmt_cause_side_read(struct fmt_trace *t, uint32_t rank, bool calls, struct fmt_cause_side *ret,
-			struct fmt_error *err);
+/* Reads what the scope says of a rank. The caller ends *ret in any case. */
+int fmt_cause_side_read(struct fmt_trace *t, uint32_t rank, const struct fmt_cause_scope *scope,
+			struct fmt_cause_side *ret, struct fmt_error *err);
 void fmt_cause_side_done(struct fmt_cause_side *s);
 
 /* Pairs the tracks of both that did the same for longest; of several, those of the same number. */

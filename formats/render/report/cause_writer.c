@@ -104,7 +104,7 @@ int fmt_cause_writer_find(struct fmt_trace *t, uint32_t rank, const struct fmt_d
 
 		if (!fmt_cause_same_process(fmt_trace_names(t), i, rank))
 			continue;
-		r = fmt_cause_side_read(t, i, false, &s, err);
+		r = fmt_cause_side_read(t, i, &FMT_CAUSE_ALL(false), &s, err);
 		for (uint32_t k = 0; r == 0 && k < s.n_tracks; k++)
 			for (size_t n = 0; n < s.tracks[k].n; n++)
 				look_at(&f, &s, fmt_trace_rank(t, i)->number,

@@ -200,21 +200,6 @@ static int add_planned(struct rec_call *c)
 	return 0;
 }
 
-/* Whether later calls may need what the call did, apart from contents. */
-static bool has_lasting_effect(const struct rec_call *c)
-{
-	const uint64_t brief =
-		1ull << API_CLASS_QUERY | 1ull << API_CLASS_LAUNCH | 1ull << API_CLASS_COPY |
-		1ull << API_CLASS_SET | 1ull << API_CLASS_PREFETCH | 1ull << API_CLASS_HOST_CALL |
-		1ull << API_CLASS_MEMORY_OP | 1ull << API_CLASS_GRAPH_LAUNCH |
-		1ull << API_CLASS_EVENT_RECORD | 1ull << API_CLASS_EVENT_WAIT |
-		1ull << API_CLASS_EVENT_QUERY | 1ull << API_CLASS_STREAM_QUERY |
-		1ull << API_CLASS_SYNC | 1ull << API_CLASS_COLLECTIVE | 1ull << API_CLASS_P2P |
-		1ull << API_CLASS_GEMM | 1ull << API_CLASS_BLAS | 1ull << API_CLASS_PROFILE;
-
-	return !c->api || !(brief >> c->api->class & 1);
-}
-
 void rec_call_keep(const struct rec_call *c)
 {
 	if (c->event == REC_NONE) /* first reading */
@@ -239,7 +224,7 @@ static void keep_if_lasting(const struct rec_call *c)
 
 	if (is_around)
 		c->thread->kept_depth = depth;
-	if (is_around || (has_lasting_effect(c) && !is_undone(c)))
+	if (is_around || ((!c->api || api_has_lasting_effect(c->api)) && !is_undone(c)))
 		rec_call_keep(c);
 }
 

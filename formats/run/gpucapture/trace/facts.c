@@ -357,6 +357,17 @@ static void put_level(struct facts *f, const struct rec_window *window)
 		put(f, FMT_DIGEST_LEVEL_KEY, levels[window->digest_level]);
 }
 
+static void put_window(struct facts *f, const struct rec_window *window)
+{
+	char text[64];
+
+	if (window->first < 0)
+		return;
+	snprintf(text, sizeof(text), "\"%lld-%lld\"", (long long)window->first,
+		 (long long)window->last);
+	put(f, FMT_WINDOW_KEY, text);
+}
+
 static void put_times(struct facts *f, struct rec_process *const *processes, size_t n,
 		      const struct rec_result *result, const struct rec_window *window)
 {
@@ -421,6 +432,7 @@ int rec_facts_put(struct rec_process *const *processes, size_t n, const struct r
 	put_check(&f, processes, n, window);
 	put_count(&f, "capture.unknown_handles", unknown);
 	put_level(&f, window);
+	put_window(&f, window);
 	put_times(&f, processes, n, result, window);
 	put_count(&f, "capture.iterations_without_digests", result->undigested);
 	put_count(&f, "capture.undigested_collectives", result->undigested_collectives);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What is compared of two traces `a` and `b`. */
+#pragma once
+
+#include "formats/trace/model.h"
+
+#include <stdbool.h>
+
+struct fmt_cause_scope {
+	int64_t first, last;  /* `b` repeats these iterations of `a`; FMT_BEFORE, FMT_AFTER: all */
+	int64_t rank;	      /* `b` has only this rank of `a`, by index; -1: all */
+	bool calls;	      /* also calls of threads */
+	bool no_collectives;  /* `b` has no collectives */
+	bool may_end_earlier; /* a track that ends earlier in one of both is not a difference */
+};
+
+#define FMT_CAUSE_ALL(with_calls)                                                                  \
+	((struct fmt_cause_scope){                                                                 \
+		.first = FMT_BEFORE, .last = FMT_AFTER, .rank = -1, .calls = (with_calls)})

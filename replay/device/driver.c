@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/device/driver.h"
+
+#include "base/array.h"
+
+#include <string.h>
+
+struct rex_driver rex_driver;
+
+void rex_driver_find(void *(*find)(const char *name))
+{
+	static const struct {
+		const char *name;
+		void *to;
+	} wanted[] = {
+		{"cuMemAddressReserve", &rex_driver.reserve},
+		{"cuMemAddressFree", &rex_driver.unreserve},
+		{"cuMemCreate", &rex_driver.create},
+		{"cuMemRelease", &rex_driver.release},
+		{"cuMemMap", &rex_driver.map},
+		{"cuMemSetAccess", &rex_driver.set_access},
+		{"cuCtxGetDevice", &rex_driver.device},
+		{"cuDeviceGetCount", &rex_driver.count},
+		{"cuDeviceCanAccessPeer", &rex_driver.can_access},
+		{"cuCtxSynchronize", &rex_driver.synchronize},
+		{"cuMemHostRegister_v2", &rex_driver.lock_pages},
+		{"cuDevicePrimaryCtxRetain", &rex_driver.retain},
+		{"cuCtxPushCurrent_v2", &rex_driver.push},
+		{"cuCtxPopCurrent_v2", &rex_driver.pop},
+		{"cuMemcpy", &rex_driver.copy},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		void *found = find(wanted[i].name);
+
+		memcpy(wanted[i].to, &found, sizeof(found));
+	}
+}

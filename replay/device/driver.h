@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Functions of the driver itself, below a capture library: their calls are not recorded. NULL
+ * before rex_driver_find(). Results are the driver's. Any thread. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Structs and values of the driver's interface. */
+struct rex_driver_location {
+	int type, id;
+};
+struct rex_driver_prop {
+	int type, handle_types;
+	struct rex_driver_location location;
+	void *win32;
+	uint8_t flags[8];
+};
+struct rex_driver_access {
+	struct rex_driver_location location;
+	int flags;
+};
+enum {
+	REX_PINNED = 1,
+	REX_ON_DEVICE = 1,
+	REX_READ_WRITE = 3,
+	REX_PORTABLE = 1,
+	REX_DEVICE_MAP = 2
+};
+enum { REX_INVALID_VALUE = 1 };
+
+struct rex_driver {
+	int (*reserve)(uint64_t *ret, size_t bytes, size_t align, uint64_t at,
+		       unsigned long long flags);
+	int (*unreserve)(uint64_t at, size_t bytes);
+	int (*create)(uint64_t *ret, size_t bytes, const struct rex_driver_prop *,
+		      unsigned long long flags);
+	int (*release)(uint64_t handle);
+	int (*map)(uint64_t at, size_t bytes, size_t offset, uint64_t handle,
+		   unsigned long long flags);
+	int (*set_access)(uint64_t at, size_t bytes, const struct rex_driver_access *, size_t n);
+	int (*device)(int *ret);
+	int (*count)(int *ret);
+	int (*can_access)(int *ret, int device, int peer);
+	int (*synchronize)(void);
+	int (*lock_pages)(void *at, size_t bytes, unsigned flags);
+	int (*retain)(void **ret, int device);
+	int (*push)(void *context);
+	int (*pop)(void **ret);
+	int (*copy)(uint64_t to, uint64_t from, size_t bytes);
+};
+
+extern struct rex_driver rex_driver;
+
+/* Finds them all; once. */
+void rex_driver_find(void *(*find)(const char *name));

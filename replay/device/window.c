@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/device/window.h"
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "formats/trace/facts.h"
+#include "formats/trace/store/blobs.h"
+#include "replay/device/recorded.h"
+
+#include <stdio.h>
+
+/* The iteration of an event of the rank. */
+static int64_t iteration_of(const struct fmt_trace *t, uint32_t rank, fmt_number event)
+{
+	uint32_t n = fmt_trace_rank(t, rank)->n_slices;
+	uint32_t i = array_bound(k, 0, n, fmt_trace_slice(t, rank, k)->first_number <= event);
+
+	return i > 0 ? fmt_trace_slice(t, rank, i - 1)->iteration.number : FMT_BEFORE;
+}
+
+/* The last iteration, up to `limit`, that has a keyframe on the rank; FMT_BEFORE: none. */
+static int last_keyframe(const struct fmt_trace *t, uint32_t rank, int64_t limit, int64_t *ret,
+			 struct fmt_error *err)
+{
+	scoped(free_ptr) struct fmt_digest *list = NULL;
+	size_t n = 0;
+	int r = fmt_contents_read(t, rank, &list, &n, err);
+
+	*ret = FMT_BEFORE;
+	for (size_t i = 0; i < n && r == 0; i++) {
+		int64_t at =
+			list[i].access == FMT_LIVE ? iteration_of(t, rank, list[i].op) : FMT_BEFORE;
+
+		if (fmt_iteration_order(at, limit) <= 0 && fmt_iteration_order(at, *ret) > 0)
+			*ret = at;
+	}
+	return r;
+}
+
+/* The first and last iteration of all ranks; false: there is none. */
+static bool iterations_of(const struct fmt_trace *t, struct rex_range *ret)
+{
+	bool found = false;
+
+	for (uint32_t rank = 0; rank < fmt_trace_n_ranks(t); rank++)
+		for (uint32_t i = 0; i < fmt_trace_rank(t, rank)->n_slices; i++) {
+			int64_t number = fmt_trace_slice(t, rank, i)->iteration.number;
+
+			if (number < 0)
+				continue;
+			ret->first = !found || number < ret->first ? number : ret->first;
+			ret->last = !found || number > ret->last ? number : ret->last;
+			found = true;
+		}
+	return found;
+}
+
+/* All ranks begin at the same iteration: a rank without that keyframe lets the others begin
+ * earlier. */
+static int common_keyframe(struct fmt_trace *t, int64_t limit, int64_t *ret, struct fmt_error *err)
+{
+	uint32_t n = fmt_trace_n_ranks(t), agree = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; agree < n && limit != FMT_BEFORE; i = (i + 1) % n) {
+		int64_t at;
+
+		r = last_keyframe(t, i, limit, &at, err);
+		if (r < 0)
+			return r;
+		agree = at == limit ? agree + 1 : 1;
+		limit = at;
+	}
+	*ret = limit;
+	return 0;
+}
+
+int rex_window_find(struct fmt_trace *trace, struct rex_range wanted, struct rex_range *ret,
+		    struct fmt_error *err)
+{
+	bool is_window = fmt_fact_value(fmt_trace_names(trace), FMT_WHOLE_TRACE, FMT_WINDOW_KEY);
+	struct rex_range there;
+	int r = 0;
+
+	*ret = wanted;
+	if (!iterations_of(trace, &there))
+		return wanted.first != FMT_BEFORE || wanted.last != FMT_AFTER ? -ENOENT : 0;
+	if (wanted.last != FMT_AFTER && (wanted.first > there.last || wanted.last < there.first))
+		return -ENOENT;
+	if (is_window && fmt_iteration_order(wanted.first, there.first) < 0)
+		ret->first = there.first;
+	if (ret->first != FMT_BEFORE)
+		r = common_keyframe(trace, ret->first, &ret->first, err);
+	if (is_window && ret->first == FMT_BEFORE)
+		ret->first = there.first;
+	return r;
+}
+
+/* ---- calls before the window */
+
+static bool is_launched(const struct rex_process *p, uint64_t correlation)
+{
+	size_t i = array_bound(k, 0, p->n_launched, p->launched[k] < (int64_t)correlation);
+
+	return i < p->n_launched && p->launched[i] == (int64_t)correlation;
+}
+
+void rex_window_skip(struct rex_process *p)
+{
+	size_t captures = 0;
+
+	if (p->n_launched > 0)
+		qsort(p->launched, p->n_launched, sizeof(p->launched[0]), array_by_i64);
+	for (size_t i = 0; i < p->n_calls; i++) {
+		struct rex_call *c = &p->calls[i];
+
+		if (!c->before)
+			continue;
+		captures += c->api->class == API_CLASS_CAPTURE_BEGIN && c->result == 0;
+		if (!api_has_lasting_effect(c->api) &&
+		    (captures == 0 || is_launched(p, c->correlation)))
+			c->skipped = true;
+		captures -= captures > 0 && c->api->class == API_CLASS_CAPTURE_END &&
+			    api_capture_is_over((int)c->result);
+	}
+}
