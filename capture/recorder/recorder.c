@@ -21,6 +21,8 @@ void rec_close(struct rec_recorder *r)
 	free(r->taps);
 	free(r->reached);
 	free(r->programs);
+	if (r->appeared > 0)
+		close(r->appeared);
 	cap_clock_done(&r->clock);
 	rec_raw_done(&r->raw);
 	rec_session_end(&r->session);
@@ -191,6 +193,9 @@ static int recall(void *context, const struct rec_piece *piece)
 int rec_resume(struct rec_recorder *r)
 {
 	r->clock.n = 0;
+	if (r->appeared > 0) /* of another process */
+		close(r->appeared);
+	r->appeared = 0;
 	return rec_raw_read(&r->raw, recall, r);
 }
 
@@ -339,6 +344,7 @@ long rec_round_now(struct rec_recorder *r)
 	long bytes = 0, n = 0;
 
 	put_clock(r);
+	rec_copy_blobs(r, false);
 	for (size_t i = 0; i < r->n_taps && n >= 0; i++) {
 		rec_session_beat(&r->session);
 		n = tap_ring(r, &r->taps[i]);

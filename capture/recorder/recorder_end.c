@@ -4,57 +4,8 @@
 #include "base/host.h"
 #include "base/scope.h"
 #include "capture/recorder/recorder_impl.h"
-#include "formats/trace/store/chunk.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-
-static void put_blob(struct rec_recorder *r, const char *name)
-{
-	scoped(close_fd) int fd =
-		openat(r->session.dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	struct rec_piece_blob head;
-	struct stat st;
-	struct rec_piece piece = {.kind = REC_PIECE_BLOB, .bytes = sizeof(head)};
-	unsigned long long low, high;
-	const uint8_t *data;
-
-	if (sscanf(name, "blob-%16llx%16llx", &high, &low) != 2 || fd < 0 || fstat(fd, &st) < 0 ||
-	    st.st_size <= 0)
-		return;
-	head = (struct rec_piece_blob){.name = {low, high}, .bytes = (uint64_t)st.st_size};
-	if (st.st_size > FMT_CHUNK_RAW_MAX / 2) {
-		rec_put(r, REC_PIECE_BLOB, 0, 0, &head, sizeof(head));
-		return;
-	}
-	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (data == MAP_FAILED)
-		return;
-	piece.bytes += (uint64_t)st.st_size;
-	rec_raw_put_parts(&r->raw, &piece, &head, sizeof(head), data);
-	munmap((void *)(uintptr_t)data, (size_t)st.st_size);
-}
-
-static void close_dir(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
-/* Contents that were too large for rings. */
-static void put_blobs(struct rec_recorder *r)
-{
-	scoped(close_dir) DIR *dir = opendir(r->session.folder);
-	const struct dirent *e;
-
-	while (dir && (e = readdir(dir)))
-		if (strncmp(e->d_name, "blob-", 5) == 0)
-			put_blob(r, e->d_name);
-}
 
 /* What must be in the recording, even if the disk is full. */
 static int put_end(struct rec_recorder *r, const struct rec_unread *unread)
@@ -88,12 +39,11 @@ int rec_finish(struct rec_recorder *r)
 
 	if (!r->raw.error)
 		e = rec_find_rings(r);
+	rec_copy_blobs(r, true);
 	if (e == 0 && !r->raw.error)
 		e = rec_round_now(r);
 	if (e < 0)
 		return (int)e;
-	if (!r->raw.error)
-		put_blobs(r);
 	rec_raw_flush(&r->raw);
 	unread = rec_unread(r);
 	rec_raw_end(&r->raw);

@@ -32,12 +32,16 @@ struct rec_recorder {
 	size_t reached_cap;
 	struct rec_program *programs;
 	size_t n_programs, programs_cap;
+	int appeared;	  /* inotify of contents in the session folder; 0: none yet */
 	int64_t round_ns; /* when the last one was */
 };
 
 /* Appends a piece to the recording. */
 int rec_put(struct rec_recorder *r, enum rec_piece_kind kind, uint32_t ring, uint64_t position,
 	    const void *data, size_t bytes);
+/* Copies contents that appeared in the session folder: before the rings, which name them. With
+ * `all`, whatever is there. */
+void rec_copy_blobs(struct rec_recorder *r, bool all);
 /* Opens rings that are new. */
 int rec_find_rings(struct rec_recorder *r);
 /* Copies what is in all rings: how many bytes. */

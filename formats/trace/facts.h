@@ -17,6 +17,9 @@
 /* "A-B": a recording of these iterations, with the calls that made what they use before them. */
 #define FMT_WINDOW_KEY "capture.window"
 
+/* Number of raw recordings that end before their programs did: the rest is not there. */
+#define FMT_CUT_OFF_KEY "capture.cut_off"
+
 /* Number of parts of a joined run that were not there. */
 #define FMT_MISSING_PARTS_KEY "capture.missing_parts"
 

@@ -17,9 +17,13 @@
 struct rex_share;
 
 /* What all processes are asked for; set before they start. */
+#define REX_PROCESSES 4096
+
 struct rex_settings {
 	struct rex_range range; /* iterations to be executed */
 	bool relocate;		/* memory may lie at other addresses */
+	bool is_cut_off;
+	uint32_t stops[REX_PROCESSES]; /* then: the number of calls that each process makes */
 };
 
 /* Makes the file; its descriptor stays open in processes that are started. -errno. */

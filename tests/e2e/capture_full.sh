@@ -6,7 +6,7 @@ need_capture
 here=$programs/tests/capture
 [ -x "$here/capture_ends" ] || skip "this build has no CUDA headers"
 mkdir "$work/small"
-mount -t tmpfs -o size=64k tmpfs "$work/small" 2>/dev/null || skip "may not mount"
+mount -t tmpfs -o size=96k tmpfs "$work/small" 2>/dev/null || skip "may not mount"
 run=$work/small/run
 
 # full STATUS COMMAND...: runs gpucapture without space for the trace (in another folder), or for
@@ -39,12 +39,12 @@ done
 # No space for the raw recording while the program runs: the program does not wait.
 mount -o remount,size=256k "$work/small"
 full 4 gpuemu -o "$work/report" -- "$here/capture_ends" 40000
-mount -o remount,size=64k "$work/small"
+mount -o remount,size=96k "$work/small"
 export LD_LIBRARY_PATH="$here"
 grep -q "missing .* calls begun but not recorded: No space left on device" "$work/info" || die "$(cat "$work/info")"
 
 # No space at all: the program is not started.
-dd if=/dev/zero of="$work/small/file" bs=1k count=64 2>/dev/null || true
+dd if=/dev/zero of="$work/small/file" bs=1k count=96 2>/dev/null || true
 fails -4 gpucapture -o "$run" -- touch "$work/begun"
 says "No space left on device"
 [ ! -e "$work/begun" ] || die "the program was run"

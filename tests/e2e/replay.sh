@@ -82,6 +82,33 @@ gpucapture --digest=launch --iterations=2-3 --embed-images -o empty -- \
 fails -1 replay 1 empty
 grep -q 'bytes of memory that lived at the beginning are not recorded' stdout || die "$(cat stdout)"
 
+# Recordings that were cut off, by the end of the file or of a process, are executed up to there.
+cut_off() {
+	replay 2 --json "$1" >"$1.json" || die "$(cat "$1.json")"
+	python3 - "$1.json" "$2" <<'PY'
+import json, sys
+got = json.load(open(sys.argv[1]))
+assert got['same'] and got['cut_off'], got
+assert sum(g['digests'] for g in got['gpus']) >= int(sys.argv[2]), got
+PY
+}
+gpucapture --raw --digest=launch --payloads=0-1000 --embed-images -o whole -- \
+	gpuemu --gpus 2 -o report -- sh "$launch" 2 "$examples/ddp" --steps 100 --hidden 32 >/dev/null
+bytes=$(stat -c %s whole.raw/part-0000.raw)
+for percent in 60 85 99; do
+	rm -rf cut.raw
+	cp -r whole.raw cut.raw
+	truncate -s $((bytes * percent / 100)) cut.raw/part-0000.raw
+	gputrace import -f -o cut cut.raw >/dev/null 2>&1
+	gputrace info cut | has_line 'recording that was cut off'
+	cut_off cut 1
+done
+gpucapture --digest=launch --payloads=0-100000 --embed-images -o killed -- gpuemu --gpus 2 -o report -- sh "$launch" 2 \
+	sh -c 'if [ $RANK = 1 ]; then exec timeout -s KILL 3 "$@"; fi; exec "$@"' sh "$examples/ddp" --steps 100000 --hidden 32 \
+	>/dev/null 2>&1 || true
+cut_off killed 1
+replay 2 killed | has_line '^The recording was cut off'
+
 # The replayed run is a trace like any other.
 replay 2 -o again ddp2 | has_line -x 'All are the same.'
 gputrace verify again >/dev/null

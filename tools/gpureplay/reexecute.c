@@ -6,6 +6,7 @@
 #include "base/scope.h"
 #include "formats/render/report/cause.h"
 #include "formats/trace/facts.h"
+#include "replay/device/cut.h"
 #include "replay/device/recorded.h"
 #include "replay/device/share.h"
 #include "tools/child.h"
@@ -26,7 +27,9 @@ struct job {
 	const char *path;
 	struct fmt_trace *recorded, *replayed;
 	struct rex_share *share;
-	struct rex_range range;	   /* iterations that are executed */
+	struct rex_range range; /* iterations that are executed */
+	bool is_cut_off;
+	uint64_t left_out;	   /* calls of a recording that was cut off */
 	struct work_folder folder; /* if no output is given */
 	char output[PATH_MAX + 16];
 };
@@ -139,8 +142,22 @@ static int beside(const char *name, char *ret, size_t cap)
 	return access(ret, X_OK) == 0 ? 0 : -errno;
 }
 
+/* Finds where the processes of a recording that was cut off end. */
+static int find_stops(struct job *job, struct rex_settings *s)
+{
+	uint32_t n = rex_process_count(job->recorded);
+
+	job->is_cut_off = s->is_cut_off = rex_is_cut_off(job->recorded);
+	if (!s->is_cut_off)
+		return 0;
+	return n > REX_PROCESSES
+		       ? -E2BIG
+		       : rex_cut_find(job->recorded, job->range, s->stops, n, &job->left_out, NULL);
+}
+
 static int set_environment(struct job *job)
 {
+	struct rex_settings *settings;
 	char number[16];
 	int fd = rex_share_make(), r;
 
@@ -149,10 +166,12 @@ static int set_environment(struct job *job)
 	r = rex_share_open(fd, &job->share);
 	if (r < 0)
 		return r;
-	*rex_share_settings(job->share) = (struct rex_settings){
-		.range = job->range,
-		.relocate = job->args->values[OPT_RELOCATE] != NULL,
-	};
+	settings = rex_share_settings(job->share);
+	settings->range = job->range;
+	settings->relocate = job->args->values[OPT_RELOCATE] != NULL;
+	r = find_stops(job, settings);
+	if (r < 0)
+		return r;
 	snprintf(number, sizeof(number), "%d", fd);
 	setenv(WORKER_VARIABLE, "all", 1);
 	setenv(WORKER_SHARE_VARIABLE, number, 1);
@@ -248,6 +267,12 @@ static void put_text(const struct job *job, const struct fmt_cause *c, const str
 		    n->made, s.operations);
 	text_printf(out, ", %" PRIu64 " digests compared\n", s.digests);
 	put_range(job, out);
+	if (job->is_cut_off)
+		text_printf(out,
+			    "The recording was cut off. Executed up to there; left out: %" PRIu64
+			    " calls behind a call of another process, or a content, that is not "
+			    "recorded.\n",
+			    job->left_out);
 	if (c->kind == FMT_CAUSE_NONE)
 		text_str(out, s.digests > 0 ? "All are the same.\n"
 					    : "The recording has no digests: record it with "
@@ -281,6 +306,8 @@ static void put_json(const struct job *job, const struct fmt_cause *c, const str
 	fmt_json_bool(&j, "same", c->kind == FMT_CAUSE_NONE);
 	put_bound(&j, "first_iteration", job->range.first);
 	put_bound(&j, "last_iteration", job->range.last);
+	fmt_json_bool(&j, "cut_off", job->is_cut_off);
+	fmt_json_u64(&j, "calls_left_out", job->left_out);
 	fmt_json_u64(&j, "calls", n->made);
 	fmt_json_u64(&j, "copies_with_unknown_contents", n->seeded);
 	fmt_json_u64(&j, "unknown_bytes_at_begin", n->missing_bytes);
@@ -299,6 +326,7 @@ static int report(struct job *job)
 
 	scope.first = job->range.first;
 	scope.last = job->range.last;
+	scope.may_end_earlier = job->is_cut_off;
 	r = fmt_cause_find(job->recorded, job->replayed, &scope, &cause, &err);
 
 	if (r < 0)

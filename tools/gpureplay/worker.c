@@ -104,6 +104,8 @@ static int run_one(struct fmt_trace *trace, uint32_t index, char **argv)
 	if (process.unknown > 0)
 		cli_error("%s: %" PRIu64 " calls of functions without a description are left out",
 			  argv[1], process.unknown);
+	if (rex_share_settings(how.share)->is_cut_off)
+		process.n_calls = rex_share_settings(how.share)->stops[index];
 	restore_visible_devices(trace, process.ranks[0]);
 	r = rex_prepare(&process, &how, &result);
 	if (r == -EEXIST)

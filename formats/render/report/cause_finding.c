@@ -347,14 +347,13 @@ static int compare_tracks(struct fmt_cause_finding *f, const struct pair *p)
 int fmt_cause_finding_add(struct fmt_cause_finding *f, struct fmt_trace *a, struct fmt_trace *b,
 			  uint32_t rank, uint32_t other, struct fmt_error *err)
 {
-	const struct fmt_cause_scope all = FMT_CAUSE_ALL(f->scope.calls);
 	static const struct fmt_cause_track none = {.match = -1};
 	scoped(fmt_cause_side_done) struct fmt_cause_side x = {0};
 	scoped(fmt_cause_side_done) struct fmt_cause_side y = {0};
 	int r = fmt_cause_side_read(a, rank, &f->scope, &x, err);
 
 	if (r == 0)
-		r = fmt_cause_side_read(b, other, &all, &y, err);
+		r = fmt_cause_side_read(b, other, &f->scope, &y, err);
 	if (r < 0)
 		return r;
 	fmt_cause_side_match(&x, &y);

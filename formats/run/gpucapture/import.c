@@ -28,7 +28,7 @@ struct source {
 	struct rec_piece_session session;
 	struct cap_clock clock;
 	struct rec_processes *processes; /* owned: of this reading */
-	bool is_read;
+	bool is_read, is_ended;		 /* what it ends with was read */
 };
 
 struct import {
@@ -170,6 +170,7 @@ static int take_piece(void *source, const struct rec_piece *piece)
 	case REC_PIECE_BLOB:
 		return take_blob(of->import, piece);
 	case REC_PIECE_END:
+		of->is_ended = true;
 		return take_end(of->import, piece);
 	case REC_PIECE_ROUND:
 		r = rec_processes_piece(of->processes, piece);
@@ -350,11 +351,19 @@ static int put_missing_parts(struct import *m)
 	return r < 0 ? r : rec_fact_put(m->names, FMT_MISSING_PARTS_KEY, &count);
 }
 
-/* What only several recordings have: clocks, and parts that are missing. */
+/* Clocks, and what is missing. */
 static int put_hosts(struct import *m)
 {
+	scoped(text_done) struct text cut_off = {0};
+	size_t n = 0;
 	int r;
 
+	for (size_t i = 0; i < m->n; i++)
+		n += !m->sources[i].is_ended;
+	text_u64(&cut_off, n);
+	r = n > 0 ? rec_fact_put(m->names, FMT_CUT_OFF_KEY, &cut_off) : 0;
+	if (r < 0)
+		return r;
 	if (m->n < 2)
 		return rec_origin_put(&m->sources[0].session.settings.origin, m->list.all,
 				      m->list.n, m->names);
