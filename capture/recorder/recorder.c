@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#define ROUND_NS 50000000 /* what is left in a ring is safe there */
+#define ROUND_NS 50000000 /* records that stay in a ring until the next round are not lost */
 
 void rec_close(struct rec_recorder *r)
 {
@@ -171,7 +171,7 @@ static int recall_clock(struct rec_recorder *r, const struct rec_piece *piece)
 	return e;
 }
 
-/* What the recording says of where the recorder was. */
+/* Reads from the recording how far the previous recorder came. */
 static int recall(void *context, const struct rec_piece *piece)
 {
 	struct rec_recorder *r = context;
@@ -219,7 +219,7 @@ int rec_recover(const char *path, struct rec_recorder **ret, struct fmt_error *e
 	e = rec_session_attach(&r->session, r->folder);
 	if (e < 0)
 		return e;
-	/* What it wrote until it was gone. */
+	/* Continue behind the last piece that the killed recorder wrote. */
 	e = rec_resume(r);
 	if (e < 0) {
 		rec_keep(r);

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* What must be in the recording, even if the disk is full. */
+/* Writes the records that a recording ends with. */
 static int put_end(struct rec_recorder *r, const struct rec_unread *unread)
 {
 	for (size_t i = 0; i < r->n_taps; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What recorder.c and recorder_end.c share. */
+/* Shared by recorder.c and recorder_end.c. One thread. */
 #pragma once
 
 #include "capture/drain.h"

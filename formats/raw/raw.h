@@ -76,7 +76,7 @@ struct rec_piece_ending {
 	uint8_t spare[2];
 };
 
-/* What was not recorded, and why. */
+/* Counts of calls that were not recorded, by reason. */
 struct rec_unread {
 	uint64_t no_ring_calls; /* of threads that got no ring */
 	uint64_t forked_calls;	/* of forked children that went on with their parent's CUDA */

@@ -7,8 +7,9 @@
 
 #include <stdbool.h>
 
-/* What repeats by chance is short, or covers little: the least length of a period, and the share of
- * the sequence, in percent, that must repeat three times, or twice. */
+/* Chance repetitions are short, or cover little. So a period has a least length, and must cover a
+ * share of the sequence (percent): lower limits if it occurs three times than if it occurs twice.
+ */
 #define SHORT 3
 #define MOST 60
 #define SHORT_TWICE 8
@@ -133,9 +134,9 @@ static int by_anchor(const uint32_t *s, size_t n, size_t **ret, size_t *n_ret)
 	return 0;
 }
 
-/* Where nothing repeats as far as the end: without the last sixteenth or quarter, since a run may
- * have died within an iteration, and what was under way is missing here and there, or have done
- * something else at last. Goes on as far as whole ones follow. */
+/* For sequences that do not repeat up to their end, because the run was killed within an iteration
+ * or did something else at last: leaves out the last sixteenth or quarter, then follows the period
+ * as far as it is complete. */
 static int by_period_before(const uint32_t *s, size_t n, uint32_t *z, size_t **ret, size_t *n_ret)
 {
 	for (size_t part = 16; part >= 4; part /= 4) {

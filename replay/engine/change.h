@@ -40,7 +40,7 @@ int change_attach(struct change *c, struct sim *sim);
 int change_has_straggler(const struct change *c);
 void change_straggler(struct change *c, const float *factors, uint32_t n_templates);
 
-/* How many variants there are, that of no device time included. */
+/* The number of variants, including the one without device time. */
 uint32_t change_variants(const struct change *c);
 
 /* 0 or -ENOMEM. */
@@ -67,7 +67,7 @@ int change_lacks_latency(const struct change *c, uint32_t template, uint32_t com
 /* Device work of the rank that has no template. */
 uint16_t change_device(struct change *c, uint32_t rank);
 
-/* What the host's own time on a rank is multiplied by in variant i. */
+/* The factor of the host's own time on a rank in variant i. */
 double change_host_factor(const struct change *c, uint32_t variant, uint32_t rank);
 
 /* Whether variant i changes latency and bandwidth of collectives differently. */

@@ -78,7 +78,7 @@ struct overlap_wait {
 	uint64_t moment;
 };
 
-/* What the lag of an edge scales with in a changed run, by its rule. */
+/* The time with which the lag of an edge scales in a changed run, by its rule. */
 enum program_scales {
 	PROGRAM_CONSTANT, /* nothing */
 	PROGRAM_FROM,	  /* the operation that it starts from */

@@ -38,7 +38,7 @@ struct replay_report {
 
 	const struct fmt_names *names; /* of the trace */
 
-	/* What was to be different in the changed runs: the caller's. */
+	/* The changes that were asked for; the caller's. */
 	struct what_if *const *what_ifs;
 	uint32_t n_what_ifs;
 	struct replay_prediction *predicted; /* of the rows; owned */
@@ -52,7 +52,7 @@ struct replay_report {
 	 * that was not computed. */
 	double emulated_ns, host_only_ns;
 
-	/* What no change scales. */
+	/* Times that no change scales. */
 	uint64_t unmatched; /* collectives whose duration contains waiting for ranks unknown */
 	int64_t unmatched_ns, blocking_ns; /* their durations; own costs of blocking calls */
 	uint64_t no_latency; /* collectives whose latency is not known; 0 unless asked */

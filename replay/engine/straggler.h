@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What each rank computes slower than the others: for `straggler=none`. */
+/* By how much each rank computes slower than the others: for `straggler=none`. */
 #pragma once
 
 #include "formats/trace/store/trace.h"

@@ -126,7 +126,7 @@ static uint32_t first_page(const struct fmt_cause_digest *d, const struct fmt_ca
 	return i < n ? i : 0;
 }
 
-/* What differs: WRITTEN, READ or NONE, and the first such buffer. */
+/* Compares the digests of two operations: WRITTEN, READ or NONE; finds the first such buffer. */
 static enum fmt_cause_kind compare_bytes(const struct pair *p, const struct fmt_cause_item *x,
 					 const struct fmt_cause_item *y,
 					 struct fmt_cause_rank *counts, struct fmt_cause *found)
@@ -305,7 +305,7 @@ static int compare_items(struct fmt_cause_finding *f, const struct pair *p,
 	return r < 0 ? r : add_bytes(f, p, x, y, seen);
 }
 
-/* Whether one trace only goes on for longer: in the last iteration, which both have. */
+/* Whether the traces differ only in that one of them ends later within their last iteration. */
 static bool is_later(const struct pair *p, const struct fmt_cause_item *x,
 		     const struct fmt_cause_item *y)
 {

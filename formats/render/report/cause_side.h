@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What one rank of a trace did, by track over the whole run: the operations of streams, with their
- * digests and waits, and the calls of threads. For cause.c. One thread. */
+/* The items of one rank of a trace, by track over the whole run: the operations of streams, with
+ * their digests and waits, and the calls of threads. For cause.c. One thread. */
 #pragma once
 
 #include "base/text.h"

@@ -70,7 +70,7 @@ void fmt_cause_ranks_text(const struct fmt_cause *c, struct text *out)
 				    r->number, r->differing, r->operations, r->causes);
 		if (c->kind == FMT_CAUSE_NONE && r->later[0] + r->later[1] > 0)
 			text_printf(out,
-				    "GPU %" PRIu64 ": the %s goes on for %" PRIu64
+				    "GPU %" PRIu64 ": the %s has %" PRIu64
 				    " more operations or calls in its last iteration\n",
 				    r->number, r->later[0] > 0 ? "first" : "second",
 				    r->later[0] + r->later[1]);

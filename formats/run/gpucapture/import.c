@@ -325,7 +325,7 @@ static bool has_part(const struct import *m, uint32_t part)
 	return false;
 }
 
-/* Lists parts of the run of which there is no recording. */
+/* Lists the parts of the run without a recording. */
 static int put_missing_parts(struct import *m)
 {
 	scoped(text_done) struct text list = {0}, count = {0};
@@ -351,7 +351,7 @@ static int put_missing_parts(struct import *m)
 	return r < 0 ? r : rec_fact_put(m->names, FMT_MISSING_PARTS_KEY, &count);
 }
 
-/* Clocks, and what is missing. */
+/* Writes facts: recordings that were cut off; of several recordings, clocks and missing parts. */
 static int put_hosts(struct import *m)
 {
 	scoped(text_done) struct text cut_off = {0};
@@ -395,7 +395,7 @@ static int plan(struct import *m)
 	int r;
 
 	for (size_t i = 0; i < m->list.n; i++)
-		if (m->list.all[i]->is_virtual) { /* the clock of an emulated driver is no host's */
+		if (m->list.all[i]->is_virtual) { /* an emulated driver has a clock of its own */
 			m->hosts.origins[m->list.all[i]->recording].clock[0] = '\0';
 			m->hosts.origins[m->list.all[i]->recording].realtime_ns = 0;
 		}

@@ -41,9 +41,9 @@ static size_t count_close(const int64_t *values, size_t n, size_t first)
 	return array_bound(i, first, n, values[i] - values[first] <= LAUNCHES_NS) - first;
 }
 
-/* Sorts `n` values, of which some are launches that nothing held back and the others come later, by
- * whatever held them. Returns the mean of the earliest that lie close together; one alone is none
- * where there are many. */
+/* Sorts the latencies of n launches. Those that nothing delayed lie close together at the
+ * beginning: returns the mean of that first group. A group of one does not count if there are many
+ * values. */
 static int64_t earliest(int64_t *values, size_t n)
 {
 	size_t least = n / 64 < 2 ? n / 64 + 1 : 3, first = 0, n_close;
@@ -127,9 +127,10 @@ static int64_t least_launch(const struct infer_view *v, const struct look *look)
 	return least < 100 * US ? least : LAUNCH_NS;
 }
 
-/* From a call to the start of what it launched, where the stream had nothing else to do. How the
- * clocks of device and host differ is part of it, so what is idle is told a second time. INT64_MAX
- * where there is none. *spread_ns is what half of them lie within; INT64_MAX for too few. */
+/* The time from a call to the start of its operation on an idle stream; INT64_MAX if there is no
+ * such launch. It contains the offset between the clocks of device and host, so idle streams are
+ * found again once that is known. Half of the values lie within *spread_ns; INT64_MAX: too few
+ * values. */
 static int64_t typical_launch(const struct infer_view *v, const struct look *look, int64_t *seen,
 			      int64_t *spread_ns)
 {
@@ -159,7 +160,7 @@ static int64_t launch_of_any(const struct infer_view *v, struct look look, int64
 	return launch_ns < INT64_MAX ? launch_ns : least_launch(v, &look);
 }
 
-/* How long a call may be that tells something: any, where few are short. */
+/* The longest call whose latency counts: any length, if only few calls are short. */
 static int64_t most_call(const struct infer_view *v)
 {
 	size_t n_short = 0, n_long = 0;

@@ -10,7 +10,7 @@
 #define LEAST_GAPS 10
 #define MOST_GAP_NS (20 * US)
 #define MOST_COLLECTIVE_GAP_NS (25 * US)
-#define MOST_REST_NS (5 * US) /* more than that is no property of a kernel */
+#define MOST_REST_NS (5 * US) /* a longer rest has another cause than the kernel's shape */
 #define DOUBT 2
 
 struct gap {
@@ -61,8 +61,8 @@ static size_t list(const struct infer_view *v, int64_t queued_ns, const uint8_t 
 	return n;
 }
 
-/* Where one stamp is the end of an operation and the start of the next, one that does not begin
- * with it waited for something else. */
+/* Whether one time stamp is the end of an operation and the start of the next. Then an operation
+ * that starts later waited for something else. */
 static int are_none(const struct gap *gaps, size_t n)
 {
 	size_t n_none = 0;

@@ -53,7 +53,7 @@ static int on_base_time(struct file *f, const char *json)
 
 	errno = 0;
 	f->base_ns = strtoll(json, &end, 10);
-	return errno || *end ? refuse(f, "baseTimeNanoseconds is no integer of 64 bits") : 0;
+	return errno || *end ? refuse(f, "baseTimeNanoseconds is not a 64-bit integer") : 0;
 }
 
 static int on_member(void *context, uint32_t key, const char *json, size_t len)
@@ -83,7 +83,7 @@ static int on_member(void *context, uint32_t key, const char *json, size_t len)
 	if (fmt_strings_is(strings, key, "distributedInfo", 15) && k->number < 0 &&
 	    fmt_json_member_integer(json, len, "rank", &k->number) &&
 	    (k->number < 0 || k->number > UINT32_MAX))
-		return refuse(f, "distributedInfo holds a rank that is none");
+		return refuse(f, "distributedInfo: invalid rank");
 	return kineto_rank_fact(k, key, value);
 }
 

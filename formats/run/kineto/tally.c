@@ -13,12 +13,12 @@ static const struct {
 	const char *text;
 } fates[KINETO_FATES] = {
 	[KINETO_KEPT_NAME] = {KINETO_KEPT, "name"},
-	[KINETO_FLOW_LAUNCH] = {KINETO_IMPLIED, "the correlation says it"},
-	[KINETO_FLOW_AUTOGRAD] = {KINETO_IMPLIED, "the sequence number says it"},
-	[KINETO_OUR_METADATA] = {KINETO_IMPLIED, "the facts of the rank say it"},
+	[KINETO_FLOW_LAUNCH] = {KINETO_IMPLIED, "rebuilt from correlation ids"},
+	[KINETO_FLOW_AUTOGRAD] = {KINETO_IMPLIED, "rebuilt from sequence numbers"},
+	[KINETO_OUR_METADATA] = {KINETO_IMPLIED, "rebuilt from facts of the rank"},
 	[KINETO_NO_TIME] = {KINETO_SKIPPED, "it has no time"},
 	[KINETO_BAD_TIME] = {KINETO_SKIPPED,
-			     "its time is no number, or beyond 146 years from 1970"},
+			     "its time is not a number, or beyond 146 years from 1970"},
 	[KINETO_NEGATIVE] = {KINETO_SKIPPED, "its duration is negative"},
 	[KINETO_NO_PHASE] = {KINETO_SKIPPED, "it has no phase"},
 	[KINETO_MANY_ARGS] = {KINETO_SKIPPED, "it has more than 250 arguments"},

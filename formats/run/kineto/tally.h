@@ -23,7 +23,7 @@ enum kineto_fate {
 enum kineto_outcome { KINETO_KEPT, KINETO_IMPLIED, KINETO_SKIPPED };
 
 enum kineto_outcome kineto_fate_outcome(enum kineto_fate fate);
-/* Why, or as what: "call", "the correlation says it". */
+/* Why, or as what: "call", "rebuilt from correlation ids". */
 const char *kineto_fate_text(enum kineto_fate fate);
 
 struct kineto_tally_row {

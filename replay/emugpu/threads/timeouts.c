@@ -19,7 +19,7 @@
 #define MILLISECOND INT64_C(1000000)
 #define SECOND INT64_C(1000000000)
 
-/* A wait as short as Python's for the interpreter lock (5 ms) is no deadline. */
+/* A wait as short as Python's for the interpreter lock (5 ms) is not a deadline. */
 #define SHORT (5 * MILLISECOND)
 
 /* After this time without progress, nothing else runs: real time-outs guard against hangs. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What single calls and annotations add to their process. Not thread-safe; functions return 0 or a
- * negative errno. */
+/* Each function adds one call or annotation to its process. Not thread-safe; functions return 0 or
+ * a negative errno. */
 #pragma once
 
 #include "formats/run/gpucapture/process/call.h"

@@ -27,7 +27,7 @@ static const char *const dtypes[] = {"Char",   "Byte",	   "Int",	    "UInt",
 				     "Long",   "ULong",	   "Half",	    "Float",
 				     "Double", "BFloat16", "Float8_e4m3fn", "Float8_e5m2"};
 
-/* What ranges of PyTorch's process group say of its sends and receives: "nccl:all_to_all". */
+/* Ranges of PyTorch's process group, and the collective that its sends and receives make up. */
 static const struct {
 	const char *range, *op;
 } range_ops[] = {
@@ -155,7 +155,7 @@ static int add_pending(struct rec_call *c, size_t which)
 	r = name_pending(c, which, pending);
 	if (r == 0 && pending->is.is_message)
 		return add_message(c, pending, bytes_of(c, 1));
-	/* How many ranks a split has is known later. */
+	/* The number of ranks of a split communicator is known later. */
 	pending->is.per_rank = comm->n == 0 && bytes_of(c, 2) != bytes_of(c, 1);
 	pending->is.bytes = bytes_of(c, comm->n > 0 ? comm->n : 1);
 	return r;
@@ -393,7 +393,7 @@ static int assign_one(struct rec_call *c, struct rec_pending *pending, struct re
 				  l->index);
 }
 
-/* How many kernels there are from `from` on, on the stream of that one. */
+/* Counts the kernels from operation `from` on that run on the stream of that operation. */
 static uint32_t count_kernels(const struct rec_call *c, size_t from)
 {
 	const struct rec_thread *t = c->thread;

@@ -16,10 +16,10 @@ struct traced {
 	uint8_t signal;	 /* that ended it; 0: not known */
 };
 
-/* Where a ring is. */
+/* A ring, and how far it was read. */
 struct ring {
 	struct rec_ring_reader *reader; /* NULL: not there */
-	uint64_t position;		/* that was reached */
+	uint64_t position;		/* bytes read */
 	struct cap_drain_status status;
 };
 
@@ -227,7 +227,7 @@ int rec_processes_piece(void *processes, const struct rec_piece *piece)
 	}
 }
 
-/* What the rings say at the end: losses, and calls that never returned. */
+/* Adds up the lost events of all rings, and the calls that never returned. */
 void rec_processes_losses(struct rec_processes *p)
 {
 	for (size_t i = 0; i < p->n; i++) {

@@ -32,10 +32,10 @@ void rec_processes_free(struct rec_processes *p);
 
 /* A chunk of the recording was damaged; the next pieces are of the chunk behind it. */
 void rec_processes_gap(struct rec_processes *p);
-/* What follows in the recording is lost. */
+/* The rest of the recording cannot be read. */
 void rec_processes_damaged(struct rec_processes *p);
 
-/* Every ring was looked at; with `last`, nothing will come any more. */
+/* Every ring was read; `last`: no more records will follow. */
 int rec_processes_round(struct rec_processes *p, bool last);
 
 /* A piece of a raw recording (raw.h); `processes` is what the others take. Bytes of a ring that

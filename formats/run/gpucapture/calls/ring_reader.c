@@ -135,7 +135,7 @@ static bool is_planned(const struct rec_process *p, const struct cap_record *r)
 	}
 }
 
-/* What needs no order is looked at at once. */
+/* Handles records at once if their order does not matter; queues the others. */
 static int sort_in(struct rec_ring_reader *f, const struct cap_record *r)
 {
 	struct rec_process *p = f->process;
@@ -298,7 +298,7 @@ static uint64_t owner_of(const struct cap_record *r)
 	return 0;
 }
 
-/* What belongs to a call that goes on around others waits for its end. */
+/* Keeps a record that belongs to a call which has nested calls, until that call ends. */
 static int hold(struct rec_ring_reader *f, const struct cap_record *r)
 {
 	if (array_reserve(&f->held, f->n_held + r->bytes, &f->held_cap) < 0)

@@ -43,7 +43,7 @@ static void read_config(const struct api_view *v, int64_t grid[3], int64_t block
 	*shared = (int64_t)api_number(v, "sharedMemBytes");
 }
 
-/* Where a launch has them as arguments, they follow one another: grid, block, shared memory. */
+/* Reads grid, block and shared memory, which are successive arguments of a launch call. */
 static void read_arguments(const struct rec_call *c, int64_t grid[3], int64_t block[3],
 			   int64_t *shared)
 {
@@ -73,13 +73,13 @@ static void symbol_arg(struct rec_call *c, struct rec_op *o)
 		rec_op_arg(c, o, FMT_KEY_SYMBOL, FMT_STRING, 0, symbol);
 }
 
-/* What a launch's template is made of. */
+/* The values that make launches share a template. */
 struct launch {
 	int64_t grid[3], block[3], shared;
 	int64_t symbol; /* a fmt_str */
 };
 
-/* The template of such launches: the last one of those that have this place. */
+/* A slot of the cache of templates: that of the last launch whose values hash to it. */
 struct rec_kernel_template {
 	struct launch of;
 	uint32_t template; /* plus 1; 0: none */
@@ -87,7 +87,7 @@ struct rec_kernel_template {
 
 #define KERNEL_TEMPLATES 256
 
-/* Where its template is known, or can be kept; NULL without memory. */
+/* Returns the slot of a launch in the cache; NULL without memory. */
 static struct rec_kernel_template *kernel_template(struct rec_process *p, const struct launch *l)
 {
 	uint64_t words[sizeof(*l) / 8], h = 0;

@@ -79,7 +79,8 @@ static int begin(struct planning *p)
 	return 0;
 }
 
-/* The operations that the node waits for, through nodes that are none. They stand before it. */
+/* Lists the operations that the node waits for, also through nodes without an operation. All
+ * precede it in the order of nodes. */
 static void list_preds(struct planning *p, uint32_t node)
 {
 	const struct rec_graph *g = p->g;

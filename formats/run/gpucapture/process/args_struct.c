@@ -19,7 +19,7 @@ static const struct rec_blob *behind(const struct rec_call *c, int arg, unsigned
 	return NULL;
 }
 
-/* What a field leads to, in place of the address. */
+/* Puts the bytes that a pointer field leads to in place of the address. */
 static void put_behind(struct rec_args *m, const struct rec_call *c, struct rec_key key,
 		       const struct api_field *f, const struct rec_blob *b)
 {

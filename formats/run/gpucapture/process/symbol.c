@@ -7,7 +7,7 @@
 #define MOST_SYMBOL 16384 /* names of templates grow faster than their symbols */
 
 #ifdef HAVE_DEMANGLER
-/* Of the C++ ABI (libstdc++, libc++abi): what it returns is on the heap; NULL: it is no such name.
+/* From the C++ ABI (libstdc++, libc++abi). The caller frees the result; NULL: not a mangled name.
  */
 char *__cxa_demangle(const char *symbol, char *room, size_t *len, int *status);
 #else

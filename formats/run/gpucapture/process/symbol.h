@@ -13,8 +13,8 @@ struct rec_symbols {
 
 void rec_symbols_done(struct rec_symbols *s);
 
-/* The name in *ret; `symbol` itself where it is none of C++, or this build cannot read it. 0 or
- * -ENOMEM. */
+/* Stores the demangled name; `symbol` itself if it is not a mangled C++ name, or if this build has
+ * no demangler. 0 or -ENOMEM. */
 int rec_symbol_name(struct rec_symbols *s, struct fmt_names *names, fmt_str symbol, fmt_str *ret);
 
 /* Whether this build can. */

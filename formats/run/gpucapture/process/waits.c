@@ -18,7 +18,7 @@ static size_t home(const struct rec_waits *w, const struct rec_wait *s)
 	       (w->size - 1);
 }
 
-/* Where it is, or would be. */
+/* The slot that holds `of`, or the empty one for it. */
 static struct rec_wait *find_slot(const struct rec_waits *w, const struct rec_wait *of)
 {
 	size_t at = home(w, of);

@@ -75,7 +75,7 @@ static int64_t begin_of_last(struct rec_process *const *processes, size_t n, siz
 						  (double)there)]);
 }
 
-/* How many of the process's events are older. */
+/* Counts the events of the process that began before `than_ns`. */
 static uint32_t count_older(const struct rec_process *p, int64_t than_ns)
 {
 	uint32_t n = 0;

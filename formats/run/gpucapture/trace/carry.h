@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The processes between two segments of their run: which of their events can be in the next one, as
- * nothing more will be learnt of them, and forgetting what is written. One thread. */
+/* The processes between two segments: finds the events that are complete and can go to the next
+ * segment, and forgets those that were written. One thread. */
 #pragma once
 
 #include "formats/run/gpucapture/process/process.h"
@@ -14,12 +14,12 @@ struct rec_reach {
 
 size_t rec_count_events(struct rec_process *const *processes, size_t n);
 
-/* Where it is forced, what is waited for of all events but the last `least` is given up. 0 or
- * -ENOMEM. */
+/* Finds how far events are complete. `force`: no longer waits for data of any event but the last
+ * `least` ones. 0 or -ENOMEM. */
 int rec_reach_find(struct rec_process *const *processes, size_t n, bool force, size_t least,
 		   struct rec_reach *ret);
 void rec_reach_done(struct rec_reach *r);
 
-/* Forgets the events of which gone[] says so, an operation always with its call, and what belongs
- * to them; the others get new numbers. 0 or a negative errno: then the process is unusable. */
+/* Forgets the events whose gone[] is set (an operation always together with its call), and
+ * renumbers the others. 0 or a negative errno: then the process is unusable. */
 int rec_process_carry(struct rec_process *p, const bool *gone);

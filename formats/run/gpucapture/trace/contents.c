@@ -82,7 +82,7 @@ static int store(struct contents *c, const uint64_t name[2], struct rec_contents
 	return r == 0 ? 1 : r == -EBADMSG ? 0 : r;
 }
 
-/* What can be read of all that is wanted. */
+/* Keeps all contents that are needed and can be read. */
 static int keep_all(struct contents *c, struct rec_contents_result *ret, struct fmt_error *err)
 {
 	size_t n = 0;

@@ -79,7 +79,7 @@ static long attribute_value(const char *list, int number)
 	return value && len > 0 ? strtol(value, NULL, 10) : 0; /* zeros are not listed */
 }
 
-/* What tells the GPU from the others of its host, whatever number a process has for it. */
+/* Writes the identity of a GPU (UUID, PCI address), which does not depend on the process. */
 static void put_identity(const struct rec_process *p, int device, struct text *json)
 {
 	const char *list = device_fact(p, device, "attributes");
@@ -334,7 +334,7 @@ static void put_check(struct facts *f, struct rec_process *const *processes, siz
 	put_reason(f, "capture.stopped", unread->stopped);
 }
 
-/* What the library waited for in vain when the process ended. */
+/* Operations whose end the library had not seen when the process ended. */
 static uint64_t unended_operations(const struct rec_process *p)
 {
 	const char *fact = rec_fact(p, "device_times"), *value;

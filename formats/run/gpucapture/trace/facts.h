@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What is said of a recording beside its events: where it was made, with what, and what is missing.
- * The facts of the whole begin with "capture." */
+/* Facts of a recording: host, versions, devices, lost events. Names of facts of the whole trace
+ * begin with "capture.". One thread. */
 #pragma once
 
 #include "formats/run/gpucapture/trace/iterations.h"
@@ -16,7 +16,7 @@ int rec_fact_put(struct fmt_names *names, const char *key, const struct text *js
 int rec_devices_put(struct rec_process *const *processes, const struct rec_ranks *ranks,
 		    struct fmt_names *names);
 
-/* Where it was recorded; the clock of an emulated driver is no host's. */
+/* Writes the host and the clock of the recording; without a clock if the driver was emulated. */
 int rec_origin_put(const struct fmt_origin *origin, struct rec_process *const *processes, size_t n,
 		   struct fmt_names *names);
 

@@ -62,7 +62,7 @@ static int list_clocks(struct rec_hosts *h, const struct rec_plan *plan,
 	return 0;
 }
 
-/* What the realtime clocks say, where both are known. */
+/* Sets offsets by the realtime clocks of hosts, if both are known. */
 static void guess(struct rec_hosts *h, const struct fmt_origin *reference)
 {
 	for (size_t i = 0; i < h->n; i++) {

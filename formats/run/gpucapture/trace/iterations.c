@@ -119,8 +119,8 @@ static bool is_better(const struct prefix *a, int64_t a_covers, const struct pre
 	return a_covers >= 0 && (a->says != b->says ? a->says : a_covers > b_covers);
 }
 
-/* Whichever prefix covers the most, a quarter at least of a run whose names do not say what they
- * are; a run has few of them. *ret is left as it is where there is none. */
+/* Finds the prefix of range names that covers the most of the run: at least a quarter, unless the
+ * name says that it is an iteration. *ret is unchanged if there is none. */
 static void from_ranges(struct fmt_iterations *s, const struct fmt_names *names,
 			const struct fmt_run_part *part, struct prefix *ret)
 {

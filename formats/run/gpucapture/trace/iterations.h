@@ -25,7 +25,7 @@ struct rec_pattern {
 	size_t n;
 };
 
-/* How the iterations of a rank are told, from segment to segment. */
+/* How the iterations of a rank are found; kept from segment to segment. */
 struct rec_iterations_of {
 	enum rec_iterations_way way;
 	uint32_t leader; /* 1 + the rank of the same process whose iterations these are; 0: unknown
@@ -39,14 +39,14 @@ struct rec_iterations_of {
 	struct fmt_iteration last;   /* of this segment, */
 	struct fmt_iteration before; /* and of the one before, */
 	bool has_before;	     /* if there was one */
-	bool inside;		     /* the last goes on */
+	bool inside;		     /* the last one continues in the next segment */
 	int64_t from_ns;	     /* the next segment begins there */
 };
 
 void rec_iterations_of_done(struct rec_iterations_of *of);
 
-/* Finds out what the iterations of a rank are told by, from all of its process's marks and all
- * numbered ranges of the rank, whose span `part` has. */
+/* Decides what delimits the iterations of a rank: the markers of its process, or its numbered
+ * ranges, whose span is in `part`. */
 int rec_iterations_plan(struct fmt_names *names, const struct rec_process *process,
 			const struct fmt_run_part *part, struct rec_iterations_of *ret);
 
@@ -58,8 +58,8 @@ int rec_iterations_find(struct fmt_run *run, const struct rec_ranks *ranks,
 			struct rec_process *const *processes, size_t n,
 			const struct fmt_run_part *parts, bool more, struct rec_iterations_of *of);
 
-/* Whether the segment of a rank can end before its last iteration that begins until then: there is
- * one that is over, or none are marked and nothing repeats, or it has to be. */
+/* Whether the segment of a rank can end before the last iteration that begins by then: an earlier
+ * iteration is complete, or there are neither markers nor repetitions, or the segment is forced. */
 bool rec_iterations_can_cut(const struct rec_iterations_of *of, const struct fmt_run_rank *rank,
 			    int64_t until_ns, bool force);
 /* Ends it there. */

@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 
-/* What a track of a process was called in a rank the last time. */
+/* Cache: the track of a rank that was found last for a track of the process. */
 struct rec_rank_event_track {
 	uint32_t rank; /* 1 + its index; 0: none yet */
 	uint32_t track;

@@ -20,18 +20,18 @@ struct rec_rank_events {
 	struct rec_rank_event_track **tracks; /* owned: by process and track */
 };
 
-/* Makes the events of the run's ranks, whose numbers it has, and what the parts say of them. 0 or a
- * negative errno. */
+/* Makes the events of the run's ranks, and their ranges in `parts`. The ranks have their numbers
+ * already. 0 or a negative errno. */
 int rec_rank_events_new(struct rec_process *const *processes, size_t n, const uint32_t *ends,
 			const struct rec_ranks *ranks, struct fmt_run *run,
 			struct fmt_run_part *parts, struct rec_rank_events *ret);
 void rec_rank_events_done(struct rec_rank_events *p);
 
-/* Where the event is among those of its rank; FMT_RUN_NONE: it is left out. */
+/* The index of the event among the events of its rank; FMT_RUN_NONE: it was left out. */
 uint32_t *rec_rank_event(const struct rec_rank_events *p, const struct rec_process *process,
 			 uint32_t event);
 
-/* What the track of a process is called in the rank. */
+/* Finds the rank's track for a track of the process; adds it if needed. 0 or -ENOMEM. */
 int rec_rank_events_track(struct rec_rank_events *p, uint32_t rank,
 			  const struct rec_process *process, uint32_t track, uint32_t *ret);
 

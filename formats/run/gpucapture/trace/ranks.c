@@ -65,7 +65,7 @@ static int list_process(struct rec_ranks *r, size_t *cap, const struct rec_proce
 	return e;
 }
 
-/* Where no process has work for a device, each that called something is a rank. */
+/* If no process has operations, each process with calls is a rank. */
 static int list_all(struct rec_ranks *r, struct rec_process *const *processes, size_t n)
 {
 	size_t cap = 0;
@@ -144,8 +144,8 @@ static uint32_t launched_rank(const struct rec_process *p, const struct rec_rank
 	return v >= 0 && v <= MOST_NUMBER ? (uint32_t)v : NO_NUMBER;
 }
 
-/* How many ranks have a number in this way; 0 where two have the same. Sorts the ranks: those
- * without a number come last. */
+/* Numbers the ranks by `number` and sorts them; ranks without a number come last. Returns how many
+ * have one; 0 if two have the same. */
 static uint32_t number_by(struct rec_ranks *r, struct rec_process *const *processes,
 			  uint32_t (*number)(const struct rec_process *p,
 					     const struct rec_rank *rank))

@@ -4,11 +4,11 @@
 #include "base/array.h"
 #include "base/scope.h"
 
-/* Where more iterations than this are found, one has at least so many calls and operations. */
+/* If more than MANY iterations are found, each gets at least LEAST calls and operations. */
 #define MANY 4096
 #define LEAST 1024
 
-#define MOST_GONE_ON 60 /* percent of what is launched that a repetition covers which goes on */
+#define MOST_GONE_ON 60 /* percent of the launches that a continuing repetition must cover */
 
 static int64_t end_of(const struct fmt_event *e)
 {
@@ -52,7 +52,7 @@ static void enclose(const struct fmt_run_rank *run, struct fmt_run_launch *list,
 	}
 }
 
-/* Where the repetition goes on that there was before; *n is 0 where it does not. */
+/* Finds where the repetition of the previous segment continues; *n is 0 if it does not. */
 static int follow(const struct rec_pattern *last, const uint32_t *symbols, size_t n_symbols,
 		  size_t **ret, size_t *n)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Iterations that nobody marked, by the repetition of what is launched. One thread. */
+/* Iterations without markers, found by repeated sequences of launches. One thread. */
 #pragma once
 
 #include "formats/run/gpucapture/trace/iterations.h"
 
-/* The iterations of what was launched from `from_ns` on, numbered from 0: as `last` has it, where
- * that goes on, and *last is what it was launched in the last one. None where nothing repeats. 0 or
- * a negative errno. */
+/* Finds the iterations of the launches from `from_ns` on, numbered from 0. If the repetition in
+ * *last continues, it is followed. Sets *last to the launches of the last iteration. Finds none if
+ * nothing repeats. 0 or a negative errno. */
 int rec_repeats_find(const struct fmt_run *run, const struct fmt_run_rank *rank,
 		     const struct fmt_run_part *part, int64_t from_ns, struct rec_pattern *last,
 		     struct fmt_iterations *s);
 
-/* How many repetitions are to be one iteration, so that slices are worth having. */
+/* The number of repetitions that one iteration should have, so that slices are not tiny. */
 size_t rec_repeats_each(const struct fmt_run_rank *rank);
 
 /* Makes one iteration of each `size`; counted from the last, which is the same on all ranks, or

@@ -12,9 +12,9 @@
 
 #include <pthread.h>
 
-/* What is kept, and what is missing. */
+/* Counts of the events that are in the trace, and of those that are missing. */
 struct rec_result {
-	uint64_t lost_records; /* that found no room in a ring */
+	uint64_t lost_records; /* that found no space in a ring */
 	uint32_t n_ranks, n_processes, n_iterations;
 	uint64_t calls, ops, collectives, ranges, digests;
 	uint64_t without_times; /* operations of which no times came: left out */

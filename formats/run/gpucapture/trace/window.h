@@ -19,7 +19,7 @@ struct rec_window {
 	size_t segment;	       /* calls and operations that are written at once; 0: the default */
 	int threads;	       /* that make the trace; 0: one for each core */
 	uint32_t digest_level; /* enum cap_digest_level */
-	bool untimed;	       /* nobody asked when operations ran: there are none */
+	bool untimed;	       /* device times were not recorded, so there are no operations */
 	struct rec_unread unread;
 	struct rec_endings endings;
 	struct rec_progress progress;
@@ -29,7 +29,7 @@ struct rec_window {
  * them that part->keeps. 0 or -ENOMEM. */
 int rec_window_keep(struct fmt_run_rank *run, struct fmt_run_part *part, int64_t from_ns,
 		    int64_t to_ns);
-/* What was kept of a rank so far. */
+/* The iterations of a rank that were kept so far. */
 struct rec_window_of {
 	size_t n;	   /* iterations */
 	int64_t last;	   /* the number of the last one */
