@@ -301,7 +301,8 @@ class Slice:
 
     def edge(self):
         to, rule = self.columns.get(12).next() + self.chunk.first, self.columns.get(13).next()
-        source = to - self.columns.get(14).next(rule >> 2)
+        source, rank = to - self.columns.get(14).next(rule >> 2), self.columns.get(4).next()
+        source = f'{rank:+d}:{source}' if rank else source
         return [self.names.rules[rule >> 2][0], rule & 3, source, to, self.columns.get(3).next(rule >> 2)]
 
     def args(self, event):

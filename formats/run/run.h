@@ -17,6 +17,7 @@ struct fmt_run_edge {
 	int64_t lag_ns;
 	uint8_t kind; /* enum fmt_edge_kind */
 	uint8_t rule;
+	int32_t rank; /* of `from`, less that of `to` */
 };
 
 /* The communicator and number of one collective, as formats/run/infer found them. */
@@ -37,6 +38,9 @@ struct fmt_run_rank {
 	struct fmt_iteration *iterations; /* by start, without FMT_BEFORE and FMT_AFTER */
 	size_t n_iterations;
 
+	uint32_t *number_of; /* by position, for edges to other ranks: see fmt_run_number() */
+	fmt_number first;    /* to be added */
+
 	struct fmt_run_edge
 		*edges; /* filled by formats/run/infer, by `to`; freed by fmt_run_done() */
 	size_t n_edges;
@@ -50,6 +54,7 @@ static inline void fmt_run_rank_done(struct fmt_run_rank *r)
 	free(r->events);
 	free(r->values);
 	free(r->iterations);
+	free(r->number_of);
 	free(r->edges);
 	free(r->collectives);
 }

@@ -34,6 +34,18 @@ static size_t edges_from(const struct job *j, uint32_t event)
 	return array_bound(i, 0, n, run->edges[i].to < event);
 }
 
+int fmt_run_number(struct fmt_run_rank *rank, const struct fmt_run_source *source, fmt_number first)
+{
+	struct fmt_run_plan plan = {0};
+	int r = fmt_run_plan(rank, source, &plan);
+
+	free(rank->number_of);
+	rank->number_of = take(plan.number_of);
+	rank->first = first;
+	fmt_run_plan_done(&plan);
+	return r;
+}
+
 static int take_edges(struct job *j, uint32_t event)
 {
 	const struct fmt_run_rank *run = j->run;
@@ -42,15 +54,20 @@ static int take_edges(struct job *j, uint32_t event)
 	for (j->edge = edges_from(j, event);
 	     j->edge < run->n_edges && run->edges[j->edge].to == event; j->edge++) {
 		const struct fmt_run_edge *e = &run->edges[j->edge];
+		const struct fmt_run_rank *of = run + e->rank;
 
+		if (e->rank != 0 && !of->number_of)
+			continue;
 		if (array_reserve(&s->edges, s->n_edges + 1, &j->made.edges_cap) < 0)
 			return -ENOMEM;
 		s->edges[s->n_edges++] = (struct fmt_edge){
-			.from = j->first + j->plan.number_of[e->from],
+			.from = e->rank != 0 ? of->first + of->number_of[e->from]
+					     : j->first + j->plan.number_of[e->from],
 			.to = j->first + j->plan.number_of[e->to],
 			.lag_ns = e->lag_ns,
 			.kind = e->kind,
 			.rule = e->rule,
+			.rank = e->rank,
 		};
 	}
 	return 0;

@@ -54,5 +54,10 @@ int fmt_run_write_more(const struct fmt_names *names, const struct fmt_run_rank 
 		       uint32_t index, const struct fmt_run_source *source,
 		       struct fmt_rank_writer *writer, struct fmt_error *err);
 
+/* Numbers the events of a rank for edges to other ranks, which leave out ranks without numbers. The
+ * writer has written `first` events of the rank so far. rank->number_of is the caller's. */
+int fmt_run_number(struct fmt_run_rank *rank, const struct fmt_run_source *source,
+		   fmt_number first);
+
 /* Writes down in the events which collective each is, as formats/run/infer found out. */
 void fmt_run_number_collectives(struct fmt_run_rank *run);

@@ -170,7 +170,14 @@ struct fmt_edge {
 	uint8_t kind;	/* enum fmt_edge_kind */
 	uint8_t rule;	/* index into the trace's table of rules; its name tells whether it was
 			   recorded or inferred */
+	int32_t rank;	/* index of the rank of `from`, less that of the rank of `to` */
 };
+
+/* Whether the edge waits for nothing but a time: it is from an event to itself. */
+static inline int fmt_edge_is_own(const struct fmt_edge *e)
+{
+	return e->from == e->to && e->rank == 0;
+}
 
 struct fmt_rule {
 	fmt_str name;	  /* "event-wait", "thread-handover" */

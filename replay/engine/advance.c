@@ -4,6 +4,8 @@
 #include "replay/engine/capacity.h"
 #include "replay/engine/state.h"
 
+#include "base/array.h"
+
 /* The time of a moment, which may be in another block. */
 static int64_t far_moment(struct sim *s, uint32_t rank, uint64_t moment)
 {
@@ -18,6 +20,21 @@ static int64_t far_moment(struct sim *s, uint32_t rank, uint64_t moment)
 	}
 	s->counts.too_far++;
 	return SIM_NEVER;
+}
+
+/* The time of a moment of another rank. While it is not known, that rank wakes this one. */
+static int64_t other_moment(struct sim *s, uint32_t rank, uint64_t ref)
+{
+	struct rank *of = &s->ranks[SIM_REF_RANK(ref)];
+	int64_t when = far_moment(s, SIM_REF_RANK(ref), SIM_REF_MOMENT(ref));
+
+	if (when != SIM_PENDING || (of->n_watchers > 0 && of->watchers[of->n_watchers - 1] == rank))
+		return when;
+	if (array_reserve(&of->watchers, of->n_watchers + 1, &of->watchers_cap) < 0)
+		s->error = -ENOMEM;
+	else
+		of->watchers[of->n_watchers++] = rank;
+	return when;
 }
 
 static void join_all(struct sim *s, const struct rank *r, struct track *l, const struct sim_wait *w)
@@ -124,6 +141,9 @@ static int apply_waits(struct sim *s, uint32_t rank, struct track *l, int64_t *t
 		case SIM_FAR:
 			when = far_moment(s, rank, l->block->program->far[w->on]);
 			break;
+		case SIM_OTHER:
+			when = other_moment(s, rank, l->block->program->far[w->on]);
+			break;
 		default:
 			when = l->times[w->on];
 			break;
@@ -208,6 +228,7 @@ static int run_rank(struct sim *s, uint32_t rank)
 	struct rank *r = &s->ranks[rank];
 	uint32_t since = 0, i = 0;
 	int left = 0; /* a track has left a block, which may be finished */
+	int went_on = 0;
 
 	/* Run all tracks in turn until none makes progress. */
 	while (r->n_active > 0 && since < r->n_active) {
@@ -217,6 +238,7 @@ static int run_rank(struct sim *s, uint32_t rank)
 			i = 0;
 		block = r->tracks[r->active[i]].block;
 		since = run_track(s, rank, r->active[i]) ? 0 : since + 1;
+		went_on |= since == 0;
 		left |= r->tracks[r->active[i]].block != block;
 		if (r->tracks[r->active[i]].block)
 			i++;
@@ -225,6 +247,8 @@ static int run_rank(struct sim *s, uint32_t rank)
 	}
 	if (r->n_active == 0)
 		sim_name_idle(s, rank);
+	if (went_on)
+		sim_wake_watchers(s, r);
 	return left ? sim_finish(s, rank) : 0;
 }
 
@@ -280,8 +304,8 @@ int sim_advance(struct sim *s)
 		s->n_queue--;
 		s->ranks[rank].queued = 0;
 		r = run_rank(s, rank);
-		if (r < 0)
-			return r;
+		if (r < 0 || s->error < 0)
+			return r < 0 ? r : s->error;
 	}
 	return 0;
 }

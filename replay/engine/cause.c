@@ -61,10 +61,11 @@ void sim_causes_left(struct sim *s, const struct track *l, uint64_t last)
 }
 
 /* The time of a moment in a run; SIM_NEVER if it is not known any more. */
-static int64_t time_of(const struct sim *s, uint32_t rank, uint64_t moment, uint32_t run)
+static int64_t time_of(const struct sim *s, uint32_t rank, const struct sim_program *p,
+		       const struct sim_wait *w, uint32_t run)
 {
-	const struct sim_block *b = sim_block_of(&s->ranks[rank], moment);
-	size_t slot = b ? (size_t)(moment - b->first) : 0;
+	uint32_t slot;
+	const struct sim_block *b = sim_far_block(s, &s->ranks[rank], p, w, &slot);
 
 	if (!b)
 		return SIM_NEVER;
@@ -87,11 +88,13 @@ const struct sim_wait *sim_cause(const struct sim *s, uint32_t rank, const struc
 			*ref = s->causes->last[(size_t)w->on * s->causes->n_runs + run];
 			return w;
 		}
-		if (w->kind == SIM_FAR)
-			when_ns = time_of(s, rank, p->far[w->on], run);
+		if (w->kind == SIM_FAR || w->kind == SIM_OTHER)
+			when_ns = time_of(s, rank, p, w, run);
 		else if (w->kind == SIM_MOMENT)
 			when_ns = times[w->on];
-		*ref = SIM_REF(rank, w->kind == SIM_FAR ? p->far[w->on] : b->first + w->on);
+		*ref = w->kind == SIM_OTHER ? p->far[w->on]
+		       : w->kind == SIM_FAR ? SIM_REF(rank, p->far[w->on])
+					    : SIM_REF(rank, b->first + w->on);
 		if (when_ns > SIM_NEVER && fmt_add(when_ns, lag_ns) == t)
 			return w;
 		if (w->last)

@@ -37,7 +37,7 @@ static const struct fmt_edge *edge_into(const struct compile *c, size_t edge, si
 
 static int returns(const struct fmt_edge *e)
 {
-	return e->kind == FMT_EDGE_RETURN && e->from != e->to;
+	return e->kind == FMT_EDGE_RETURN && !fmt_edge_is_own(e);
 }
 
 void compile_wait_moment(struct compile *c, struct sim_point *point, uint64_t moment,
@@ -67,7 +67,7 @@ static uint16_t edge_scale(const struct compile *c, const struct fmt_edge *e)
 
 	if (c->p->scales[e->rule] == PROGRAM_CONSTANT)
 		return 0;
-	return c->p->scales[e->rule] == PROGRAM_FROM && from < s->n_events
+	return c->p->scales[e->rule] == PROGRAM_FROM && e->rank == 0 && from < s->n_events
 		       ? change_op(c->p->change, c->index, s->events[from].template,
 				   s->events[from].duration_ns)
 		       : change_device(c->p->change, c->index);
@@ -77,7 +77,9 @@ static uint16_t edge_scale(const struct compile *c, const struct fmt_edge *e)
 static void wait_edge(struct compile *c, struct sim_point *point, const struct fmt_edge *e,
 		      uint16_t scale)
 {
-	if (e->from != e->to)
+	if (e->rank != 0)
+		compile_wait_other(c, point, e, scale);
+	else if (e->from != e->to)
 		compile_wait_moment(c, point, 2 * e->from + (e->kind != FMT_EDGE_SPAWN), e->lag_ns,
 				    scale);
 	else if (e->kind == FMT_EDGE_SPAWN)
@@ -121,8 +123,8 @@ static void call_start(struct compile *c, struct program_track *track, size_t i,
 	for (; (in = edge_into(c, edge, i)); edge++) {
 		if (in->kind == FMT_EDGE_RETURN)
 			continue;
-		handed |= in->from != in->to;
-		wait_edge(c, point, in, in->from != in->to ? c->host : 0);
+		handed |= !fmt_edge_is_own(in);
+		wait_edge(c, point, in, fmt_edge_is_own(in) ? 0 : c->host);
 	}
 	if (handed)
 		point->own_ns = 0;
@@ -146,7 +148,7 @@ static void call_waits(struct compile *c, size_t i, size_t edge, struct sim_poin
 		if (!returns(in))
 			continue;
 		wait_edge(c, point, in, 0);
-		if (from >= s->n_events || s->events[i].correlation == 0 ||
+		if (in->rank != 0 || from >= s->n_events || s->events[i].correlation == 0 ||
 		    s->events[from].correlation != s->events[i].correlation)
 			continue;
 		launches_put(&c->p->launches, s->events[i].correlation, OWN_COPY | (uint32_t)i);
@@ -309,7 +311,7 @@ static void op_start(struct compile *c, struct program_track *track, size_t i)
 		    (c->p->overlap == OVERLAP_FULL && overlap_drops(c, in, i)))
 			continue;
 		wait_edge(c, point, in, edge_scale(c, in));
-		held |= in->from != in->to || in->kind == FMT_EDGE_SPAWN;
+		held |= !fmt_edge_is_own(in) || in->kind == FMT_EDGE_SPAWN;
 	}
 	if (!held) {
 		compile_wait(c, point,
@@ -349,7 +351,7 @@ static const struct fmt_edge *transfer_of(struct compile *c, size_t i)
 	const struct fmt_edge *in;
 
 	for (size_t edge = edges_of(c, i); (in = edge_into(c, edge, i)); edge++)
-		if (in->kind == FMT_EDGE_RETURN && in->from == in->to)
+		if (in->kind == FMT_EDGE_RETURN && fmt_edge_is_own(in))
 			return in;
 	return NULL;
 }

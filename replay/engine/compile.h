@@ -44,6 +44,10 @@ static inline void compile_scale(struct compile *c, uint16_t scale)
 void compile_wait_moment(struct compile *c, struct sim_point *point, uint64_t moment,
 			 int64_t lag_ns, uint16_t scale);
 
+/* Adds a wait for an edge from another rank of the process. */
+void compile_wait_other(struct compile *c, struct sim_point *point, const struct fmt_edge *e,
+			uint16_t scale);
+
 static inline void compile_wait(struct compile *c, struct sim_point *point, struct sim_wait wait)
 {
 	if (c->to->n_waits == c->to->waits_cap &&

@@ -345,6 +345,9 @@ int copies_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t 
 	c->connects = calloc(s.n_comms + 1ul, 1);
 	if (!c->connects)
 		return -ENOMEM;
+	for (uint32_t i = 0; i < n_ranks; i++)
+		if (fmt_fact_value(names, i, FMT_FACT_PROCESS))
+			return refuse(&s, "GPUs share a process");
 	r = find_data(&s) ?: divide(&s) ?: classify(&s);
 	if (r == 0 && (uint64_t)n * c->per_copy > COPIES_RANKS)
 		r = refuse(&s, "more than a million ranks");

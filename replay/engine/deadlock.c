@@ -84,6 +84,29 @@ static int break_rank(struct rank *r)
 	return broken;
 }
 
+/* Drops the waits of a track that waits for another rank: ranks wait for each other in a circle. */
+static int break_others(struct sim *s)
+{
+	for (uint32_t i = 0; i < s->n_ranks; i++) {
+		struct rank *r = &s->ranks[i];
+
+		for (uint32_t k = 0; k < r->n_active; k++) {
+			struct track *l = &r->tracks[r->active[k]];
+			const struct sim_wait *w =
+				l->block && l->at->wait != SIM_NONE ? l->waits + l->at->wait : NULL;
+
+			for (; w && w->kind != SIM_OTHER; w = w->last ? NULL : w + 1)
+				;
+			if (!w || l->drop)
+				continue;
+			l->drop = 1;
+			sim_enqueue(s, i);
+			return 1;
+		}
+	}
+	return 0;
+}
+
 int sim_break(struct sim *s)
 {
 	int broken = 0;
@@ -99,6 +122,8 @@ int sim_break(struct sim *s)
 	}
 	if (broken == 0)
 		broken = sim_force(s->collectives);
+	if (broken == 0)
+		broken = break_others(s);
 	sim_wake(s);
 	s->counts.broken += (uint64_t)broken;
 	return broken;

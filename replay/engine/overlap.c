@@ -115,8 +115,8 @@ static void find_lags(struct compile *c)
 		uint64_t from = e->from - s->first_number, to = e->to - s->first_number;
 		int sort;
 
-		if (e->kind != FMT_EDGE_START || from >= s->n_events || to >= s->n_events ||
-		    !c->rank->tracks[s->events[from].track].stream ||
+		if (e->kind != FMT_EDGE_START || e->rank != 0 || from >= s->n_events ||
+		    to >= s->n_events || !c->rank->tracks[s->events[from].track].stream ||
 		    !c->rank->tracks[s->events[to].track].stream)
 			continue;
 		sort = is_collective(c, to);
@@ -185,7 +185,7 @@ int overlap_drops(const struct compile *c, const struct fmt_edge *e, size_t i)
 	const struct fmt_slice *s = c->slice;
 	uint64_t from = e->from - s->first_number;
 
-	return c->p->shares[e->rule] && from < s->n_events &&
+	return c->p->shares[e->rule] && e->rank == 0 && from < s->n_events &&
 	       is_collective(c, i) != is_collective(c, from);
 }
 
@@ -197,8 +197,7 @@ int overlap_unlaunched(const struct compile *c, size_t edge, size_t i)
 	if (!is_collective(c, i))
 		return 0;
 	for (; edge < s->n_edges && s->edges[edge].to == s->first_number + i; edge++)
-		if (s->edges[edge].kind == FMT_EDGE_START &&
-		    s->edges[edge].from != s->edges[edge].to &&
+		if (s->edges[edge].kind == FMT_EDGE_START && !fmt_edge_is_own(&s->edges[edge]) &&
 		    !overlap_drops(c, &s->edges[edge], i))
 			return 1;
 	return 0;

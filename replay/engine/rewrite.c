@@ -31,6 +31,9 @@ struct rank_rewrite {
 	uint32_t n_tracks;
 	struct moved moved[REMEMBERED]; /* of the latest slices that need one, in a ring */
 	uint32_t n_moved;
+	struct fmt_slice **held; /* owned: that wait for slices of other ranks */
+	size_t n_held, held_cap;
+	fmt_number done; /* events below have their new positions */
 };
 
 struct rewrite {
@@ -39,6 +42,7 @@ struct rewrite {
 	struct fmt_writer *writer;
 	struct rank_rewrite *ranks;
 	uint32_t n_ranks;
+	size_t n_held; /* slices, of all ranks */
 
 	/* State of the current slice. */
 	struct launches calls;
@@ -58,6 +62,9 @@ void rewrite_free(struct rewrite *w)
 		free(w->ranks[i].maps);
 		for (size_t k = 0; k < REMEMBERED; k++)
 			free(w->ranks[i].moved[k].to);
+		for (size_t k = 0; k < w->ranks[i].n_held; k++)
+			fmt_slice_free(w->ranks[i].held[k]);
+		free(w->ranks[i].held);
 	}
 	fmt_names_free(w->names);
 	launches_done(&w->calls);
@@ -291,17 +298,87 @@ static int sort(struct rewrite *w, struct rank_rewrite *rank, struct fmt_slice *
 	s->n_edges = n_edges;
 	if (r < 0)
 		return r;
+	rank->done = s->first_number + s->n_events;
 	while (i < s->n_events && w->position[i] == i)
 		i++;
 	if (i < s->n_events && remember(w, rank, s) < 0)
 		return -ENOMEM;
 	for (i = 0; i < s->n_edges; i++) {
-		s->edges[i].from = renumbered(rank, s->edges[i].from);
+		if (s->edges[i].rank == 0)
+			s->edges[i].from = renumbered(rank, s->edges[i].from);
 		s->edges[i].to = renumbered(rank, s->edges[i].to);
 	}
 	for (i = 0; i < s->n_digests; i++)
 		s->digests[i].op = renumbered(rank, s->digests[i].op);
 	return fmt_slice_sort(s, NULL);
+}
+
+/* The other rank of an edge; NULL: it is of the same rank. */
+static struct rank_rewrite *other_rank(struct rewrite *w, uint32_t rank, const struct fmt_edge *e)
+{
+	int64_t other = (int64_t)rank + e->rank;
+
+	return e->rank != 0 && other >= 0 && other < w->n_ranks ? &w->ranks[other] : NULL;
+}
+
+/* Whether the slice waits for events of other ranks that have no new positions yet. */
+static int waits(struct rewrite *w, uint32_t rank, const struct fmt_slice *s)
+{
+	for (size_t i = 0; i < s->n_edges; i++) {
+		const struct rank_rewrite *other = other_rank(w, rank, &s->edges[i]);
+
+		if (other && s->edges[i].from >= other->done)
+			return 1;
+	}
+	return 0;
+}
+
+static int write_slice(struct rewrite *w, uint32_t rank, struct fmt_slice *s, struct fmt_error *err)
+{
+	for (size_t i = 0; i < s->n_edges; i++) {
+		const struct rank_rewrite *other = other_rank(w, rank, &s->edges[i]);
+
+		if (other)
+			s->edges[i].from = renumbered(other, s->edges[i].from);
+	}
+	fmt_edges_sort(s->edges, s->n_edges);
+	return fmt_rank_writer_slice(w->ranks[rank].out, s, err);
+}
+
+/* Writes slices that were held and wait for nothing now; with `all`, those that wait too. */
+static int write_held(struct rewrite *w, int all, struct fmt_error *err)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < w->n_ranks && r == 0; i++) {
+		struct rank_rewrite *rank = &w->ranks[i];
+		size_t n = 0;
+
+		while (n < rank->n_held && r == 0 && (all || !waits(w, i, rank->held[n]))) {
+			r = write_slice(w, i, rank->held[n], err);
+			fmt_slice_free(rank->held[n++]);
+		}
+		if (n == 0)
+			continue;
+		rank->n_held -= n;
+		memmove(rank->held, rank->held + n, rank->n_held * sizeof(struct fmt_slice *));
+		w->n_held -= n;
+	}
+	return r;
+}
+
+static int hold_slice(struct rewrite *w, struct rank_rewrite *rank, const struct fmt_slice *s)
+{
+	struct fmt_slice *copy;
+
+	if (array_reserve(&rank->held, rank->n_held + 1, &rank->held_cap) < 0)
+		return -ENOMEM;
+	copy = fmt_slice_copy(s);
+	if (!copy)
+		return -ENOMEM;
+	rank->held[rank->n_held++] = copy;
+	w->n_held++;
+	return 0;
 }
 
 /* The track of the slice's iteration annotation; the first track without one. */
@@ -327,13 +404,18 @@ int rewrite_slice(struct rewrite *w, uint32_t rank, struct fmt_slice *slice, con
 	set_times(w, r, slice, times);
 	set_iteration(r, thread, slice);
 	res = sort(w, r, slice);
-	return res < 0 ? res : fmt_rank_writer_slice(r->out, slice, err);
+	if (res == 0)
+		res = r->n_held > 0 || waits(w, rank, slice) ? hold_slice(w, r, slice)
+							     : write_slice(w, rank, slice, err);
+	return res == 0 && w->n_held > 0 ? write_held(w, 0, err) : res;
 }
 
 int rewrite_end(struct rewrite *w, struct fmt_error *err)
 {
-	int r = fmt_writer_close(take(w->writer), err);
+	int r = write_held(w, 1, err);
 
+	if (r == 0)
+		r = fmt_writer_close(take(w->writer), err);
 	rewrite_free(w);
 	return r;
 }

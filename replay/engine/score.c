@@ -9,6 +9,9 @@
 #include "base/array.h"
 #include "base/scope.h"
 
+#include <stdbool.h>
+#include <stdlib.h>
+
 /* Errors by size: 1 ns apart up to 256 ns, then 128 classes for each power of two. */
 #define EXACT 256
 #define CLASSES 128
@@ -21,6 +24,7 @@ enum { RECORDED, EMULATED, FIRST_VARIANT };
 struct side {
 	struct timemap_carry carry;
 	int64_t start_ns; /* of the iteration */
+	int64_t apart_ns; /* as in struct score_row, of the iteration's start */
 
 	/* The use of the GPU's time, with a row for each iteration and for the time before and
 	 * after. */
@@ -37,7 +41,8 @@ struct rank_score {
 struct score_row {
 	int64_t iteration;
 	uint32_t rank;
-	size_t busy; /* of the rank's */
+	size_t busy;	  /* of the rank's */
+	int64_t apart_ns; /* from the ends of the iteration to the nearest points of its thread */
 };
 
 /* An operation of the slice at hand. */
@@ -56,6 +61,7 @@ struct score {
 	uint32_t n_ranks;
 	uint32_t n_sides;
 	uint32_t n_predicted;
+	bool shares;	 /* ranks share a process */
 	uint32_t n_busy; /* of the sides: those whose GPU time is divided */
 	struct timemap map;
 	struct score_op *ops;
@@ -91,6 +97,7 @@ int score_new(const struct fmt_trace *trace, const struct change *change, uint32
 	}
 	for (uint32_t i = 0; i < s->n_ranks; i++) {
 		s->ranks[i].thread = SIM_NONE;
+		s->shares |= !copies && fmt_fact_value(s->names, i, FMT_FACT_PROCESS) != NULL;
 		s->ranks[i].sides = calloc(s->n_sides, sizeof(*s->ranks[i].sides));
 		if (!s->ranks[i].sides) {
 			score_free(s);
@@ -273,6 +280,7 @@ static int add_side(struct score *s, struct rank_score *r, uint32_t index,
 		    const struct fmt_slice *slice, const int64_t *times, int64_t *step_ns)
 {
 	const struct fmt_iteration *it = &slice->iteration;
+	int64_t end_ns = fmt_add(it->start_ns, it->duration_ns);
 	struct side *side = &r->sides[index];
 
 	s->map.host = index >= FIRST_VARIANT ? change_host_factor(s->change, index - FIRST_VARIANT,
@@ -282,6 +290,8 @@ static int add_side(struct score *s, struct rank_score *r, uint32_t index,
 		return -ENOMEM;
 	if (!r->begun) {
 		side->start_ns = times ? timemap_emulated_ns(&s->map, it->start_ns) : it->start_ns;
+		if (index == EMULATED && s->shares)
+			side->apart_ns = timemap_apart_ns(&s->map, it->start_ns);
 		if (index < s->n_busy && fmt_busy_run_begin(&side->busy, side->start_ns) < 0)
 			return -ENOMEM;
 	}
@@ -292,9 +302,10 @@ static int add_side(struct score *s, struct rank_score *r, uint32_t index,
 	if (step_ns && !times)
 		*step_ns = it->duration_ns;
 	else if (step_ns)
-		*step_ns = fmt_sub(
-			timemap_emulated_ns(&s->map, fmt_add(it->start_ns, it->duration_ns)),
-			side->start_ns);
+		*step_ns = fmt_sub(timemap_emulated_ns(&s->map, end_ns), side->start_ns);
+	if (step_ns && index == EMULATED && s->shares)
+		s->rows[s->n_rows - 1].apart_ns =
+			fmt_add(side->apart_ns, timemap_apart_ns(&s->map, end_ns));
 	if (times)
 		timemap_save(&s->map, &side->carry);
 	return 0;
@@ -392,6 +403,54 @@ static void add_predictions(const struct score *s, const struct score_row *row,
 	}
 }
 
+/* The process of a row's rank, if several ranks share it; else 0. */
+static fmt_str process_of(const struct score *s, const struct score_row *row)
+{
+	const char *v = fmt_fact_value(s->names, row->rank, FMT_FACT_PROCESS);
+
+	return v ? (fmt_str)strtoul(v, NULL, 10) : 0;
+}
+
+static int by_process(const void *x, const void *y, void *score)
+{
+	const struct score *s = score;
+	const struct score_row *a = &s->rows[*(const size_t *)x], *b = &s->rows[*(const size_t *)y];
+
+	return array_order(process_of(s, a), process_of(s, b))
+	       ?: array_order(a->iteration, b->iteration)
+	       ?: array_order(a->apart_ns, b->apart_ns)
+	       ?: array_order(a->rank, b->rank);
+}
+
+static bool same_step(const struct score *s, size_t a, size_t b)
+{
+	return process_of(s, &s->rows[a]) > 0 && s->rows[a].iteration == s->rows[b].iteration &&
+	       process_of(s, &s->rows[a]) == process_of(s, &s->rows[b]) &&
+	       s->steps_ns[a * s->n_sides] == s->steps_ns[b * s->n_sides];
+}
+
+/* Ranks of one process have the same iterations: the rank whose thread was active nearest to their
+ * ends knows when they end. */
+static int share_steps(struct score *s)
+{
+	scoped(free_ptr) size_t *order = NULL;
+
+	if (!s->shares || s->n_rows == 0)
+		return 0;
+	order = malloc(s->n_rows * sizeof(*order));
+	if (!order)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->n_rows; i++)
+		order[i] = i;
+	qsort_r(order, s->n_rows, sizeof(*order), by_process, s);
+	for (size_t i = 1; i < s->n_rows; i++)
+		if (same_step(s, order[i - 1], order[i]))
+			memcpy(&s->steps_ns[order[i] * s->n_sides],
+			       &s->steps_ns[order[i - 1] * s->n_sides],
+			       s->n_sides * sizeof(*s->steps_ns));
+	return 0;
+}
+
 /* Makes the rows of the iterations, and one row of the whole run for each GPU. */
 static int finish_rows(struct score *s, struct replay_report *ret)
 {
@@ -400,7 +459,7 @@ static int finish_rows(struct score *s, struct replay_report *ret)
 	ret->rows = calloc(s->n_rows + 1, sizeof(*ret->rows));
 	ret->runs = calloc(s->n_ranks + 1ul, sizeof(*ret->runs));
 	ret->predicted = calloc(s->n_rows * n_predicted + 1, sizeof(*ret->predicted));
-	if (!ret->rows || !ret->runs || !ret->predicted || end_busy(s) < 0)
+	if (!ret->rows || !ret->runs || !ret->predicted || share_steps(s) < 0 || end_busy(s) < 0)
 		return -ENOMEM;
 	add_runs(s, ret);
 	for (size_t i = 0; i < s->n_rows; i++) {

@@ -16,6 +16,8 @@ void sim_free(struct sim *s)
 	sim_collectives_free(s->collectives);
 	sim_variants_free(s->variants);
 	sim_causes_free(s->causes);
+	for (uint32_t i = 0; s->ranks && i < s->n_ranks; i++)
+		free(s->ranks[i].watchers);
 	free(s->queue);
 	free(s->idle);
 	free(s->finished);
@@ -107,14 +109,16 @@ void sim_name_idle(struct sim *s, uint32_t rank)
 	if (r->idle || r->ended)
 		return;
 	r->idle = 1;
-	s->idle[s->n_idle++] = rank;
+	s->idle[(s->idle_at + s->n_idle++) % s->n_ranks] = rank;
 }
 
 uint32_t sim_idle(struct sim *s)
 {
 	while (s->n_idle > 0) {
-		uint32_t rank = s->idle[--s->n_idle];
+		uint32_t rank = s->idle[s->idle_at];
 
+		s->idle_at = (s->idle_at + 1) % s->n_ranks;
+		s->n_idle--;
 		s->ranks[rank].idle = 0;
 		if (!s->ranks[rank].ended)
 			return rank;
@@ -261,6 +265,7 @@ int sim_push(struct sim *s, uint32_t rank, struct sim_block *b)
 int sim_end(struct sim *s, uint32_t rank)
 {
 	s->ranks[rank].ended = 1;
+	sim_wake_watchers(s, &s->ranks[rank]);
 	sim_seal(s->collectives, rank, 1);
 	sim_wake(s);
 	sim_enqueue(s, rank);
@@ -274,6 +279,26 @@ struct sim_block *sim_block_of(const struct rank *r, uint64_t moment)
 	while (b && moment < b->first)
 		b = b->older;
 	return b && moment - b->first < b->n_slots ? b : NULL;
+}
+
+struct sim_block *sim_far_block(const struct sim *s, const struct rank *r,
+				const struct sim_program *p, const struct sim_wait *w,
+				uint32_t *slot)
+{
+	uint64_t far = p->far[w->on];
+	uint64_t moment = w->kind == SIM_OTHER ? SIM_REF_MOMENT(far) : far;
+	struct sim_block *b =
+		sim_block_of(w->kind == SIM_OTHER ? &s->ranks[SIM_REF_RANK(far)] : r, moment);
+
+	if (b)
+		*slot = (uint32_t)(moment - b->first);
+	return b;
+}
+
+void sim_wake_watchers(struct sim *s, struct rank *r)
+{
+	while (r->n_watchers > 0)
+		sim_enqueue(s, r->watchers[--r->n_watchers]);
 }
 
 int sim_finish(struct sim *s, uint32_t rank)

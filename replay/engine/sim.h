@@ -40,6 +40,7 @@ struct sim_point {
 enum sim_wait_kind {
 	SIM_MOMENT, /* not before the time of slot `on` + lag_ns */
 	SIM_FAR,    /* the same for the moment far[on], which may be in another block of the rank */
+	SIM_OTHER,  /* the same for a moment of another rank: far[on] is a SIM_REF */
 	SIM_AT,	    /* not before lag_ns, of which variants scale the last `on` ns */
 	SIM_COLLECTIVE, /* until collective `on` ends. The rank joins it at the previous point;
 			 own_ns is the duration that the rank recorded. All waits of the

@@ -36,8 +36,10 @@ struct rank {
 	struct sim_block *spare; /* a list through `newer` */
 	uint32_t n_kept;	 /* released by the caller */
 	uint32_t n_unfinished;
-	uint64_t kept_slots;  /* of those that are kept */
-	uint64_t n_moments;   /* in all blocks so far */
+	uint64_t kept_slots; /* of those that are kept */
+	uint64_t n_moments;  /* in all blocks so far */
+	uint32_t *watchers;  /* owned: ranks that wait for a moment of this one */
+	size_t n_watchers, watchers_cap;
 	int64_t *variant_now; /* by track, then variant: time of the last point */
 };
 
@@ -54,8 +56,8 @@ struct sim {
 
 	uint32_t *queue; /* ranks that may continue: a ring of n_ranks */
 	uint32_t queue_at, n_queue;
-	uint32_t *idle;
-	uint32_t n_idle;
+	uint32_t *idle; /* a ring of n_ranks, so that ranks get their blocks in turn */
+	uint32_t idle_at, n_idle;
 
 	struct finished *finished;
 	size_t finished_at, n_finished, finished_cap;
@@ -65,6 +67,7 @@ struct sim {
 	struct variants *variants; /* variant.c; NULL: none */
 	struct causes *causes;	   /* cause.c; NULL: not wanted */
 	struct sim_counts counts;
+	int error; /* -ENOMEM: a wait for another rank could not be noted */
 };
 
 void sim_enqueue(struct sim *s, uint32_t rank);
@@ -72,11 +75,20 @@ void sim_enqueue(struct sim *s, uint32_t rank);
 /* Names the rank to sim_idle(). */
 void sim_name_idle(struct sim *s, uint32_t rank);
 
+/* Queues the ranks that wait for moments of this one. */
+void sim_wake_watchers(struct sim *s, struct rank *r);
+
 /* Moves the track to its range in the first block with one, from `from` on; 0 if not found. */
 int sim_track_enter(struct rank *r, uint32_t track, struct sim_block *from);
 
 /* Moves the oldest blocks without points left to the finished blocks. */
 int sim_finish(struct sim *s, uint32_t rank);
+
+/* The block that holds the moment of a wait of kind SIM_FAR or SIM_OTHER, and in *slot its slot
+ * there; NULL as from sim_block_of(). */
+struct sim_block *sim_far_block(const struct sim *s, const struct rank *r,
+				const struct sim_program *p, const struct sim_wait *w,
+				uint32_t *slot);
 
 /* The block that holds a moment; NULL if it is no longer kept, or not pushed yet. */
 struct sim_block *sim_block_of(const struct rank *r, uint64_t moment);

@@ -28,7 +28,7 @@ static int64_t handed_ns(const struct fmt_slice *s, fmt_number to, size_t *edge)
 	for (size_t k = *edge; k < s->n_edges && s->edges[k].to == to; k++) {
 		const struct fmt_edge *e = &s->edges[k];
 
-		if (e->kind != FMT_EDGE_RETURN && e->from != to && e->lag_ns < least)
+		if (e->kind != FMT_EDGE_RETURN && !fmt_edge_is_own(e) && e->lag_ns < least)
 			least = e->lag_ns;
 	}
 	return least == INT64_MAX || least < 0 ? 0 : least;
@@ -155,6 +155,19 @@ int64_t timemap_emulated_ns(const struct timemap *p, int64_t recorded_ns)
 	}
 	t = shift(p, before, recorded_ns);
 	return t > after->emulated_ns ? after->emulated_ns : t;
+}
+
+int64_t timemap_apart_ns(const struct timemap *p, int64_t recorded_ns)
+{
+	int64_t least = INT64_MAX;
+
+	for (size_t i = 0; i < p->n; i++) {
+		int64_t apart = fmt_sub(p->points[i].recorded_ns, recorded_ns);
+
+		apart = apart < 0 ? -apart : apart;
+		least = apart < least ? apart : least;
+	}
+	return least == INT64_MAX ? INT64_MAX / 2 : least;
 }
 
 void timemap_done(struct timemap *p)

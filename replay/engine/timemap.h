@@ -45,4 +45,7 @@ void timemap_save(const struct timemap *p, struct timemap_carry *carry);
 /* The emulated time of a recorded time; the same if the track has no points. */
 int64_t timemap_emulated_ns(const struct timemap *p, int64_t recorded_ns);
 
+/* The distance of a recorded time from the nearest point. */
+int64_t timemap_apart_ns(const struct timemap *p, int64_t recorded_ns);
+
 void timemap_done(struct timemap *p);

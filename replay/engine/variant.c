@@ -191,18 +191,18 @@ int sim_variants_collectives(struct sim *s)
 /* ---- time ---- */
 
 /* A wait for a moment that the first variant did not know either was dropped. */
-static int64_t moment_of(const struct rank *r, const struct sim_block *b, const int64_t *times,
-			 const struct sim_wait *w, uint32_t k)
+static int64_t moment_of(const struct sim *s, const struct rank *r, const struct sim_block *b,
+			 const int64_t *times, const struct sim_wait *w, uint32_t k)
 {
-	uint64_t moment;
+	uint32_t slot;
 
 	switch (w->kind) {
 	case SIM_AT:
 		return 0; /* see lag_of() */
 	case SIM_FAR:
-		moment = b->program->far[w->on];
-		b = sim_block_of(r, moment);
-		return b ? b->variants[(size_t)k * b->n_slots + (moment - b->first)] : SIM_NEVER;
+	case SIM_OTHER:
+		b = sim_far_block(s, r, b->program, w, &slot);
+		return b ? b->variants[(size_t)k * b->n_slots + slot] : SIM_NEVER;
 	default:
 		return times[w->on];
 	}
@@ -220,22 +220,23 @@ int64_t sim_variants_lag(const struct sim *s, uint32_t k, const struct sim_wait 
 	return lag_of(s->variants, k, w);
 }
 
-static int64_t after_waits(const struct variants *v, uint32_t k, const struct rank *r,
+static int64_t after_waits(const struct sim *s, uint32_t k, const struct rank *r,
 			   const struct track *l, const int64_t *times, const struct sim_wait *w,
 			   int64_t t)
 {
 	for (;; w++) {
-		int64_t when = moment_of(r, l->block, times, w, k);
+		int64_t when = moment_of(s, r, l->block, times, w, k);
 
-		t = moment_wait(t, when, lag_of(v, k, w));
+		t = moment_wait(t, when, lag_of(s->variants, k, w));
 		if (w->last)
 			return t;
 	}
 }
 
-static void run_variant(const struct variants *v, uint32_t k, struct rank *r, struct track *l,
+static void run_variant(const struct sim *s, uint32_t k, struct rank *r, struct track *l,
 			const struct sim_point *at, const struct sim_point *end)
 {
+	const struct variants *v = s->variants;
 	const struct sim_program *p = l->block->program;
 	const uint16_t *scale = p->scales + (at - p->points);
 	int64_t *times = l->block->variants + (size_t)k * l->block->n_slots;
@@ -248,7 +249,7 @@ static void run_variant(const struct variants *v, uint32_t k, struct rank *r, st
 		if (at->wait != SIM_NONE && w->last && w->kind == SIM_MOMENT)
 			t = moment_wait(t, times[w->on], variant_of(v, k, w->lag_ns, w->scale));
 		else if (at->wait != SIM_NONE)
-			t = after_waits(v, k, r, l, times, w, t);
+			t = after_waits(s, k, r, l, times, w, t);
 		t += t == SIM_PENDING;
 		times[at->slot] = t;
 	}
@@ -259,7 +260,7 @@ void sim_variants_run(struct sim *s, uint32_t rank, struct track *l, const struc
 		      const struct sim_point *end)
 {
 	for (uint32_t k = 0; k < s->variants->n && at < end; k++)
-		run_variant(s->variants, k, &s->ranks[rank], l, at, end);
+		run_variant(s, k, &s->ranks[rank], l, at, end);
 }
 
 /* ---- collectives ---- */

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Emulated GPUs are exact truth: a program is recorded on one GPU model and predicted on another one,
 # on which it then runs. The first step is left out: ranks that come before the file with NCCL's id
-# sleep in it, by chance. gap_ns is part of the kernels that gpucapture records.
+# sleep in it, by chance. gap_ns is part of all operations that gpucapture records: there is none here.
 . "$(dirname "$0")/lib.sh"
+shopt -s extglob
 need_capture
 [ -x "$programs/examples/ddp" ] || skip "examples/ddp was not built"
 virtual_only
@@ -20,7 +21,7 @@ for name in 'common', 'H100-SXM5':
         if line.strip() and not line.startswith(('#', 'alias')):
             key, value = line.split(None, 1)
             values[key] = value
-for change in changes:
+for change in ['gap_ns*0.001', *changes]:
     pattern, factor = change.rsplit('*', 1)
     found = [key for key in values if re.fullmatch(pattern, key)]
     assert found, change
@@ -32,17 +33,25 @@ PYTHON
 }
 
 model base
-model gpu 'fp[0-9]+*0.5' 'tf32*0.5' 'int8*0.5' 'memory_bytes_per_s*0.5' 'clock_khz*0.5' 'kernel_ns*2' 'gap_ns*2'
+model gpu 'fp[0-9]+*0.5' 'tf32*0.5' 'int8*0.5' 'memory_bytes_per_s*0.5' 'clock_khz*0.5' 'kernel_ns*2'
 model host 'call_[a-z]+_ns*2'
 model network '(nvlink|switch)_bytes_per_s*0.9'
-ddp="sh $SOURCE/examples/launch.sh 4 $programs/examples/ddp --steps 6 --batch 1024 --hidden 2048"
-for m in base gpu host network; do
-	gpucapture -o "$work/$m" -- gpuemu --gpus 4 --like "$work/$m.gpu" -- $ddp >"$work/out" 2>&1 || die "$(cat "$work/out")"
-	gpureplay --emulate --json "$work/$m" >"$work/$m.json"
-done
-gpureplay --emulate --force --json --what-if gpu=0.5x --what-if host=0.5x,launch=0.5x \
-	--what-if network.bandwidth=0.9x "$work/base" >"$work/predicted.json"
-python3 - "$work" <<'PYTHON'
+model copy 'pcie_bytes_per_s*0.8' 'copy_ns*1.25'
+
+# check NAME GPUS 'CHANGE:SPEC...' COMMAND...: records the program on each model, and compares.
+check() {
+	local name=$1 gpus=$2 changes=$3 m what_if=()
+	shift 3
+	for m in base ${changes//:*([^ ])/}; do
+		gpucapture -o "$work/$name.$m" -- gpuemu --gpus "$gpus" --like "$work/$m.gpu" -- "$@" >"$work/out" 2>&1 ||
+			die "$(cat "$work/out")"
+		gpureplay --emulate --json "$work/$name.$m" >"$work/$name.$m.json"
+	done
+	for m in $changes; do
+		what_if+=(--what-if "${m#*:}")
+	done
+	gpureplay --emulate --force --json "${what_if[@]}" "$work/$name.base" >"$work/predicted.json"
+	python3 - "$work/$name" "$work/predicted.json" $changes <<'PYTHON'
 import json
 import sys
 
@@ -52,17 +61,30 @@ def steps(report, run):
 
 
 def read(name):
-    return json.load(open(f'{sys.argv[1]}/{name}.json', encoding='utf-8'))
+    return json.load(open(name, encoding='utf-8'))
 
 
-bad = []
-for prediction, name in zip(read('predicted'), ['gpu', 'host', 'network'], strict=True):
-    predicted, true, before = steps(prediction, 'predicted'), steps(read(name), 'recorded'), steps(read('base'), 'recorded')
-    assert predicted.keys() == true.keys() == before.keys() and len(true) == 20, true
+name, predictions, *changes = sys.argv[1:]
+predictions, bad = read(predictions), []
+predictions = predictions if isinstance(predictions, list) else [predictions]
+for prediction, change in zip(predictions, changes, strict=True):
+    model = change.split(':')[0]
+    predicted, true = steps(prediction, 'predicted'), steps(read(f'{name}.{model}.json'), 'recorded')
+    before = steps(read(f'{name}.base.json'), 'recorded')
+    assert predicted.keys() == true.keys() == before.keys() and len(true) >= 6, true
     error = sum(abs(predicted[k] / true[k] - 1) for k in true) / len(true)
-    change = sum(true.values()) / sum(before.values()) - 1
-    print(f'{name}: the step changes by {100 * change:.1f} %, predicted with an error of {100 * error:.2f} %')
-    if error > 0.01 or abs(change) < 0.01:
-        bad.append(name)
+    changed = sum(true.values()) / sum(before.values()) - 1
+    print(f'{change}: the step changes by {100 * changed:.1f} %, predicted with an error of {100 * error:.2f} %')
+    if error > 0.01 or abs(changed) < 0.01:
+        bad.append(change)
 assert not bad, bad
 PYTHON
+}
+
+check ddp 4 'gpu:gpu=0.5x host:host=0.5x,launch=0.5x network:network.bandwidth=0.9x' \
+	sh "$SOURCE/examples/launch.sh" 4 "$programs/examples/ddp" --steps 6 --batch 1024 --hidden 2048
+# One thread, several GPUs: what each waits for on the other, and the thread's waits for both.
+check pipeline 2 'gpu:gpu=0.5x copy:copy=0.8x' "$programs/examples/pipeline" --steps 4 --batch 512 --hidden 1024 --parts 2
+check overlap 2 'gpu:gpu=0.5x host:host=0.5x,launch=0.5x' "$programs/examples/overlap" --size 1000 --count 10
+# A thread for each GPU.
+check dataparallel 4 gpu:gpu=0.5x "$programs/examples/dataparallel" --steps 4 --batch 1024 --hidden 1024

@@ -92,17 +92,21 @@ static void make_events(struct run *run, struct bytes *b, uint32_t rank, uint32_
 	qsort(s->events, s->n_events, sizeof(*s->events), by_track);
 }
 
+/* One in sixteen is from another rank, or from one that does not exist. */
 static void make_edges(struct bytes *b, struct fmt_slice *s)
 {
 	uint32_t n = s->n_events > 0 ? byte(b) % (EDGES + 1) : 0;
 
-	for (uint32_t i = 0; i < n; i++)
-		s->edges[s->n_edges++] = (struct fmt_edge){
-			.from = byte(b) % (SLICES * EVENTS + 1),
-			.to = s->first_number + byte(b) % s->n_events,
-			.lag_ns = (int8_t)byte(b),
-			.kind = byte(b) % FMT_EDGE_KINDS,
-		};
+	for (uint32_t i = 0; i < n; i++) {
+		struct fmt_edge *e = &s->edges[s->n_edges++];
+
+		e->from = byte(b) % (SLICES * EVENTS + 1);
+		e->to = s->first_number + byte(b) % s->n_events;
+		e->lag_ns = (int8_t)byte(b);
+		e->kind = byte(b);
+		e->rank = e->kind >> 4 == 15 ? (int32_t)(e->kind >> 2 & 3) - (int32_t)s->rank : 0;
+		e->kind %= FMT_EDGE_KINDS;
+	}
 	qsort(s->edges, s->n_edges, sizeof(*s->edges), by_to);
 }
 
@@ -205,22 +209,28 @@ static void emulate(struct run *run, struct replay_counts *counts)
 		must(run->taken[r] == SLICES);
 }
 
+static uint64_t n_events(const struct run *run, uint32_t rank)
+{
+	const struct fmt_slice *last = &run->slices[rank][SLICES - 1];
+
+	return last->first_number + last->n_events;
+}
+
 /* Checks every edge between events that take part. */
 static void check_edges(const struct run *run, uint32_t rank, const struct fmt_slice *s)
 {
-	const struct fmt_slice *last = &run->slices[rank][SLICES - 1];
-	uint64_t n = last->first_number + last->n_events;
 	const int64_t *times = run->times[rank];
 
 	for (size_t i = 0; i < 2 * s->n_events; i++)
 		must(times[2 * s->first_number + i] != SIM_PENDING);
 	for (size_t i = 0; i < s->n_edges; i++) {
 		const struct fmt_edge *e = &s->edges[i];
+		uint32_t other = rank + (uint32_t)e->rank;
 		int64_t from, to;
 
-		if (e->from >= n || e->from == e->to)
+		if (other >= RANKS || e->from >= n_events(run, other) || fmt_edge_is_own(e))
 			continue;
-		from = times[2 * e->from + (e->kind != FMT_EDGE_SPAWN)];
+		from = run->times[other][2 * e->from + (e->kind != FMT_EDGE_SPAWN)];
 		to = times[2 * e->to + (e->kind == FMT_EDGE_RETURN)];
 		if (from <= SIM_NEVER || to <= SIM_NEVER)
 			continue;

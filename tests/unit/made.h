@@ -160,7 +160,8 @@ static inline struct fmt_slice *made_slice(struct made *m, uint32_t rank, uint32
 		s->edges[s->n_edges++] = (struct fmt_edge){.from = first + i - 1,
 							   .to = first + n + i,
 							   .lag_ns = i % 2 ? 0 : 1500,
-							   .kind = FMT_EDGE_START};
+							   .kind = FMT_EDGE_START,
+							   .rank = i % 15 == 1 ? 1 : 0};
 	ck_assert_int_eq(fmt_slice_sort(s, NULL), 0);
 	return s;
 }
@@ -255,7 +256,7 @@ static inline int same_edges(const struct fmt_edge *a, const struct fmt_edge *b,
 {
 	for (size_t i = 0; i < n; i++)
 		if (a[i].from != b[i].from || a[i].to != b[i].to || a[i].lag_ns != b[i].lag_ns ||
-		    a[i].kind != b[i].kind || a[i].rule != b[i].rule)
+		    a[i].kind != b[i].kind || a[i].rule != b[i].rule || a[i].rank != b[i].rank)
 			return 0;
 	return 1;
 }

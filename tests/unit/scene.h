@@ -125,14 +125,23 @@ static inline void make_rank(struct made *m, int rank, const struct row *rows, s
 	}
 }
 
-static inline void make(struct made *m, const struct row *rows, size_t n, uint32_t n_ranks)
+/* `process`: see struct fmt_run_rank. */
+static inline void make_process(struct made *m, const struct row *rows, size_t n, uint32_t n_ranks,
+				uint32_t process)
 {
 	memset(m, 0, sizeof(*m));
 	ck_assert_int_eq(fmt_names_new(&m->names), 0);
-	for (uint32_t i = 0; i < n_ranks; i++)
+	for (uint32_t i = 0; i < n_ranks; i++) {
 		make_rank(m, (int)i, rows, n);
+		m->ranks[i].process = process;
+	}
 	m->run = (struct fmt_run){.names = m->names, .ranks = m->ranks, .n_ranks = n_ranks};
 	ck_assert_int_eq(fmt_infer(&m->run), 0);
+}
+
+static inline void make(struct made *m, const struct row *rows, size_t n, uint32_t n_ranks)
+{
+	make_process(m, rows, n, n_ranks, 0);
 }
 
 static inline void unmake(struct made *m)

@@ -78,11 +78,48 @@ START_TEST(test_stream_waits)
 }
 END_TEST
 
+/* A thread that launches on two GPUs: its call for the one follows its call for the other. */
+START_TEST(test_thread_order)
+{
+	static const struct row rows[] = {
+		{CALL, LAUNCH, 100, 10, 1, 0},	  {CALL, LAUNCH, 115, 10, 2, 1},
+		{CALL, LAUNCH, 130, 10, 3, 1},	  {CALL, "cudaStreamSynchronize", 150, 500, 4, 0},
+		{ON_7, "kernel", 200, 440, 1, 0}, {CALL, LAUNCH, 655, 10, 5, 1},
+	};
+	struct made m;
+	size_t n = 0;
+
+	make_process(&m, rows, ARRAY_SIZE(rows), 2, 1);
+	for (int rank = 0; rank < 2; rank++)
+		for (size_t i = 0; i < m.ranks[rank].n_edges; i++) {
+			const struct fmt_run_edge *e = &m.ranks[rank].edges[i];
+			const struct row *to = m.row_of[rank][e->to];
+			const struct row *from = m.row_of[rank + e->rank][e->from];
+
+			if (e->rank == 0)
+				continue;
+			ck_assert_str_eq(rule_of(&m, e), "thread-order");
+			ck_assert_int_eq(e->rank, 1 - 2 * rank);
+			ck_assert_int_eq(e->lag_ns,
+					 (to->start - from->start - from->duration) * 1000);
+			n++;
+		}
+	ck_assert_uint_eq(n, 3);
+	unmake(&m);
+	make(&m, rows, ARRAY_SIZE(rows), 2);
+	for (int rank = 0; rank < 2; rank++)
+		for (size_t i = 0; i < m.ranks[rank].n_edges; i++)
+			ck_assert_int_eq(m.ranks[rank].edges[i].rank, 0);
+	unmake(&m);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("links");
 
 	tcase_add_test(tcase, test_host_waits);
 	tcase_add_test(tcase, test_stream_waits);
+	tcase_add_test(tcase, test_thread_order);
 	return run_case("links", tcase);
 }

@@ -272,6 +272,8 @@ static int edge_row(struct rendering *n, const struct fmt_edge *edge, struct tex
 	name = fmt_string(n->x->names, rule->name, &len);
 	fmt_field_text(out, name, len, "");
 	text_char(out, '\t');
+	if (edge->rank != 0)
+		text_printf(out, "%+d:", edge->rank);
 	text_u64(out, edge->from);
 	text_char(out, '\t');
 	text_u64(out, edge->to);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/infer/calibrate.h"
+#include "formats/run/infer/edge.h"
 
 #include "formats/run/infer/gap.h"
 
@@ -296,13 +297,13 @@ static int waits_for_event(const struct infer_edge *e)
 static int class_of(const struct infer_view *v, const struct infer_edge *e)
 {
 	return (v->ops[e->to_op].kind == FMT_COLLECTIVE) * 2 +
-	       (v->ops[e->from_op].kind == FMT_COLLECTIVE);
+	       (infer_from(v, e)->kind == FMT_COLLECTIVE);
 }
 
 /* Whether this edge is what held its operation back. */
 static int binds(const struct infer_view *v, const struct infer_edge *e)
 {
-	int64_t after = v->ops[e->to_op].base_ns - v->ops[e->from_op].end_ns;
+	int64_t after = v->ops[e->to_op].base_ns - infer_from(v, e)->end_ns;
 
 	return after >= 0 && after <= EVENT_NS;
 }
@@ -320,7 +321,7 @@ static int calibrate_class(struct infer_view *v, int class, int64_t *ret)
 
 		if (!waits_for_event(e) || (class >= 0 && class_of(v, e) != class) || !binds(v, e))
 			continue;
-		after = v->ops[e->to_op].start_ns - v->ops[e->from_op].end_ns;
+		after = v->ops[e->to_op].start_ns - infer_from(v, e)->end_ns;
 		if (after < MOST_EVENT_NS && after > -MOST_EVENT_NS)
 			seen[n++] = after;
 	}
@@ -345,7 +346,7 @@ static int calibrate_events(struct infer_view *v)
 			continue;
 		e->lag_ns = lag_ns[class_of(v, e)];
 		if (binds(v, e))
-			v->ops[e->to_op].base_ns = v->ops[e->from_op].end_ns + e->lag_ns;
+			v->ops[e->to_op].base_ns = infer_from(v, e)->end_ns + e->lag_ns;
 	}
 	return r;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/infer/gap.h"
+#include "formats/run/infer/edge.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -31,11 +32,12 @@ static void mark_held(const struct infer_view *v, uint8_t *held)
 		const struct infer_edge *e = &v->edges[i];
 		uint32_t before;
 
-		if (e->from_op == INFER_NONE || e->to_op == INFER_NONE || e->from_op == e->to_op)
+		if (e->from_op == INFER_NONE || e->to_op == INFER_NONE ||
+		    infer_from(v, e) == &v->ops[e->to_op])
 			continue;
 		before = infer_prev(v, &v->ops[e->to_op]);
 		held[e->to_op] |= before == INFER_NONE || e->kind != FMT_EDGE_START ||
-				  v->ops[e->from_op].end_ns > v->ops[before].end_ns - QUEUED_NS;
+				  infer_from(v, e)->end_ns > v->ops[before].end_ns - QUEUED_NS;
 	}
 }
 

@@ -10,17 +10,6 @@
 
 #define MOST_THREADS 64 /* that launch; with more, turns are no longer two threads' affair */
 
-/* The first stored call of those that start at the same moment encloses the others. */
-static uint32_t outermost(const struct infer_view *v, uint32_t event)
-{
-	const struct fmt_event *e = v->rank->events;
-
-	while (event > 0 && e[event - 1].track == e[event].track &&
-	       e[event - 1].start_ns == e[event].start_ns)
-		event--;
-	return event;
-}
-
 struct turn {
 	uint32_t last; /* call of the thread that was made last, or INFER_NONE */
 };
@@ -75,7 +64,7 @@ int infer_hand_over(struct infer_view *v)
 		turns[c->thread].last = call;
 		if (from != INFER_NONE)
 			r = infer_add(v, &(struct infer_edge){.from = v->calls[from].event,
-							      .to = outermost(v, c->event),
+							      .to = infer_outermost(v, c->event),
 							      .from_op = INFER_NONE,
 							      .to_op = INFER_NONE,
 							      .lag_ns = c->start_ns -

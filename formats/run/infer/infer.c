@@ -8,6 +8,7 @@
 #include "formats/run/infer/ends.h"
 #include "formats/run/infer/gap.h"
 #include "formats/run/infer/links.h"
+#include "formats/run/infer/process.h"
 #include "formats/run/infer/walk.h"
 
 #include <stdbool.h>
@@ -35,6 +36,7 @@ static const struct {
 	[INFER_SYNC_RECORDED] = {"sync-recorded", 0},
 	[INFER_GRAPH] = {"graph", 0},
 	[INFER_OTHER_GPU] = {"other-gpu", 1},
+	[INFER_THREAD_ORDER] = {"thread-order", 0},
 };
 
 /* Results. They are committed to the ranks only after every step has succeeded. */
@@ -75,17 +77,6 @@ static void job_done(struct job *j)
 	free(j->matches);
 }
 
-/* Whether threads of the rank work for another GPU too. */
-static int shares(const struct job *j, uint32_t rank)
-{
-	uint32_t process = j->run->ranks[rank].process;
-
-	for (uint32_t i = 0; i < j->n && process; i++)
-		if (i != rank && j->run->ranks[i].process == process)
-			return 1;
-	return 0;
-}
-
 static int explain_rank(struct job *j, uint32_t rank)
 {
 	struct infer_view *v = &j->views[rank];
@@ -101,8 +92,21 @@ static int explain_rank(struct job *j, uint32_t rank)
 		r = infer_queue(v);
 	if (r == 0)
 		r = infer_hand_over(v);
-	if (r == 0 && shares(j, rank))
+	if (r == 0 && v->rank->process)
 		r = infer_other_gpu(v);
+	return r;
+}
+
+/* What the recorder saw of the rank, or of all ranks of its process if it is the first of them. */
+static int explain_process(struct job *j, uint32_t rank)
+{
+	scoped(infer_process_done) struct infer_process p = {0};
+	int r = infer_process_init(&p, j->views, j->n, rank);
+
+	if (r == 0 && p.n > 0)
+		r = infer_links_recorded(&p);
+	if (r == 0 && p.n > 1)
+		r = infer_thread_order(&p);
 	return r;
 }
 
@@ -113,7 +117,7 @@ static int explain(struct job *j)
 	int r = 0;
 
 	for (uint32_t i = 0; i < j->n && r == 0; i++)
-		r = infer_links_recorded(&j->views[i]);
+		r = explain_process(j, i);
 	if (r == 0)
 		r = infer_links_infer(j->views, j->n);
 	for (uint32_t i = 0; i < j->n && r == 0; i++)
@@ -157,8 +161,14 @@ static int by_to(const void *a, const void *b)
 {
 	const struct fmt_run_edge *x = a, *y = b;
 
-	return array_order(x->to, y->to) ?: array_order(x->from, y->from)
+	return array_order(x->to, y->to) ?: array_order(x->rank, y->rank)
+	       ?: array_order(x->from, y->from)
 	       ?: array_order(x->rule, y->rule) ?: array_order(x->lag_ns, y->lag_ns);
+}
+
+static int32_t rank_of(const struct infer_view *v, const struct infer_edge *e)
+{
+	return e->of ? (int32_t)e->of->index - (int32_t)v->index : 0;
 }
 
 static int make_edges(struct job *j, uint32_t rank)
@@ -174,6 +184,7 @@ static int make_edges(struct job *j, uint32_t rank)
 						      .to = v->edges[i].to,
 						      .lag_ns = v->edges[i].lag_ns,
 						      .kind = v->edges[i].kind,
+						      .rank = rank_of(v, &v->edges[i]),
 						      .rule = j->rule[v->edges[i].rule]};
 	out->n_edges = v->n_edges;
 	qsort(out->edges, out->n_edges, sizeof(*out->edges), by_to);

@@ -296,7 +296,11 @@ static int add_link(const struct sites *s, const struct infer_scan *scan,
 			best = o;
 		}
 	}
-	return most > 0 ? infer_link(v, at->call, best.op, best.stream, 0) : 0;
+	return most > 0 ? infer_link(v, &(struct infer_link){.call = at->call,
+							     .op = best.op,
+							     .of = v,
+							     .stream = best.stream})
+			: 0;
 }
 
 /* Goes through the calls of a rank: compares all hypotheses, or adds the chosen ones as links. */
@@ -344,12 +348,11 @@ static int sort_links(struct infer_view *v)
 	return 0;
 }
 
-int infer_link(struct infer_view *v, uint32_t call, uint32_t op, uint32_t stream, int recorded)
+int infer_link(struct infer_view *v, const struct infer_link *l)
 {
 	if (array_reserve(&v->links, v->n_links + 1, &v->links_cap) < 0)
 		return -ENOMEM;
-	v->links[v->n_links++] =
-		(struct infer_link){call, op, stream, INFER_NONE, (uint8_t)recorded};
+	v->links[v->n_links++] = *l;
 	return 0;
 }
 

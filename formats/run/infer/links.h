@@ -15,16 +15,18 @@
 /* A call that made a stream, or the host, wait for an operation. */
 struct infer_link {
 	uint32_t call, op;
-	uint32_t stream; /* whose next operation waits; INFER_NONE: the call */
-	uint32_t next;	 /* of the same stream, or INFER_NONE */
+	const struct infer_view *of; /* of the operation */
+	uint32_t stream;	     /* whose next operation waits; INFER_NONE: the call */
+	uint32_t next;		     /* of the same stream, or INFER_NONE */
 	uint8_t recorded;
 };
 
 /* Adds a link. */
-int infer_link(struct infer_view *v, uint32_t call, uint32_t op, uint32_t stream, int recorded);
+int infer_link(struct infer_view *v, const struct infer_link *l);
 
-/* Adds to view->links what the recorder saw, and sets view->saw_events. */
-int infer_links_recorded(struct infer_view *v);
+/* Adds to view->links of each view what the recorder saw, and sets view->saw_events. */
+struct infer_process;
+int infer_links_recorded(const struct infer_process *p);
 
 /* Adds the others. */
 int infer_links_infer(struct infer_view *views, uint32_t n_views);

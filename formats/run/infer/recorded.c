@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Recorded synchronisation ("cuda_sync" of the PyTorch profiler): the stream that a call waited
- * for, the event that a stream waited for, and the call that had recorded the event. */
+ * for, the event that a stream waited for, and the call that had recorded the event, which may have
+ * been on another GPU of the process. */
+#include "formats/run/infer/edge.h"
 #include "formats/run/infer/links.h"
+#include "formats/run/infer/process.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -14,33 +17,43 @@ struct list {
 	size_t first, n;
 };
 
-struct job {
+/* A rank of the process. */
+struct part {
 	struct infer_view *v;
 	uint32_t *sync_of;   /* by call: its recorded synchronisation, or INFER_NONE */
 	uint32_t *stream_of; /* by call that records an event: its stream, or INFER_NONE */
 	struct list *events; /* by call that records an event: the operations before it */
 	struct list *waits;  /* by stream: what its next operation waits for */
 	uint32_t *last;	     /* by stream: the newest operation, or INFER_NONE */
-	uint32_t *ops;
+};
+
+struct job {
+	struct part *parts;
+	uint32_t n;
+	struct infer_ref *ops;
 	size_t n_ops, ops_cap;
 };
 
 static void job_done(struct job *j)
 {
-	free(j->sync_of);
-	free(j->stream_of);
-	free(j->events);
-	free(j->waits);
-	free(j->last);
+	for (uint32_t i = 0; j->parts && i < j->n; i++) {
+		free(j->parts[i].sync_of);
+		free(j->parts[i].stream_of);
+		free(j->parts[i].events);
+		free(j->parts[i].waits);
+		free(j->parts[i].last);
+	}
+	free(j->parts);
 	free(j->ops);
 }
 
 /* The stream of that number, or INFER_NONE. */
-static uint32_t stream_of(const struct infer_view *v, uint32_t event, const char *key)
+static uint32_t stream_of(const struct infer_view *v, const struct infer_view *sync_of,
+			  uint32_t sync, const char *key)
 {
 	int64_t number;
 
-	if (!infer_argument(v, event, key, &number))
+	if (!infer_argument(sync_of, sync, key, &number))
 		return INFER_NONE;
 	for (uint32_t s = 0; s < v->n_streams; s++)
 		if (fmt_track(v->names, v->index, v->streams[s].track)->tid == number)
@@ -48,18 +61,27 @@ static uint32_t stream_of(const struct infer_view *v, uint32_t event, const char
 	return INFER_NONE;
 }
 
-/* The call that recorded the event which a synchronisation waited for, or INFER_NONE. */
-static uint32_t record_of(const struct infer_view *v, uint32_t event)
+/* The call that recorded the event which a synchronisation of `p` waited for, or INFER_NONE, and in
+ * *of its rank. */
+static uint32_t record_of(const struct job *j, const struct part *p, uint32_t event,
+			  struct part **of)
 {
 	int64_t correlation;
+	uint32_t call;
 
-	if (!infer_argument(v, event, "wait_on_cuda_event_record_corr_id", &correlation) ||
+	if (!infer_argument(p->v, event, "wait_on_cuda_event_record_corr_id", &correlation) ||
 	    correlation <= 0)
 		return INFER_NONE;
-	return infer_call_of(v, (uint64_t)correlation);
+	call = infer_call_of(p->v, (uint64_t)correlation);
+	*of = &j->parts[p - j->parts];
+	for (uint32_t i = 0; i < j->n && call == INFER_NONE; i++) {
+		*of = &j->parts[i];
+		call = infer_call_of(j->parts[i].v, (uint64_t)correlation);
+	}
+	return call;
 }
 
-static int append(struct job *j, struct list *l, uint32_t op)
+static int append(struct job *j, struct list *l, struct infer_ref op)
 {
 	if (l->n == MOST_WAITED)
 		return 0;
@@ -71,121 +93,153 @@ static int append(struct job *j, struct list *l, uint32_t op)
 }
 
 /* The event stands for the stream's newest operation and for what the stream waits for by now. */
-static int record(struct job *j, uint32_t call)
+static int record(struct job *j, struct part *p, uint32_t call)
 {
-	uint32_t stream = j->stream_of[call];
+	uint32_t stream = p->stream_of[call];
 	struct list l = {.first = j->n_ops};
 	int r = 0;
 
 	if (stream == INFER_NONE)
 		return 0;
-	if (j->last[stream] != INFER_NONE)
-		r = append(j, &l, j->last[stream]);
-	for (size_t i = 0; i < j->waits[stream].n && r == 0; i++)
-		r = append(j, &l, j->ops[j->waits[stream].first + i]);
-	j->events[call] = l;
+	if (p->last[stream] != INFER_NONE)
+		r = append(j, &l, (struct infer_ref){p->v, p->last[stream]});
+	for (size_t i = 0; i < p->waits[stream].n && r == 0; i++)
+		r = append(j, &l, j->ops[p->waits[stream].first + i]);
+	p->events[call] = l;
 	return r;
 }
 
 /* The next operation of the waiting stream waits. */
-static int stream_wait(struct job *j, uint32_t call, uint32_t sync)
+static int stream_wait(struct job *j, struct part *p, uint32_t call, uint32_t sync)
 {
-	struct infer_view *v = j->v;
-	uint32_t stream = stream_of(v, sync, "stream"), from = record_of(v, sync), next;
-	const struct list e = from != INFER_NONE ? j->events[from] : (struct list){0};
+	struct infer_view *v = p->v;
+	struct part *of;
+	uint32_t stream = stream_of(v, v, sync, "stream"), from = record_of(j, p, sync, &of);
+	const struct list e = from != INFER_NONE ? of->events[from] : (struct list){0};
 	struct list l = {.first = j->n_ops};
 	int r = 0;
 
 	v->saw_events = 1;
 	if (stream == INFER_NONE)
 		return 0;
-	next = j->last[stream] == INFER_NONE ? v->streams[stream].first : j->last[stream] + 1;
-	if (stream_of(v, sync, "wait_on_stream") == INFER_NONE && next < v->streams[stream].end)
-		v->ops[next].waits_elsewhere = 1;
 	for (size_t i = 0; i < e.n && r == 0; i++) {
-		uint32_t op = j->ops[e.first + i];
+		struct infer_ref op = j->ops[e.first + i];
 
-		if (v->ops[op].stream == stream)
+		if (op.of == v && v->ops[op.op].stream == stream)
 			continue;
-		r = infer_link(v, call, op, stream, 1);
+		r = infer_link(v, &(struct infer_link){call, op.op, op.of, stream, INFER_NONE, 1});
 		if (r == 0)
 			r = append(j, &l, op);
 	}
-	for (size_t i = 0; i < j->waits[stream].n && r == 0; i++)
-		r = append(j, &l, j->ops[j->waits[stream].first + i]);
-	j->waits[stream] = l;
+	for (size_t i = 0; i < p->waits[stream].n && r == 0; i++)
+		r = append(j, &l, j->ops[p->waits[stream].first + i]);
+	p->waits[stream] = l;
 	return r;
 }
 
-static int host_wait(struct job *j, uint32_t call, uint32_t sync)
+static int host_link(struct part *p, uint32_t call, struct infer_ref op)
 {
-	struct infer_view *v = j->v;
+	return infer_link(p->v,
+			  &(struct infer_link){call, op.op, op.of, INFER_NONE, INFER_NONE, 1});
+}
+
+static int host_wait(struct job *j, struct part *p, uint32_t call, uint32_t sync)
+{
+	struct infer_view *v = p->v;
 	uint32_t from, stream;
+	struct part *of;
 	int r = 0;
 
 	if (v->calls[call].api == INFER_API_STREAM_SYNC) {
-		stream = stream_of(v, sync, "stream");
-		if (stream != INFER_NONE && j->last[stream] != INFER_NONE)
-			r = infer_link(v, call, j->last[stream], INFER_NONE, 1);
+		stream = stream_of(v, v, sync, "stream");
+		if (stream != INFER_NONE && p->last[stream] != INFER_NONE)
+			r = host_link(p, call, (struct infer_ref){v, p->last[stream]});
 		return r;
 	}
-	from = record_of(v, sync);
-	for (size_t i = 0; from != INFER_NONE && i < j->events[from].n && r == 0; i++)
-		r = infer_link(v, call, j->ops[j->events[from].first + i], INFER_NONE, 1);
+	from = record_of(j, p, sync, &of);
+	for (size_t i = 0; from != INFER_NONE && i < of->events[from].n && r == 0; i++)
+		r = host_link(p, call, j->ops[of->events[from].first + i]);
 	return r;
 }
 
-static int read_call(struct job *j, uint32_t call)
+static int read_call(struct job *j, struct part *p, uint32_t call)
 {
-	struct infer_view *v = j->v;
+	struct infer_view *v = p->v;
 	const struct infer_call *c = &v->calls[call];
-	uint32_t sync = j->sync_of[call];
+	uint32_t sync = p->sync_of[call];
 
 	for (uint32_t i = 0; i < c->n_ops; i++) {
 		uint32_t op = v->launched[c->first_op + i];
 
-		j->last[v->ops[op].stream] = op;
-		j->waits[v->ops[op].stream].n = 0;
+		p->last[v->ops[op].stream] = op;
+		p->waits[v->ops[op].stream].n = 0;
 	}
 	if (c->api == INFER_API_RECORD_EVENT)
-		return record(j, call);
+		return record(j, p, call);
 	if (sync == INFER_NONE)
 		return 0;
 	if (c->api == INFER_API_STREAM_WAIT)
-		return stream_wait(j, call, sync);
+		return stream_wait(j, p, call, sync);
 	return c->api == INFER_API_STREAM_SYNC || c->api == INFER_API_EVENT_SYNC
-		       ? host_wait(j, call, sync)
+		       ? host_wait(j, p, call, sync)
 		       : 0;
 }
 
-int infer_links_recorded(struct infer_view *v)
+static int part_init(struct part *p, struct infer_view *v)
 {
-	scoped(job_done) struct job j = {.v = v};
 	size_t n = v->n_calls + (size_t)1, n_streams = v->n_streams + (size_t)1;
-	int r = 0;
 
-	if (v->n_syncs == 0)
-		return 0;
-	j.sync_of = malloc(n * sizeof(*j.sync_of));
-	j.stream_of = malloc(n * sizeof(*j.stream_of));
-	j.events = calloc(n, sizeof(*j.events));
-	j.waits = calloc(n_streams, sizeof(*j.waits));
-	j.last = malloc(n_streams * sizeof(*j.last));
-	if (!j.sync_of || !j.stream_of || !j.events || !j.waits || !j.last)
+	p->v = v;
+	p->sync_of = malloc(n * sizeof(*p->sync_of));
+	p->stream_of = malloc(n * sizeof(*p->stream_of));
+	p->events = calloc(n, sizeof(*p->events));
+	p->waits = calloc(n_streams, sizeof(*p->waits));
+	p->last = malloc(n_streams * sizeof(*p->last));
+	if (!p->sync_of || !p->stream_of || !p->events || !p->waits || !p->last)
 		return -ENOMEM;
-	memset(j.sync_of, 0xff, n * sizeof(*j.sync_of));
-	memset(j.stream_of, 0xff, n * sizeof(*j.stream_of));
-	memset(j.last, 0xff, n_streams * sizeof(*j.last));
+	memset(p->sync_of, 0xff, n * sizeof(*p->sync_of));
+	memset(p->stream_of, 0xff, n * sizeof(*p->stream_of));
+	memset(p->last, 0xff, n_streams * sizeof(*p->last));
+	return 0;
+}
+
+/* Joins synchronisations to their calls, and to the calls that recorded their events. */
+static void join(struct job *j, struct part *p)
+{
+	const struct infer_view *v = p->v;
+
 	for (uint32_t i = 0; i < v->n_syncs; i++) {
-		uint32_t sync = v->syncs[i], from = record_of(v, sync);
+		uint32_t sync = v->syncs[i];
 		uint32_t call = infer_call_of(v, v->rank->events[sync].correlation);
+		struct part *of;
+		uint32_t from = record_of(j, p, sync, &of);
 
 		if (call != INFER_NONE)
-			j.sync_of[call] = sync;
+			p->sync_of[call] = sync;
 		if (from != INFER_NONE)
-			j.stream_of[from] = stream_of(v, sync, "wait_on_stream");
+			of->stream_of[from] = stream_of(of->v, v, sync, "wait_on_stream");
 	}
-	for (uint32_t i = 0; i < v->n_calls && r == 0; i++)
-		r = read_call(&j, v->order[i]);
+}
+
+int infer_links_recorded(const struct infer_process *p)
+{
+	scoped(job_done) struct job j = {.n = p->n};
+	uint32_t n_syncs = 0, view, call;
+	int r = 0;
+
+	for (uint32_t i = 0; i < p->n; i++)
+		n_syncs += p->views[i]->n_syncs;
+	if (n_syncs == 0)
+		return 0;
+	j.parts = calloc(p->n + (size_t)1, sizeof(*j.parts));
+	if (!j.parts)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->n && r == 0; i++)
+		r = part_init(&j.parts[i], p->views[i]);
+	for (uint32_t i = 0; i < p->n && r == 0; i++)
+		join(&j, &j.parts[i]);
+	infer_process_rewind(p);
+	while (r == 0 && (call = infer_process_next(p, &view)) != INFER_NONE)
+		r = read_call(&j, &j.parts[view], call);
 	return r;
 }

@@ -45,8 +45,8 @@ static int ended(const struct infer_view *v, uint32_t op, const struct infer_cal
 }
 
 /* The host's own part of the call is what remains of it behind the last of what it waited for. */
-static int add_returns(struct infer_walk *w, uint32_t call, const uint32_t *ops, uint32_t n,
-		       enum infer_rule rule)
+static int add_returns_of(struct infer_walk *w, uint32_t call, const struct infer_ref *ops,
+			  uint32_t n, enum infer_rule rule)
 {
 	struct infer_view *v = w->view;
 	struct infer_call *c = &v->calls[call];
@@ -54,17 +54,33 @@ static int add_returns(struct infer_walk *w, uint32_t call, const uint32_t *ops,
 	int r = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (v->ops[ops[i]].end_ns > from)
-			from = v->ops[ops[i]].end_ns;
+		if (ops[i].of->ops[ops[i].op].end_ns > from)
+			from = ops[i].of->ops[ops[i].op].end_ns;
 	for (uint32_t i = 0; i < n && r == 0; i++)
-		r = infer_add(v, &(struct infer_edge){.from = v->ops[ops[i]].event,
+		r = infer_add(v, &(struct infer_edge){.from = ops[i].of->ops[ops[i].op].event,
 						      .to = c->event,
-						      .from_op = ops[i],
+						      .from_op = ops[i].op,
 						      .to_op = INFER_NONE,
+						      .of = ops[i].of,
 						      .lag_ns = c->end_ns - from,
 						      .kind = FMT_EDGE_RETURN,
 						      .rule = (uint8_t)rule});
 	c->waits = n > 0;
+	return r;
+}
+
+/* The same for operations of this rank. */
+static int add_returns(struct infer_walk *w, uint32_t call, const uint32_t *ops, uint32_t n,
+		       enum infer_rule rule)
+{
+	struct infer_ref *refs = malloc((n + (size_t)1) * sizeof(*refs));
+	int r = refs ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < n && r == 0; i++)
+		refs[i] = (struct infer_ref){w->view, ops[i]};
+	if (r == 0)
+		r = add_returns_of(w, call, refs, n, rule);
+	free(refs);
 	return r;
 }
 
@@ -129,16 +145,20 @@ static int sync_event(struct infer_walk *w, uint32_t call)
 static int sync_links(struct infer_walk *w, uint32_t call, uint32_t link)
 {
 	const struct infer_view *v = w->view;
-	uint32_t ops[MOST_LINKS], n = 0;
+	struct infer_ref ops[MOST_LINKS];
+	uint32_t n = 0;
 	int r;
 
-	for (uint32_t i = link; i < w->next_link && n < MOST_LINKS; i++)
-		if (v->links[i].stream == INFER_NONE && ended(v, v->links[i].op, &v->calls[call]))
-			ops[n++] = v->links[i].op;
+	for (uint32_t i = link; i < w->next_link && n < MOST_LINKS; i++) {
+		const struct infer_link *l = &v->links[i];
+
+		if (l->stream == INFER_NONE && ended(l->of, l->op, &v->calls[call]))
+			ops[n++] = (struct infer_ref){l->of, l->op};
+	}
 	if (n == 0)
 		return 0;
-	r = add_returns(w, call, ops, n,
-			v->links[link].recorded ? INFER_SYNC_RECORDED : INFER_SYNC_EVENT);
+	r = add_returns_of(w, call, ops, n,
+			   v->links[link].recorded ? INFER_SYNC_RECORDED : INFER_SYNC_EVENT);
 	return r < 0 ? r : 1;
 }
 

@@ -4,6 +4,7 @@
  * it together: each ends when the data of its last partner have arrived, which in an exchange of
  * parts of different sizes can be milliseconds apart. The transfer is measured for each rank, from
  * the start of the last rank that it waits for. */
+#include "formats/run/infer/edge.h"
 #include "formats/run/infer/ends.h"
 
 #include "formats/run/infer/network.h"

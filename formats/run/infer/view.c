@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/infer/view.h"
 
+#include "formats/run/infer/edge.h"
+
 #include "base/array.h"
 #include "base/scope.h"
 
@@ -368,6 +370,16 @@ int infer_before(const struct infer_view *v, const struct infer_op *op,
 		 const struct infer_call *call)
 {
 	return op->call == INFER_NONE || !made_before(v, call, &v->calls[op->call]);
+}
+
+uint32_t infer_outermost(const struct infer_view *v, uint32_t event)
+{
+	const struct fmt_event *e = v->rank->events;
+
+	while (event > 0 && e[event - 1].track == e[event].track &&
+	       e[event - 1].start_ns == e[event].start_ns)
+		event--;
+	return event;
 }
 
 int infer_add(struct infer_view *v, const struct infer_edge *e)

@@ -35,10 +35,9 @@ struct infer_op {
 	uint8_t kind;	 /* enum fmt_kind */
 	uint8_t copy;	 /* enum infer_copy */
 	uint8_t pageable : 1;
-	uint8_t explained : 1;	     /* its start follows from a rule */
-	uint8_t waits : 1;	     /* has an edge from another operation */
-	uint8_t is_placed : 1;	     /* a graph node with recorded dependencies */
-	uint8_t waits_elsewhere : 1; /* the recorder saw it wait for a stream of another rank */
+	uint8_t explained : 1; /* its start follows from a rule */
+	uint8_t waits : 1;     /* has an edge from another operation */
+	uint8_t is_placed : 1; /* a graph node with recorded dependencies */
 };
 
 struct infer_call {
@@ -57,36 +56,7 @@ struct infer_span {
 	uint32_t track, first, end;
 };
 
-/* An edge, before its lag is known. */
-struct infer_edge {
-	uint32_t from, to;	 /* positions of events */
-	uint32_t from_op, to_op; /* where the lag depends on them, or INFER_NONE */
-	int64_t lag_ns;
-	uint8_t kind;
-	uint8_t rule; /* enum infer_rule */
-};
-
-enum infer_rule {
-	INFER_COMM_WAIT_COMPUTE,
-	INFER_COMPUTE_WAIT_COMM,
-	INFER_EVENT_WAIT,
-	INFER_CAPACITY,
-	INFER_QUEUE_ORDER,
-	INFER_GRAPH_GAP,
-	INFER_COPY,
-	INFER_SYNC_STREAM,
-	INFER_SYNC_EVENT,
-	INFER_SYNC_DEVICE,
-	INFER_QUEUE_FULL,
-	INFER_HAND_OVER,
-	INFER_WINDOW,
-	INFER_TRANSFER,
-	INFER_EVENT_WAIT_RECORDED,
-	INFER_SYNC_RECORDED,
-	INFER_GRAPH,
-	INFER_OTHER_GPU,
-	INFER_RULES,
-};
+struct infer_edge;
 
 struct infer_view {
 	const struct fmt_names *names;
@@ -152,9 +122,5 @@ uint32_t infer_call_of(const struct infer_view *v, uint64_t correlation);
 int infer_before(const struct infer_view *v, const struct infer_op *op,
 		 const struct infer_call *call);
 
-/* 0 or -ENOMEM. */
-int infer_add(struct infer_view *v, const struct infer_edge *e);
-
-/* An edge between two operations. */
-int infer_add_ops(struct infer_view *v, uint32_t from_op, uint32_t to_op, enum fmt_edge_kind kind,
-		  enum infer_rule rule, int64_t lag_ns);
+/* The first stored event of those that start with a call encloses the others. */
+uint32_t infer_outermost(const struct infer_view *v, uint32_t event);

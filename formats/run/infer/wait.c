@@ -30,17 +30,27 @@ static int linked_waits(struct infer_walk *w, uint32_t op, int64_t *base_ns)
 	int r = 0;
 
 	for (uint32_t i = w->links[o->stream]; i != INFER_NONE && r == 0; i = v->links[i].next) {
-		const struct infer_op *from = &v->ops[v->links[i].op];
+		const struct infer_link *l = &v->links[i];
+		const struct infer_op *from = &l->of->ops[l->op];
 		enum infer_rule rule = from->kind == FMT_COLLECTIVE ? INFER_COMPUTE_WAIT_COMM
 				       : o->kind == FMT_COLLECTIVE  ? INFER_COMM_WAIT_COMPUTE
 								    : INFER_EVENT_WAIT;
 
-		if (from->end_ns > o->start_ns + TOLERANCE || from->stream == o->stream)
+		if (from->end_ns > o->start_ns + TOLERANCE ||
+		    (l->of == v && from->stream == o->stream))
 			continue;
 		if (from->end_ns + v->constants.event_ns > *base_ns)
 			*base_ns = from->end_ns + v->constants.event_ns;
-		r = infer_add_ops(w->view, v->links[i].op, op, FMT_EDGE_START,
-				  v->links[i].recorded ? INFER_EVENT_WAIT_RECORDED : rule, 0);
+		if (l->recorded)
+			rule = INFER_EVENT_WAIT_RECORDED;
+		o->waits = 1;
+		r = infer_add(w->view, &(struct infer_edge){.from = from->event,
+							    .to = o->event,
+							    .from_op = l->op,
+							    .to_op = op,
+							    .of = l->of,
+							    .kind = FMT_EDGE_START,
+							    .rule = (uint8_t)rule});
 	}
 	w->links[o->stream] = INFER_NONE;
 	return r;

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "formats/run/infer/edge.h"
 #include "formats/run/infer/shape.h"
 #include "formats/run/infer/view.h"
 
@@ -76,7 +77,7 @@ int infer_hand_over(struct infer_view *v);
 /* Operations that were launched before the recording began. */
 int infer_window(struct infer_walk *w);
 
-/* Operations that waited for another GPU of the process. */
+/* Operations that may have waited for another GPU of the process. */
 int infer_other_gpu(struct infer_view *v);
 
 /* Whether the run shows what `op` waited for beyond `base_ns`: adds that edge, and returns the time

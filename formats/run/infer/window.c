@@ -2,9 +2,8 @@
 
 /* Operations whose launch was not recorded, most often because it came before the recording began.
  * Each follows its stream, or what ended elsewhere as it started; the others start where they did,
- * seen from the start of the recording (rule "window"). So do those that waited for another GPU of
- * their process: the recorder saw them wait for an event of it, or nothing on their own GPU
- * explains their start (rule "other-gpu"). */
+ * seen from the start of the recording (rule "window"). So do those of a process with several GPUs
+ * whose start nothing explains: they may have waited for another GPU (rule "other-gpu"). */
 #include "formats/run/infer/walk.h"
 
 #define FOLLOWS_NS (25 * INFER_US)
@@ -58,9 +57,8 @@ int infer_other_gpu(struct infer_view *v)
 
 	for (uint32_t i = 0; i < v->n_ops && r == 0; i++) {
 		struct infer_op *o = &v->ops[i];
-		bool waited = o->waits_elsewhere && o->start_ns > o->base_ns;
 
-		if (o->explained && !waited)
+		if (o->explained)
 			continue;
 		o->explained = 1;
 		r = add_wait(v, o, INFER_OTHER_GPU);

@@ -151,6 +151,9 @@ static int write_all(struct job *j, struct fmt_error *err)
 
 	if (r < 0)
 		return r;
+	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++)
+		if (j->run.ranks[i].process)
+			r = kineto_number_rank(j->im.ranks[i], &j->run.ranks[i]);
 	for (uint32_t i = 0; i < j->run.n_ranks && r == 0; i++) {
 		fmt_run_number_collectives(&j->run.ranks[i]);
 		r = kineto_write_rank(&j->naming, j->im.ranks[i], j->im.options, &j->run.ranks[i],

@@ -112,21 +112,34 @@ static int progress(void *context, size_t done, size_t total)
 	return o->progress ? o->progress(o->context, "writing", done, total) : 0;
 }
 
+static struct fmt_run_source source_of(struct job *j)
+{
+	return (struct fmt_run_source){
+		.context = j,
+		.call_of = j->rank->call_of,
+		.first_ns = j->rank->first_ns,
+		.last_ns = j->rank->last_ns,
+		.count_ranges = count_ranges,
+		.take_ranges = take_ranges,
+		.progress = progress,
+		.progress_context = j,
+	};
+}
+
+int kineto_number_rank(const struct kineto_rank *rank, struct fmt_run_rank *run)
+{
+	struct job j = {.rank = rank};
+	const struct fmt_run_source source = source_of(&j);
+
+	return fmt_run_number(run, &source, 0);
+}
+
 int kineto_write_rank(struct kineto_naming *t, const struct kineto_rank *rank,
 		      const struct kineto_options *options, const struct fmt_run_rank *run,
 		      uint32_t index, struct fmt_writer *writer, struct fmt_error *err)
 {
 	scoped(job_done) struct job j = {.naming = t, .rank = rank, .options = options};
-	const struct fmt_run_source source = {
-		.context = &j,
-		.call_of = rank->call_of,
-		.first_ns = rank->first_ns,
-		.last_ns = rank->last_ns,
-		.count_ranges = count_ranges,
-		.take_ranges = take_ranges,
-		.progress = progress,
-		.progress_context = &j,
-	};
+	const struct fmt_run_source source = source_of(&j);
 	int r = kineto_spool_read(kineto_rank_ranges(rank), &j.reader);
 
 	return r < 0 ? r : fmt_run_write(t->names, run, index, &source, writer, err);

@@ -8,6 +8,9 @@
 #include "formats/run/kineto/order.h"
 #include "formats/run/write.h"
 
+/* Numbers the events of the rank for edges to other ranks of its process. */
+int kineto_number_rank(const struct kineto_rank *rank, struct fmt_run_rank *run);
+
 /* `run` is the rank in the trace's numbers, with edges, and `index` its number among them; the
  * events and values of `rank` have moved there. */
 int kineto_write_rank(struct kineto_naming *t, const struct kineto_rank *rank,

@@ -286,6 +286,7 @@ static int read_edges(struct reading *r)
 	struct fmt_column *rules = fmt_columns_find(&r->columns, FMT_SLICE_EDGE_RULES);
 	struct fmt_column *sources = fmt_columns_find(&r->columns, FMT_SLICE_EDGE_SOURCES);
 	struct fmt_column *lags = fmt_columns_find(&r->columns, FMT_SLICE_EDGE_LAGS);
+	struct fmt_column *ranks = fmt_columns_find(&r->columns, FMT_SLICE_EDGE_RANKS);
 	int64_t last_source[UINT8_MAX + 1] = {0}, last_lag[UINT8_MAX + 1] = {0};
 	struct fmt_slice *s = r->slice;
 	uint64_t last = 0;
@@ -293,10 +294,12 @@ static int read_edges(struct reading *r)
 	for (size_t i = 0; i < s->n_edges; i++) {
 		uint64_t target = (uint64_t)fmt_column_next(targets);
 		uint64_t rule = (uint64_t)fmt_column_next(rules), kind = rule & 3;
+		int64_t other = fmt_column_next(ranks);
 
 		rule >>= 2;
 		if (target >= s->n_events || target < last || rule > UINT8_MAX ||
-		    !fmt_rule(r->names, (uint32_t)rule) || kind >= FMT_EDGE_KINDS)
+		    !fmt_rule(r->names, (uint32_t)rule) || kind >= FMT_EDGE_KINDS ||
+		    other < -(int64_t)s->rank || other > INT32_MAX)
 			return -EBADMSG;
 		s->edges[i].to = s->first_number + target;
 		s->edges[i].from =
@@ -304,6 +307,7 @@ static int read_edges(struct reading *r)
 		s->edges[i].lag_ns = fmt_column_value(lags, &last_lag[rule]);
 		s->edges[i].kind = (uint8_t)kind;
 		s->edges[i].rule = (uint8_t)rule;
+		s->edges[i].rank = (int32_t)other;
 		last = target;
 	}
 	return 0;

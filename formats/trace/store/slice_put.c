@@ -204,6 +204,7 @@ static int add_edges(struct writing *w)
 		fmt_column_add(&w->columns, FMT_SLICE_EDGE_SOURCES, (int64_t)(e->to - e->from),
 			       &sources[e->rule]);
 		fmt_column_add(&w->columns, FMT_SLICE_EDGE_LAGS, e->lag_ns, &lags[e->rule]);
+		fmt_column_add_plain(&w->columns, FMT_SLICE_EDGE_RANKS, e->rank);
 	}
 	return w->columns.error;
 }

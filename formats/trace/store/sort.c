@@ -55,7 +55,8 @@ static int by_to(const void *a, const void *b)
 {
 	const struct fmt_edge *x = a, *y = b;
 
-	return array_order(x->to, y->to) ?: array_order(x->from, y->from)
+	return array_order(x->to, y->to) ?: array_order(x->rank, y->rank)
+	       ?: array_order(x->from, y->from)
 	       ?: array_order(x->kind, y->kind) ?: array_order(x->rule, y->rule)
 	       ?: array_order(x->lag_ns, y->lag_ns);
 }

@@ -125,19 +125,44 @@ static int show_slice(void *shown, size_t done, size_t total)
 				 s->n_ranks * total);
 }
 
+static struct fmt_run_source source_of(struct rec_segment *s, uint32_t i)
+{
+	struct rec_segment_rank *rank = &s->ranks[i];
+	struct fmt_run_source source =
+		fmt_run_part_source(&s->parts[i], s->run.names, rank->reading);
+
+	source.before = rank->has_before ? &rank->before : NULL;
+	source.more = !s->is_last;
+	return source;
+}
+
+/* Numbers the events of ranks that share processes, for the edges between them. */
+static int number_ranks(struct rec_segment *s)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < s->run.n_ranks && r == 0; i++) {
+		struct fmt_run_source source;
+
+		if (!s->run.ranks[i].process || !s->ranks[i].is_written)
+			continue;
+		source = source_of(s, i);
+		r = fmt_run_number(&s->run.ranks[i], &source,
+				   fmt_rank_writer_next(s->ranks[i].file));
+	}
+	return r;
+}
+
 static int write_rank(struct rec_segment *s, uint32_t i, bool shows, struct fmt_error *err)
 {
 	struct rec_segment_rank *rank = &s->ranks[i];
 	struct shown shown = {&s->window->progress, i, s->run.n_ranks};
-	struct fmt_run_source source =
-		fmt_run_part_source(&s->parts[i], s->run.names, rank->reading);
+	struct fmt_run_source source = source_of(s, i);
 
 	if (s->window->folder && s->window->first_content >= 0) {
 		rank->reading->first_content = s->window->first_content;
 		rank->reading->last_content = s->window->last_content;
 	}
-	source.before = rank->has_before ? &rank->before : NULL;
-	source.more = !s->is_last;
 	if (shows && s->window->progress.show) {
 		source.progress = show_slice;
 		source.progress_context = &shown;
@@ -193,6 +218,8 @@ int rec_segment_write(struct rec_segment *s, int n_threads, struct fmt_error *er
 
 	s->run.names = s->names ? s->names : s->run.names;
 	w.r = infer(s);
+	if (w.r == 0 && s->is_inferred)
+		w.r = number_ranks(s);
 	n_threads = n_threads < MOST_THREADS ? n_threads : MOST_THREADS;
 	n_threads = n_threads < (int)s->run.n_ranks ? n_threads : (int)s->run.n_ranks;
 	while (n + 1 < n_threads && pthread_create(&threads[n], NULL, write_others, &w) == 0)

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Edges in the making, and the rules that make them. */
+#pragma once
+
+#include "formats/run/infer/view.h"
+
+/* An operation of any rank. */
+struct infer_ref {
+	const struct infer_view *of;
+	uint32_t op;
+};
+
+/* An edge, before its lag is known. */
+struct infer_edge {
+	uint32_t from, to;	     /* positions of events */
+	uint32_t from_op, to_op;     /* where the lag depends on them, or INFER_NONE */
+	const struct infer_view *of; /* of `from`, or NULL: the same as of `to` */
+	int64_t lag_ns;
+	uint8_t kind;
+	uint8_t rule; /* enum infer_rule */
+};
+
+enum infer_rule {
+	INFER_COMM_WAIT_COMPUTE,
+	INFER_COMPUTE_WAIT_COMM,
+	INFER_EVENT_WAIT,
+	INFER_CAPACITY,
+	INFER_QUEUE_ORDER,
+	INFER_GRAPH_GAP,
+	INFER_COPY,
+	INFER_SYNC_STREAM,
+	INFER_SYNC_EVENT,
+	INFER_SYNC_DEVICE,
+	INFER_QUEUE_FULL,
+	INFER_HAND_OVER,
+	INFER_WINDOW,
+	INFER_TRANSFER,
+	INFER_EVENT_WAIT_RECORDED,
+	INFER_SYNC_RECORDED,
+	INFER_GRAPH,
+	INFER_OTHER_GPU,
+	INFER_THREAD_ORDER,
+	INFER_RULES,
+};
+
+/* The operation from which the edge starts. */
+static inline const struct infer_op *infer_from(const struct infer_view *v,
+						const struct infer_edge *e)
+{
+	return &(e->of ? e->of : v)->ops[e->from_op];
+}
+
+/* 0 or -ENOMEM. */
+int infer_add(struct infer_view *v, const struct infer_edge *e);
+
+/* An edge between two operations. */
+int infer_add_ops(struct infer_view *v, uint32_t from_op, uint32_t to_op, enum fmt_edge_kind kind,
+		  enum infer_rule rule, int64_t lag_ns);
