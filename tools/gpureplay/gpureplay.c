@@ -3,6 +3,10 @@
 
 #include "tools/gpureplay/worker.h"
 
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 const struct cli_option gpureplay_options[] = {
 	[OPT_EMULATE] = {"emulate", 0, NULL,
 			 "compute when everything happens, without a GPU, instead of executing"},
@@ -21,11 +25,36 @@ const struct cli_option gpureplay_options[] = {
 			"write the executed, emulated or predicted run to OUT, as a trace"},
 	[OPT_FORCE] = {"force", 'f', NULL,
 		       "replace OUT if it is a trace; predict although collectives are unmatched"},
+	[OPT_REPEAT] = {"repeat", 0, "K", "launch a folder of `gputrace extract` K times more"},
 	{0},
 };
 
+static const struct cli_command gpureplay;
+
+int gpureplay_may_run(const struct cli_args *args, const char *file, const char *name)
+{
+	struct stat st;
+
+	if (args->values[OPT_TRUST])
+		return CLI_OK;
+	if (stat(file, &st) < 0)
+		return cli_fail(-errno, NULL, "read", name, NULL);
+	if (st.st_uid == geteuid())
+		return CLI_OK;
+	cli_error("cannot re-execute %s: it belongs to another user, and its code would run here; "
+		  "--trust runs it",
+		  name);
+	return CLI_INPUT;
+}
+
 static int run(const struct cli_args *args)
 {
+	int64_t repeat;
+
+	if (cli_number(args, &gpureplay, OPT_REPEAT, 0, 1000000000, 0, &repeat) < 0)
+		return CLI_USAGE;
+	if (!args->values[OPT_EMULATE] && gpureplay_is_launch(args->operands[0]))
+		return gpureplay_launch(args, (unsigned)repeat);
 	return args->values[OPT_EMULATE] ? gpureplay_emulate(args) : gpureplay_reexecute(args);
 }
 
@@ -36,7 +65,8 @@ static const struct cli_command gpureplay = {
 	.max_operands = 1,
 	.what = "Execute a recorded run again and compare it, or emulate it",
 	.options = gpureplay_options,
-	.notes = "TRACE is a trace directory, a packed file, or the root of a mount.\n"
+	.notes = "TRACE is a trace directory, a packed file, or the root of a mount; or a folder\n"
+		 "that `gputrace extract` wrote.\n"
 		 "SPEC is [SCOPE:]KEY=VALUE[,...], as gpureplay(1) describes.\n",
 	.run = run,
 };

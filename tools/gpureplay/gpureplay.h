@@ -15,6 +15,7 @@ enum gpureplay_option {
 	OPT_JSON,
 	OPT_OUTPUT,
 	OPT_FORCE,
+	OPT_REPEAT,
 };
 
 extern const struct cli_option gpureplay_options[];
@@ -25,3 +26,12 @@ int gpureplay_emulate(const struct cli_args *args);
 /* Makes the calls of the run again, prints how it compares with the recording, and writes -o.
  * Returns the exit status. */
 int gpureplay_reexecute(const struct cli_args *args);
+
+/* Whether the path is a folder of `gputrace extract`; runs it, and `repeat` times more to measure
+ * it. Returns the exit status. */
+bool gpureplay_is_launch(const char *path);
+int gpureplay_launch(const struct cli_args *args, unsigned repeat);
+
+/* CLI_OK if `file` belongs to the user or --trust is given: its code will run on the GPUs here.
+ * `name` is for messages. */
+int gpureplay_may_run(const struct cli_args *args, const char *file, const char *name);

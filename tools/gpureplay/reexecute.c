@@ -19,7 +19,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 struct job {
@@ -57,30 +56,13 @@ static const char *digest_level(const struct fmt_trace *t)
 	return "none";
 }
 
-/* The code of a trace runs on the GPUs of whoever replays it. */
-static int check_owner(const struct job *job)
-{
-	struct stat st;
-
-	if (job->args->values[OPT_TRUST])
-		return CLI_OK;
-	if (stat(fmt_trace_path(job->recorded), &st) < 0)
-		return cli_fail(-errno, NULL, "read", job->path, NULL);
-	if (st.st_uid == geteuid())
-		return CLI_OK;
-	cli_error("cannot re-execute %s: it belongs to another user, and its code would run here; "
-		  "--trust runs it",
-		  job->path);
-	return CLI_INPUT;
-}
-
 static int check_recording(const struct job *job)
 {
 	const char *by = fmt_fact_value(fmt_trace_names(job->recorded), FMT_WHOLE_TRACE,
 					"gputrace.recorder");
 
 	if (by && strcmp(by, "\"gpucapture\"") == 0)
-		return check_owner(job);
+		return gpureplay_may_run(job->args, fmt_trace_path(job->recorded), job->path);
 	cli_error("cannot re-execute %s: not a recording of gpucapture; gpureplay --emulate %s "
 		  "needs no calls",
 		  job->path, job->path);

@@ -7,6 +7,7 @@
 
 extern const struct cli_command cmd_diff;
 extern const struct cli_command cmd_export;
+extern const struct cli_command cmd_extract;
 extern const struct cli_command cmd_import;
 extern const struct cli_command cmd_info;
 extern const struct cli_command cmd_pack;

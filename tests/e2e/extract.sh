@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+# A launch is extracted from a recording, runs as a program of its own, and in gpureplay.
+. "$(dirname "$0")/lib.sh"
+need_capture
+export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" # LeakSanitizer does not work in a confined process
+examples=$programs/examples
+[ -x "$examples/ddp" ] || skip "the examples were not built (no nvcc)"
+cd "$work"
+
+# recorded NAME OPTION...
+recorded() {
+	local name=$1
+	shift
+	gpucapture "$@" -o "$name" -- gpuemu --gpus 2 -o report -- \
+		sh "$SOURCE/examples/launch.sh" 2 "$examples/ddp" --steps 2 --hidden 64 >/dev/null
+	gputrace export --format=tsv -o "$name.tables" "$name"
+}
+
+# number NAME KERNEL: of the first such launch in iteration 1 on GPU 1.
+number() {
+	awk -F '\t' -v kernel="$2" 'index($6, kernel) == 1 && !found { print $1; found = 1 }' \
+		"$1.tables/iterations/000001/gpu1/kernels"
+}
+
+# emulated COMMAND...: with the host kernels of the examples.
+emulated() {
+	gpuemu -o report --kernels "$examples/kernels.so" -- "$@"
+}
+
+recorded run --digest=launch --payloads=0-1000 --embed-images
+for kernel in bias_relu relu_back difference gpuemu_gemm; do
+	op=$(number run $kernel)
+	gputrace extract --gpu 1 --op "$op" -o $kernel run | has_line "^$kernel: kernel .*$kernel.*, [23] buffers of "
+	emulated gpureplay $kernel | has_line 'bytes of outputs are the same$'
+done
+"${CC:-cc}" -Wall -Wextra -Werror -o repro bias_relu/repro.c -ldl
+emulated ./repro --repeat=3 bias_relu >out
+has_line 'bias_relu.*: [0-9]* bytes of outputs are the same$' <out
+has_line '^3 launches: [0-9.]* us at least' <out
+emulated gpureplay --json --repeat=5 bias_relu | python3 -c 'import json, sys
+r = json.load(sys.stdin)
+assert r["same"] and r["inputs_recorded"] and r["launches"] == 5 and r["least_us"] > 0, r
+assert r["checked_bytes"] > 16640, r'
+
+# Another input has another output: both say so.
+file=$(sed -n 's/^input 1 0 //p' bias_relu/launch)
+printf '\377\377\377' | dd of="bias_relu/$file" bs=1 seek=5000 conv=notrunc 2>/dev/null
+fails -1 emulated ./repro bias_relu
+grep -qE '[1-4] of [0-9]* bytes differ; memory-[0-9]*.bin differs first at byte 500[0-3] of 32768' stdout || die "$(cat stdout)"
+fails -1 emulated gpureplay --json bias_relu
+python3 -c 'import json, sys; assert not json.load(open(sys.argv[1]))["same"]' stdout
+
+# Without contents it runs with others, and says so.
+recorded bare --embed-images
+op=$(number bare bias_relu)
+gputrace extract --gpu 1 --op "$op" -o seeded bare | has_line 'inputs were not recorded'
+emulated gpureplay seeded | has_line 'inputs were not recorded: ran with others, outputs not checked'
+gputrace extract --json --gpu 1 --op "$op" -o again bare | python3 -c 'import json, sys
+r = json.load(sys.stdin)
+assert not r["inputs_recorded"] and r["buffers"] == 2, r'
+equal "$(cat again/launch)" "$(cat seeded/launch)"
+
+# What cannot be extracted, or run.
+rm -f stdout stderr # left by `fails`
+refuses 3 'is not the launch of a kernel' gputrace extract --op 0 -o none run
+refuses 3 'no operation 99999999' gputrace extract --op 99999999 -o none run
+refuses 2 'has no GPU 7' gputrace extract --gpu 7 --op 1 -o none run
+refuses 2 'missing --op N' gputrace extract -o none run
+refuses 2 'exists already' gputrace extract --op "$op" -o again run
+recorded lean --digest=launch
+op=$(number lean bias_relu)
+refuses 3 'record with --embed-images' gputrace extract --gpu 1 --op "$op" -o none lean
+echo 'parameter' >>seeded/launch
+fails -3 emulated gpureplay seeded
+grep -q 'cannot run seeded: .*invalid at' stderr || die "$(cat stderr)"
+if [ "$(id -u)" = 0 ]; then
+	chown -R 1234 again
+	fails -3 emulated gpureplay again
+	grep -q 'belongs to another user' stderr || die "$(cat stderr)"
+	emulated gpureplay --trust again | has_line 'inputs were not recorded'
+fi
