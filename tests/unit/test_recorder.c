@@ -74,33 +74,31 @@ END_TEST
  * alpha before the launch. */
 START_TEST(memory_belongs_to_its_call)
 {
-	scoped(fmt_names_freep) struct fmt_names *names = NULL;
-	scoped(rec_process_freep) struct rec_process *p = NULL;
-	scoped(ring_close) struct made_ring m;
+	scoped(recording_end) struct recording r = {0};
+	struct made_ring *m = &r.ring;
 	const uint64_t launch[] = {KERNEL, 4, 1, 1, 32, 1, 1, 0, STREAM, 0, 0};
 	const uint64_t gemm[14] = {0x9000, 0, 0, 1, 1, 1, 0x100, 0, 1, 0, 1, 0x100, 0, 1};
 	const float alpha = 1.5f, beta = 0;
 
-	ck_assert_int_eq(fmt_names_new(&names), 0);
-	p = process(names, 100, 0);
-	ring_open(&m, p, 0);
-	ring_begin(&m, 0, CONTEXT, STREAM, KERNEL);
-	ring_blob(&m, 6, CAP_BLOB_BEFORE, &alpha, 4);
-	ring_blob(&m, 11, CAP_BLOB_BEFORE, &beta, 4);
-	m.ordinal++;
-	ring_call_at(&m, "cuLaunchKernel", 1, 0, launch, ARRAY_SIZE(launch));
-	m.ordinal -= 2;
-	ring_look(&m); /* the outer call has not returned yet */
-	ring_call_at(&m, "cublasSgemm_v2", 0, 0, gemm, ARRAY_SIZE(gemm));
-	m.ordinal++;
-	ring_call(&m, "cuStreamQuery", STREAM);
-	ring_look(&m);
-	ck_assert_int_eq(call_argument(p, "cuLaunchKernel", "blockDimZ.in"), -1);
-	ck_assert_int_ne(call_argument(p, "cublasSgemm_v2", "alpha.in"), -1);
-	ck_assert_str_eq(text(names, (fmt_str)call_argument(p, "cublasSgemm_v2", "alpha.in")),
-			 "1.5");
-	ck_assert_str_eq(text(names, (fmt_str)call_argument(p, "cublasSgemm_v2", "beta.in")), "0");
-	ck_assert_int_eq(call_argument(p, "cuStreamQuery", "hStream.in"), -1);
+	recording_begin(&r, 0);
+	ring_blob(m, 6, CAP_BLOB_BEFORE, &alpha, 4);
+	ring_blob(m, 11, CAP_BLOB_BEFORE, &beta, 4);
+	m->ordinal++;
+	ring_call_at(m, "cuLaunchKernel", 1, 0, launch, ARRAY_SIZE(launch));
+	m->ordinal -= 2;
+	ring_look(m); /* the outer call has not returned yet */
+	ring_call_at(m, "cublasSgemm_v2", 0, 0, gemm, ARRAY_SIZE(gemm));
+	m->ordinal++;
+	ring_call(m, "cuStreamQuery", STREAM);
+	ring_look(m);
+	ck_assert_int_eq(call_argument(r.process, "cuLaunchKernel", "blockDimZ.in"), -1);
+	ck_assert_int_ne(call_argument(r.process, "cublasSgemm_v2", "alpha.in"), -1);
+	ck_assert_str_eq(
+		text(r.names, (fmt_str)call_argument(r.process, "cublasSgemm_v2", "alpha.in")),
+		"1.5");
+	ck_assert_str_eq(
+		text(r.names, (fmt_str)call_argument(r.process, "cublasSgemm_v2", "beta.in")), "0");
+	ck_assert_int_eq(call_argument(r.process, "cuStreamQuery", "hStream.in"), -1);
 }
 END_TEST
 

@@ -58,12 +58,6 @@ static int order_tracks(struct kineto_rank *k, const struct kineto_templates *te
 	return 0;
 }
 
-static void move_notes(struct kineto_notes *list, const uint32_t *track_of)
-{
-	for (size_t i = 0; i < list->n; i++)
-		list->notes[i].track = track_of[list->notes[i].track];
-}
-
 /* ---- events ------------------------------------------------------------------------------ */
 
 /* Orders events with the same times by template and values. */
@@ -115,9 +109,9 @@ int kineto_order(struct kineto_rank *k, const struct kineto_templates *templates
 		return r;
 	for (size_t i = 0; i < k->n_events; i++)
 		k->events[i].track = k->track_of[k->events[i].track];
-	move_notes(&k->steps, k->track_of);
-	move_notes(&k->numbered, k->track_of);
-	move_notes(&k->comms, k->track_of);
+	for (size_t role = 0; role < KINETO_ROLES; role++)
+		for (size_t i = 0; i < k->notes[role].n; i++)
+			k->notes[role].notes[i].track = k->track_of[k->notes[role].notes[i].track];
 	c.tracks = k->tracks;
 	c.values = k->values;
 	if (k->n_events > 0)
@@ -237,8 +231,10 @@ static void merge_around(const struct kineto_notes *list, const struct kineto_te
 
 int kineto_join_collectives(struct kineto_rank *k, struct kineto_templates *templates)
 {
-	if (k->comms.n > 0)
-		qsort(k->comms.notes, k->comms.n, sizeof(*k->comms.notes), note_order);
+	struct kineto_notes *around = &k->notes[KINETO_COMMS];
+
+	if (around->n > 0)
+		qsort(around->notes, around->n, sizeof(*around->notes), note_order);
 	for (size_t i = 0; i < k->n_events; i++) {
 		struct fmt_event *e = &k->events[i];
 		const struct kineto_template *own = &templates->templates[e->template];
@@ -247,7 +243,7 @@ int kineto_join_collectives(struct kineto_rank *k, struct kineto_templates *temp
 
 		if (s.kind != FMT_COLLECTIVE || k->call_of[i] == KINETO_NONE)
 			continue;
-		merge_around(&k->comms, templates, &k->events[k->call_of[i]], &s);
+		merge_around(around, templates, &k->events[k->call_of[i]], &s);
 		if (s.op == own->op && s.dtype == own->dtype &&
 		    s.message_bytes == own->message_bytes)
 			continue;

@@ -32,9 +32,8 @@ void kineto_rank_done(struct kineto_rank *k)
 	kineto_spool_done(&k->spool);
 	free(k->facts);
 	free(k->names);
-	free(k->steps.notes);
-	free(k->numbered.notes);
-	free(k->comms.notes);
+	for (size_t i = 0; i < KINETO_ROLES; i++)
+		free(k->notes[i].notes);
 	kineto_tally_done(&k->tally);
 	free(k->track_here);
 	free(k->call_of);
@@ -302,9 +301,7 @@ static uint64_t correlation_of(const struct kineto_event *e)
 static int note_range(struct kineto_rank *k, const struct kineto_template *s,
 		      const struct fmt_event *f)
 {
-	struct kineto_notes *list = s->role == KINETO_STEP	 ? &k->steps
-				    : s->role == KINETO_NUMBERED ? &k->numbered
-								 : &k->comms;
+	struct kineto_notes *list = &k->notes[s->role];
 
 	if (s->role == KINETO_NUMBERED && list->n >= MAX_NOTES)
 		return 0;
@@ -458,12 +455,6 @@ int kineto_rank_event(struct kineto_rank *k, struct kineto_templates *templates,
 	return keep_event(k, templates, e, fate);
 }
 
-static void shift(struct kineto_notes *list, int64_t by)
-{
-	for (size_t i = 0; i < list->n; i++)
-		list->notes[i].start_ns += by;
-}
-
 int kineto_rank_end(struct kineto_rank *k)
 {
 	int64_t by = k->base_ns;
@@ -478,8 +469,8 @@ int kineto_rank_end(struct kineto_rank *k)
 		return -ERANGE;
 	for (size_t i = 0; i < k->n_events; i++)
 		k->events[i].start_ns += by;
-	shift(&k->steps, by);
-	shift(&k->numbered, by);
-	shift(&k->comms, by);
+	for (size_t role = 0; role < KINETO_ROLES; role++)
+		for (size_t i = 0; i < k->notes[role].n; i++)
+			k->notes[role].notes[i].start_ns += by;
 	return kineto_spool_end(&k->spool);
 }

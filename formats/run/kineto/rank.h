@@ -52,8 +52,8 @@ struct kineto_rank {
 	size_t n_facts, facts_cap;
 	struct kineto_name *names;
 	size_t n_names, names_cap;
-	struct kineto_notes steps, numbered, comms;
-	int64_t first_ns, last_ns; /* of all that was kept */
+	struct kineto_notes notes[KINETO_ROLES]; /* by role */
+	int64_t first_ns, last_ns;		 /* of all that was kept */
 	struct kineto_tally tally;
 	uint32_t *call_of;  /* owned: of each event, the call that launched it (order.h) */
 	uint32_t *track_of; /* owned: where kineto_order() moved each track; for the ranges */

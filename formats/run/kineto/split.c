@@ -152,12 +152,8 @@ static int make_part(const struct job *j, uint32_t part, struct kineto_rank *to)
 	r = take_tracks(j, part, to);
 	if (r == 0)
 		r = take_events(j, part, to);
-	if (r == 0)
-		r = take_notes(j, part, to, &from->steps, &to->steps);
-	if (r == 0)
-		r = take_notes(j, part, to, &from->numbered, &to->numbered);
-	if (r == 0)
-		r = take_notes(j, part, to, &from->comms, &to->comms);
+	for (size_t role = 0; role < KINETO_ROLES && r == 0; role++)
+		r = take_notes(j, part, to, &from->notes[role], &to->notes[role]);
 	if (r == 0)
 		r = take_names(j, part, to);
 	if (r == 0 && has_siblings(j->owners, part))
@@ -232,9 +228,9 @@ static int add_notes(const struct kineto_rank *from, const struct kineto_notes *
 	return 0;
 }
 
-/* Number of notes that a rank had of its own. */
+/* Number of notes that a rank had of its own, by role. */
 struct own {
-	size_t steps, numbered, comms;
+	size_t n[KINETO_ROLES];
 };
 
 static int share_with(struct kineto_import *im, const struct own *own, size_t to)
@@ -242,17 +238,14 @@ static int share_with(struct kineto_import *im, const struct own *own, size_t to
 	struct kineto_rank *k = im->ranks[to];
 	int r = 0;
 
-	for (size_t i = 0; i < im->n_ranks && r == 0; i++) {
+	for (size_t i = 0; i < im->n_ranks; i++) {
 		const struct kineto_rank *from = im->ranks[i];
 
 		if (i == to || from->process != k->process)
 			continue;
-		r = add_notes(from, &from->steps, own[i].steps, false, k, &k->steps);
-		if (r == 0)
-			r = add_notes(from, &from->numbered, own[i].numbered, false, k,
-				      &k->numbered);
-		if (r == 0)
-			r = add_notes(from, &from->comms, own[i].comms, true, k, &k->comms);
+		for (size_t role = 0; role < KINETO_ROLES && r == 0; role++)
+			r = add_notes(from, &from->notes[role], own[i].n[role],
+				      role == KINETO_COMMS, k, &k->notes[role]);
 	}
 	return r;
 }
@@ -276,7 +269,8 @@ int kineto_share(struct kineto_import *im)
 		struct kineto_rank *k = im->ranks[i];
 
 		k->process = process_of(im, k);
-		own[i] = (struct own){k->steps.n, k->numbered.n, k->comms.n};
+		for (size_t role = 0; role < KINETO_ROLES; role++)
+			own[i].n[role] = k->notes[role].n;
 	}
 	for (size_t i = 0; i < im->n_ranks && r == 0; i++)
 		if (im->ranks[i]->process > 0 && im->ranks[i]->n_tracks > 0)

@@ -76,8 +76,10 @@ static int drop_stub(struct fmt_iterations *s, const struct kineto_rank *k)
 static int from_profiler(struct fmt_iterations *s, const struct kineto_rank *k,
 			 const struct kineto_templates *templates)
 {
-	for (size_t i = 0; i < k->steps.n; i++) {
-		const struct kineto_note *m = &k->steps.notes[i];
+	const struct kineto_notes *notes = &k->notes[KINETO_STEP];
+
+	for (size_t i = 0; i < notes->n; i++) {
+		const struct kineto_note *m = &notes->notes[i];
 		int r = fmt_iterations_add(s, templates->templates[m->template].number, m->start_ns,
 					   m->duration_ns);
 
@@ -124,7 +126,7 @@ static int64_t covers(const struct named *list, size_t n)
 static int from_annotations(struct fmt_iterations *s, const struct kineto_rank *k,
 			    const struct kineto_templates *templates)
 {
-	const struct kineto_notes *notes = &k->numbered;
+	const struct kineto_notes *notes = &k->notes[KINETO_NUMBERED];
 	scoped(free_ptr) struct named *list = malloc((notes->n + 1) * sizeof(*list));
 	size_t best = 0, n_best = 0;
 	int64_t most = 0;

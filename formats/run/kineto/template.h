@@ -26,6 +26,7 @@ enum kineto_role {
 	KINETO_STEP,	 /* ProfilerStep#N */
 	KINETO_NUMBERED, /* any other annotation that ends in a number */
 	KINETO_COMMS,	 /* c10d::*, record_param_comms, nccl:*: around launches of collectives */
+	KINETO_ROLES,
 };
 
 /* Sources that describe a collective, the weakest first. */

@@ -3,12 +3,13 @@
 
 #include <stdbool.h>
 
-#define MAX_SHIFT 400
+#define MAX_EXPONENT 400
 
 /* A number as digits * 10^shift. Digits beyond the 19th, which 64 bits hold, are dropped. */
 struct decimal {
 	uint64_t digits;
-	int n, shift;
+	int64_t shift;
+	int n;
 	bool negative, lost;
 };
 
@@ -23,8 +24,6 @@ static const char *digits(const char *s, const char *end, struct decimal *d, int
 			d->lost |= *s != '0';
 			d->shift += 1 - step;
 		}
-		if (d->shift > MAX_SHIFT || d->shift < -MAX_SHIFT)
-			return end;
 	}
 	return s;
 }
@@ -37,7 +36,7 @@ static int exponent(const char *s, const char *end, struct decimal *d)
 	if (s < end && (*s == '-' || *s == '+'))
 		s++;
 	for (; s < end && *s >= '0' && *s <= '9'; s++)
-		e = e > MAX_SHIFT ? e : e * 10 + (*s - '0');
+		e = e > MAX_EXPONENT ? e : e * 10 + (*s - '0');
 	d->shift += negative ? -e : e;
 	return s == end ? 0 : -EINVAL;
 }
