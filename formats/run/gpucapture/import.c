@@ -9,6 +9,7 @@
 #include "formats/run/gpucapture/trace/making.h"
 #include "formats/trace/facts.h"
 #include "formats/trace/json.h"
+#include "formats/trace/store/output.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -125,14 +126,7 @@ static int take_blob(struct import *m, const struct rec_piece *piece)
 		return errno == EEXIST ? 0 : -errno;
 	if (n < b->bytes) /* too large for a trace */
 		return ftruncate(fd, (off_t)b->bytes) < 0 ? -errno : 0;
-	for (uint64_t at = 0; at < n;) {
-		ssize_t done = write(fd, b->data + at, n - at);
-
-		if (done < 0)
-			return -errno;
-		at += (uint64_t)done;
-	}
-	return 0;
+	return fmt_write_all(fd, (const char *)b->data, n);
 }
 
 /* ---- from the recording to the trace */

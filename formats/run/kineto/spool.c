@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/trace/store/cursor.h"
+#include "formats/trace/store/output.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -73,22 +74,14 @@ static int by_start(const void *a, const void *b)
 
 /* ---- a run on disk ----------------------------------------------------------------------- */
 
-/* Appends the bytes to the file, and forgets them. */
-static int flush(struct kineto_spill *spill, struct text *bytes)
+/* Appends bytes to the file. */
+static int flush(struct text *bytes)
 {
-	size_t at = 0;
+	struct kineto_spill *spill = bytes->context;
+	int r = fmt_write_all(spill->fd, bytes->data, bytes->len);
 
-	while (at < bytes->len && !bytes->error) {
-		ssize_t n =
-			pwrite(spill->fd, bytes->data + at, bytes->len - at, (off_t)spill->bytes);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		at += n > 0 ? (size_t)n : 0;
-		spill->bytes += n > 0 ? (uint64_t)n : 0;
-	}
-	bytes->len = 0;
-	return bytes->error;
+	spill->bytes += r == 0 ? bytes->len : 0;
+	return r;
 }
 
 static void put_event(struct text *to, const struct kineto_spool *p, const struct fmt_event *e,
@@ -106,8 +99,8 @@ static void put_event(struct text *to, const struct kineto_spool *p, const struc
 
 static int write_run(struct kineto_spool *p)
 {
-	scoped(text_done) struct text bytes = {0};
 	struct kineto_spill *spill = p->spill;
+	scoped(text_done) struct text bytes = {.flush = flush, .limit = BUFFER, .context = spill};
 	int r = spill_open(spill);
 	uint64_t offset = spill->bytes;
 	int64_t before = 0;
@@ -117,12 +110,11 @@ static int write_run(struct kineto_spool *p)
 	if (r < 0)
 		return r;
 	qsort(p->events, p->n, sizeof(*p->events), by_start);
-	for (size_t i = 0; i < p->n && r == 0; i++) {
+	for (size_t i = 0; i < p->n; i++) {
 		put_event(&bytes, p, &p->events[i], before);
 		before = p->events[i].start_ns;
-		if (bytes.len >= BUFFER || i + 1 == p->n)
-			r = flush(spill, &bytes);
 	}
+	r = text_flush(&bytes);
 	if (r < 0)
 		return r;
 	p->runs[p->n_runs++] = (struct kineto_run){offset, spill->bytes - offset, p->n};
