@@ -32,7 +32,6 @@ static void planner_done(struct fmt_planner *p)
 void fmt_run_plan_done(struct fmt_run_plan *p)
 {
 	free(p->slices);
-	free(p->slice_of);
 	free(p->number_of);
 	free(p->event_at);
 	memset(p, 0, sizeof(*p));
@@ -201,20 +200,20 @@ static int number(struct fmt_run_plan *plan, const struct fmt_run_rank *run, con
 {
 	size_t n = run->n_events;
 	scoped(free_ptr) uint64_t *next = calloc(plan->n_slices + 1, sizeof(*next));
+	scoped(free_ptr) uint32_t *slice_of = malloc((n + 1) * sizeof(*slice_of));
 
-	plan->slice_of = malloc((n + 1) * sizeof(*plan->slice_of));
 	plan->number_of = malloc((n + 1) * sizeof(*plan->number_of));
 	plan->event_at = malloc((n + 1) * sizeof(*plan->event_at));
-	if (!next || !plan->slice_of || !plan->number_of || !plan->event_at)
+	if (!next || !slice_of || !plan->number_of || !plan->event_at)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		plan->slice_of[i] = slice_at(plan, moment(run, owner, i));
-		plan->slices[plan->slice_of[i]].records++;
+		slice_of[i] = slice_at(plan, moment(run, owner, i));
+		plan->slices[slice_of[i]].records++;
 	}
 	for (size_t i = 1; i < plan->n_slices; i++)
 		next[i] = next[i - 1] + plan->slices[i - 1].records;
 	for (size_t i = 0; i < n; i++) {
-		plan->number_of[i] = (uint32_t)next[plan->slice_of[i]]++;
+		plan->number_of[i] = (uint32_t)next[slice_of[i]]++;
 		plan->event_at[plan->number_of[i]] = (uint32_t)i;
 	}
 	return 0;

@@ -14,7 +14,6 @@ struct fmt_run_span {
 struct fmt_run_plan {
 	struct fmt_run_span *slices; /* owned; by time, none empty but iterations */
 	size_t n_slices, cap;
-	uint32_t *slice_of;  /* owned: of each event */
 	uint32_t *number_of; /* owned: of each event, its number, from 0 on, in the trace */
 	uint32_t *event_at;  /* owned: the other way round */
 };
