@@ -50,6 +50,10 @@ grep -qE '[1-4] of [0-9]* bytes differ; memory-[0-9]*.bin differs first at byte 
 fails -1 emulated gpureplay --json bias_relu
 python3 -c 'import json, sys; assert not json.load(open(sys.argv[1]))["same"]' stdout
 
+# What runs in place of the GPU's code cannot start programs.
+fails -1 env ESCAPE="$work/escaped" gpuemu -o report --kernels "$BUILD/tests/e2e/libescape.so" -- gpureplay bias_relu
+has_line -E '^escape: write (EACCES|0), start EPERM$' <stderr
+
 # Without contents it runs with others, and says so.
 recorded bare --embed-images
 op=$(number bare bias_relu)

@@ -154,6 +154,14 @@ gputrace import -o imported files/*.json >/dev/null
 fails -3 gpureplay imported
 says 'not a recording of gpucapture'
 
+# What runs in place of the GPUs' code can neither write files nor start programs.
+status=0
+ESCAPE=$work/escaped GPUEMU_PLUGINS=$examples/kernels.so:$BUILD/tests/e2e/libescape.so gpuemu -o report -- \
+	gpureplay ddp1 >out 2>errors || status=$?
+equal "$status" 1
+has_line -E '^escape: write (EACCES|0), start EPERM$' <errors
+grep -q 'write EACCES' errors || left_out "files: no landlock here"
+
 # A trace of another user is executed only if it is trusted.
 if [ "$(id -u)" = 0 ]; then
 	cp -r ddp1 foreign
