@@ -404,8 +404,10 @@ static void op_alone(struct compile *c, const struct fmt_event *e, int collectiv
 {
 	struct change *change = c->p->change;
 
-	if (collective)
+	if (collective) {
 		count(&c->p->counts.unmatched, &c->p->counts.unmatched_ns, e);
+		c->p->counts.alone_ns += e->duration_ns;
+	}
 	compile_scale(c, collective ? change_collective(change, c->index, e->template, SIM_NONE, -1)
 				    : change_op(change, c->index, e->template, e->duration_ns));
 	if (!collective && change_lacks_model(change, e->template))

@@ -291,6 +291,8 @@ static int check_network(const struct emulation *e, const struct replay_report *
 {
 	double unmatched = (double)report->unmatched_ns, all = report->emulated_ns;
 	double no_latency = (double)report->no_latency_ns;
+	/* Several ranks are there, but do not wait for each other. */
+	int is_apart = e->n_ranks > 1 && (double)report->alone_ns > UNMATCHED_SHARE * all;
 
 	for (uint32_t i = 0; i < e->pass->n_specs && !e->pass->options->force; i++) {
 		if (no_latency > UNMATCHED_SHARE * all && change_splits_network(e->change, i))
@@ -299,7 +301,8 @@ static int check_network(const struct emulation *e, const struct replay_report *
 					" collectives is not known, since their messages have one "
 					"size or an unknown one",
 					e->pass->specs[i]->spec, report->no_latency);
-		if (unmatched > UNMATCHED_SHARE * all && change_needs_ranks(e->change, i))
+		if (unmatched > UNMATCHED_SHARE * all &&
+		    (change_needs_ranks(e->change, i) || is_apart))
 			return fmt_fail(err, -ENODATA, "", FMT_NO_OFFSET,
 					"%s: the durations of %" PRIu64
 					" collectives (%.1f%% of the run) contain waiting for "
@@ -350,6 +353,7 @@ int pass_run(const struct pass *pass, struct replay_report *ret, struct fmt_erro
 		.n_what_ifs = pass->n_specs,
 		.unmatched = counts.program.unmatched,
 		.unmatched_ns = counts.program.unmatched_ns,
+		.alone_ns = counts.program.alone_ns,
 		.blocking_ns = counts.program.blocking_ns,
 		.no_latency = counts.program.no_latency,
 		.no_latency_ns = counts.program.no_latency_ns,

@@ -48,6 +48,7 @@ struct program_counts {
 	 * with none, or a rank of their communicator is not in the trace. */
 	uint64_t unmatched;
 	int64_t unmatched_ns; /* their recorded durations */
+	int64_t alone_ns;     /* of those that are matched with none */
 	int64_t blocking_ns;  /* own costs of calls that wait */
 
 	/* Collectives to which a change of latency or bandwidth applies, but whose latency is not

@@ -55,6 +55,7 @@ struct replay_report {
 	/* Times that no change scales. */
 	uint64_t unmatched; /* collectives whose duration contains waiting for ranks unknown */
 	int64_t unmatched_ns, blocking_ns; /* their durations; own costs of blocking calls */
+	int64_t alone_ns;		   /* collectives that are matched with none */
 	uint64_t no_latency; /* collectives whose latency is not known; 0 unless asked */
 	int64_t no_latency_ns;
 	uint64_t no_model; /* kernels of which another GPU model knows nothing; 0 unless asked */

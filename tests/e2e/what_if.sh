@@ -218,3 +218,12 @@ for spec in network=2x rank0:gpu=2x straggler=none; do
 	[ ! -e "$work/output" ] || die "an output that was refused"
 	gpureplay --emulate --force --what-if $spec "$work/alone" >/dev/null
 done
+
+# Ranks whose sends and receives are not matched do not wait for each other: no change is predicted.
+python3 "$SOURCE/bench/make_run.py" --plan=interleaved --ranks 4 --steps 2 --seed 29 --dialect us --skew 3000 -o "$work/run-apart"
+gputrace import -o "$work/apart" "$work/run-apart"/rank-*.json >"$work/imported"
+for spec in gpu=2x host=2x; do
+	fails -3 gpureplay --emulate --what-if $spec "$work/apart"
+	says "does not contain or match"
+	gpureplay --emulate --force --what-if $spec "$work/apart" >/dev/null
+done
