@@ -41,8 +41,9 @@ struct emu_run_process {
 
 enum emu_note_kind {
 	EMU_NOTE_REFUSED, /* calls of a public function, or a use of it, that is not implemented */
-	EMU_NOTE_NO_KERNEL, /* launches of a kernel without a host kernel */
-	EMU_NOTE_READ,	    /* reads of data that such a kernel should have written */
+	EMU_NOTE_NO_KERNEL,  /* launches of a kernel without a host kernel */
+	EMU_NOTE_READ,	     /* reads of data that such a kernel should have written */
+	EMU_NOTE_ARITHMETIC, /* real time of large products, in nanoseconds */
 	EMU_NOTE_KINDS,
 };
 

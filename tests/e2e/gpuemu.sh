@@ -58,6 +58,14 @@ grep -q '^gpuemu: ncclSend.*rank 0 sends 64 bytes to rank 1, which expects 0.*co
 grep -q 'the program read 1 such result (count_items)$' "$work/told" || die "not told of reads: $(cat "$work/told")"
 summary 2
 
+# A hint if most of the time goes into products.
+gpuemu -- "$BUILD/tests/emugpu/emugpu_products" 2>"$work/told"
+grep -q '^gpuemu: cuBLAS computed for .* s; .*GPUEMU_COMPUTE=0' "$work/told" || die "no hint: $(cat "$work/told")"
+
+# The speed of this machine.
+GPUEMU_HOST_SPEED= gpuemu --host-speed auto -- python3 -c 'import os; assert 0.05 < float(os.environ["GPUEMU_HOST_SPEED"]) < 20'
+fails -2 gpuemu --host-speed fast -- true
+
 # Totals include processes however they end; abnormal ends are listed.
 ended() {
 	status=0

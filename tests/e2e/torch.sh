@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # PyTorch from PyPI starts, computes, trains and communicates through NCCL on emulated GPUs, and can
-# be recorded. GPUEMU_TORCH_PYTHON names a Python with PyTorch (python3 -m venv DIR && DIR/bin/pip
-# install torch torchvision numpy: 5 GB).
+# be recorded. GPUEMU_TORCH_PYTHON names a Python with PyTorch; ./tools/check --torch installs one.
 . "$(dirname "$0")/lib.sh"
 [ -x "$BUILD/tools/gpuemu" ] || skip "gpuemu was not built (no CUDA headers)"
 [ -n "${GPUEMU_TORCH_PYTHON:-}" ] || skip "GPUEMU_TORCH_PYTHON names no python with PyTorch"

@@ -9,6 +9,7 @@
 #include "tools/child.h"
 #include "tools/cli.h"
 #include "tools/gpuemu/report.h"
+#include "tools/gpuemu/speed.h"
 #include "tools/gpuemu/timing.h"
 #include "tools/preload.h"
 #include "tools/trace_arg.h"
@@ -41,7 +42,9 @@ static const struct cli_option options[] = {
 		{"timing", 0, "TRACE",
 		 "take the durations of kernels, copies and collectives from a recorded run"},
 	[OPT_KERNELS] = {"kernels", 0, "FILE.so", "host implementations of kernels, see gpuemu.h"},
-	[OPT_SPEED] = {"host-speed", 0, "X", "the emulated host is X times as fast as this one"},
+	[OPT_SPEED] =
+		{"host-speed", 0, "X",
+		 "the emulated host is X times as fast as this one; auto: the reference host"},
 	[OPT_PACE] = {"pace", 0, NULL, "let calls take their virtual time for real"},
 	[OPT_CLOCK] = {"clock", 0, "CLOCK",
 		       "the clock that the program reads: virtual (default) or real"},
@@ -168,14 +171,19 @@ static int set_up(const struct cli_args *args)
 {
 	const char *speed = args->values[OPT_SPEED];
 	scoped(free_ptr) char *folder = NULL;
-	char *end, number[32];
+	char *end, number[32], measured[32];
 	int64_t gpus;
 	int r = CLI_OK;
 
 	if (cli_number(args, &gpuemu, OPT_GPUS, 1, MAX_GPUS, 1, &gpus) < 0)
 		return CLI_USAGE;
+	if (speed && strcmp(speed, "auto") == 0) {
+		snprintf(measured, sizeof(measured), "%.3f", gpuemu_host_speed());
+		speed = measured;
+	}
 	if (speed && (!(strtod(speed, &end) > 0) || *end)) {
-		cli_error("--host-speed: invalid value '%s'; expected a number above 0", speed);
+		cli_error("--host-speed: invalid value '%s'; expected a number above 0 or auto",
+			  speed);
 		return CLI_USAGE;
 	}
 	if (find_libraries(&folder) < 0 || preload(folder) < 0) {

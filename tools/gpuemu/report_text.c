@@ -11,6 +11,8 @@
 
 enum { SHOWN_ENDS = 8, SHOWN_KERNELS = 3 };
 
+#define HINT_NS INT64_C(2000000000)
+
 /* Sums the time of kernels by what it rests on; returns the sum of all. */
 static int64_t sum_sources(const struct gpuemu_report *r, int64_t ret[COST_SOURCES])
 {
@@ -174,6 +176,18 @@ static void print_without_kernel(const struct gpuemu_report *r, struct text *out
 	text_char(out, '\n');
 }
 
+/* If products take more than half of the real time of all processes, and more than two seconds. */
+static void print_arithmetic(const struct gpuemu_report *r, struct text *out)
+{
+	int64_t ns = (int64_t)notes_of(r, EMU_NOTE_ARITHMETIC).sum;
+
+	if (ns < HINT_NS || ns < r->real_ns * r->n_processes / 2)
+		return;
+	text_str(out, "gpuemu: cuBLAS computed for ");
+	fmt_text_time(out, ns);
+	text_str(out, "; if results do not matter, GPUEMU_COMPUTE=0 or --no-data saves it\n");
+}
+
 void gpuemu_report_remarks(const struct gpuemu_report *r, struct text *out)
 {
 	for (size_t from = 0, to; from < r->n_ends; from = to) {
@@ -187,6 +201,7 @@ void gpuemu_report_remarks(const struct gpuemu_report *r, struct text *out)
 			 "gpuemu: --no-data: nothing above 64 KiB was moved, and nothing computed; "
 			 "copies to the host wrote zeros\n");
 	print_without_kernel(r, out);
+	print_arithmetic(r, out);
 	if (r->run->lost_notes)
 		text_printf(out, "gpuemu: %u functions and kernels more than can be listed\n",
 			    r->run->lost_notes);
