@@ -58,8 +58,11 @@ static int load(const struct source_thread *t, uint32_t rank, struct fmt_slice *
 	return t->source->next(t->source->context, rank, ret, more, err);
 }
 
+/* After an error the block keeps its slice. */
 static int take_slice(const struct source_thread *t, const struct job *job, struct fmt_error *err)
 {
+	if (t->error < 0)
+		return t->error;
 	return t->source->taken(t->source->context, job->rank, take(job->block->owner),
 				job->block->times, job->block->variants, err);
 }
@@ -72,7 +75,7 @@ static void drop(const struct source_thread *t, struct fmt_slice *slice)
 
 /* ---- the thread ---- */
 
-/* Does a job without the lock; the result is put down with it. */
+/* Does a job without the lock, which it holds when it returns. */
 static void run_job(struct source_thread *t, const struct job *job)
 {
 	struct loaded *l = &t->loaded[job->rank];
@@ -112,10 +115,8 @@ static void *run(void *arg)
 		mine = t->jobs;
 		t->jobs = swap;
 		for (size_t i = 0; i < mine.n; i++) {
-			if (t->ended || (t->error < 0 && mine.job[i].block)) {
-				t->n_open -= mine.job[i].block != NULL;
-				continue;
-			}
+			if (t->ended)
+				break;
 			pthread_mutex_unlock(&t->lock);
 			run_job(t, &mine.job[i]);
 			pthread_cond_signal(&t->answered);
@@ -233,15 +234,15 @@ int source_thread_next(struct source_thread *t, uint32_t rank, struct fmt_slice 
 int source_thread_take(struct source_thread *t, uint32_t rank, struct sim_block *b)
 {
 	struct job job = {rank, b};
-	int r;
+	int r = 0;
 
-	if (!t->threaded) {
-		r = take_slice(t, &job, &t->err);
-		t->error = r < 0 ? r : add_job(&t->taken, job);
-		return t->error;
+	if (t->threaded) {
+		pthread_mutex_lock(&t->lock);
+		r = ask(t, job);
+	} else {
+		t->n_open++;
+		run_job(t, &job);
 	}
-	pthread_mutex_lock(&t->lock);
-	r = ask(t, job);
 	pthread_mutex_unlock(&t->lock);
 	return r;
 }

@@ -20,7 +20,7 @@ int source_thread_next(struct source_thread *t, uint32_t rank, struct fmt_slice 
 		       struct fmt_error *err);
 
 /* Passes the times of a finished block to source->taken(), with its slice, the owner of the block.
- * The block stays in use until source_thread_taken() returns it. 0 or a negative errno. */
+ * The block stays in use until source_thread_taken() returns it. 0 or -ENOMEM. */
 int source_thread_take(struct source_thread *t, uint32_t rank, struct sim_block *b);
 
 /* The next block of which the slice has been taken; NULL: none so far. With `wait`, none is left

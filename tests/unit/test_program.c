@@ -267,4 +267,117 @@ START_TEST(test_events_and_edges)
 }
 END_TEST
 
-TESTS("program", test_events_and_edges)
+/* ---- a source in a thread of its own ---- */
+
+enum { RANKS = 5, SLICES = 40 };
+
+/* Calls of one thread of RANKS ranks, and where a function of the source fails. */
+struct run {
+	struct fmt_event event;
+	uint32_t template, next[RANKS], fail_next, fail_taken;
+	int n_given, n_taken, n_dropped, in_order;
+	_Atomic int inside, at_once; /* functions of the source that run */
+};
+
+static void enter(struct run *r)
+{
+	r->at_once |= r->inside++ > 0;
+}
+
+static int next_of_run(void *context, uint32_t rank, struct fmt_slice **ret, int *more,
+		       struct fmt_error *err)
+{
+	struct run *r = context;
+	uint32_t index = r->next[rank];
+	int res = 0;
+
+	enter(r);
+	if (index == r->fail_next) {
+		res = fmt_fail(err, -EIO, "", FMT_NO_OFFSET, "next");
+	} else if (index < SLICES) {
+		*ret = calloc(1, sizeof(**ret));
+		(*ret)->index = r->next[rank]++;
+		(*ret)->first_number = index;
+		(*ret)->n_events = 1;
+		(*ret)->events = &r->event;
+		r->n_given++;
+		res = 1;
+	}
+	r->inside--;
+	return res;
+}
+
+static int taken_of_run(void *context, uint32_t rank, struct fmt_slice *slice, const int64_t *times,
+			const int64_t *variants, struct fmt_error *err)
+{
+	struct run *r = context;
+	int fails = slice->index == r->fail_taken;
+
+	enter(r);
+	/* Recorded at the same time, each call begins with the one before it. */
+	r->in_order &= times[0] == ANCHOR;
+	r->n_taken++;
+	free(slice);
+	r->inside--;
+	return fails ? fmt_fail(err, -EIO, "", FMT_NO_OFFSET, "taken") : 0;
+}
+
+static void dropped_of_run(void *context, struct fmt_slice *slice)
+{
+	struct run *r = context;
+
+	r->n_dropped++;
+	free(slice);
+}
+
+static void feed_run(struct fmt_names *names, struct run *r, int wants_thread, const char *error)
+{
+	static const uint32_t numbers[RANKS] = {0, 1, 2, 3, 4};
+	struct replay_source source = {.names = names,
+				       .n_ranks = RANKS,
+				       .numbers = numbers,
+				       .wants_thread = wants_thread,
+				       .context = r,
+				       .next = next_of_run,
+				       .dropped = dropped_of_run,
+				       .taken = taken_of_run};
+	struct replay_counts counts;
+	struct fmt_error err = {0};
+
+	r->event = (struct fmt_event){.start_ns = ANCHOR, .template = r->template};
+	r->in_order = 1;
+	ck_assert_int_eq(replay_feed(&source, &counts, &err), error[0] ? -EIO : 0);
+	ck_assert_str_eq(err.what, error);
+	ck_assert_int_eq(r->n_given, r->n_taken + r->n_dropped);
+	ck_assert_int_eq(r->n_given == RANKS * SLICES && r->n_dropped == 0, !error[0]);
+	ck_assert(r->in_order && !r->at_once);
+}
+
+/* Every slice is taken once, or dropped after an error, whoever calls the source. */
+START_TEST(test_source)
+{
+	struct fmt_track thread = {.kind = FMT_THREAD};
+	struct fmt_template call = {.kind = FMT_CALL};
+	struct fmt_names *names;
+	uint32_t unused, template;
+
+	ck_assert_int_eq(fmt_names_new(&names), 0);
+	ck_assert_int_eq(fmt_names_template(names, &call, &template), 0);
+	for (uint32_t i = 0; i < RANKS; i++)
+		ck_assert_int_eq(fmt_names_track(names, i, &thread, &unused), 0);
+	for (int wants_thread = 0; wants_thread < 2; wants_thread++) {
+		struct run all = {.template = template, .fail_next = SLICES, .fail_taken = SLICES};
+		struct run unread, unwritten;
+
+		all.fail_next++;
+		unread = unwritten = all;
+		unread.fail_next = unwritten.fail_taken = SLICES / 2;
+		feed_run(names, &all, wants_thread, "");
+		feed_run(names, &unread, wants_thread, "next");
+		feed_run(names, &unwritten, wants_thread, "taken");
+	}
+	fmt_names_free(names);
+}
+END_TEST
+
+TESTS("program", test_events_and_edges, test_source)
