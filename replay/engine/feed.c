@@ -44,10 +44,10 @@ static int load_slice(struct feed *f, uint32_t rank)
 	int more = 0;
 	int r = source_thread_next(f->thread, rank, &slice, &more, f->err);
 
-	if (r < 0)
-		return r;
 	if (r == 0)
-		return sim_end(f->sim, rank);
+		sim_end(f->sim, rank);
+	if (r <= 0)
+		return r;
 	r = program_slice(f->program, rank, slice, more, &block, f->err);
 	if (r < 0) {
 		drop_slices(f, slice);

@@ -130,8 +130,8 @@ static void find_lags(struct compile *c)
 
 static int find_waits(struct compile *c)
 {
-	const struct overlap_launch *order = c->p->order;
-	size_t n = c->p->n_order;
+	const struct overlap_launch *order;
+	size_t n;
 
 	find_lags(c);
 	if (reserve_last(c) < 0 || find_order(c) < 0)

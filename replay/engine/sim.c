@@ -262,14 +262,13 @@ int sim_push(struct sim *s, uint32_t rank, struct sim_block *b)
 	return sim_finish(s, rank);
 }
 
-int sim_end(struct sim *s, uint32_t rank)
+void sim_end(struct sim *s, uint32_t rank)
 {
 	s->ranks[rank].ended = 1;
 	sim_wake_watchers(s, &s->ranks[rank]);
 	sim_seal(s->collectives, rank, 1);
 	sim_wake(s);
 	sim_enqueue(s, rank);
-	return 0;
 }
 
 struct sim_block *sim_block_of(const struct rank *r, uint64_t moment)

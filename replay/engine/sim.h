@@ -132,7 +132,7 @@ int sim_reserve(struct sim *s, struct sim_program *p, size_t points, size_t wait
 int sim_push(struct sim *s, uint32_t rank, struct sim_block *b);
 
 /* No block will follow on this rank. */
-int sim_end(struct sim *s, uint32_t rank);
+void sim_end(struct sim *s, uint32_t rank);
 
 /* Computes times until no track can continue. */
 int sim_advance(struct sim *s);

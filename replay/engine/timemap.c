@@ -34,23 +34,6 @@ static int64_t handed_ns(const struct fmt_slice *s, fmt_number to, size_t *edge)
 	return least == INT64_MAX || least < 0 ? 0 : least;
 }
 
-static size_t first_edge(const struct fmt_slice *s, fmt_number to)
-{
-	size_t low = 0, n = s->n_edges;
-
-	while (n > 0) {
-		size_t half = n / 2;
-
-		if (s->edges[low + half].to < to) {
-			low += half + 1;
-			n -= half + 1;
-		} else {
-			n = half;
-		}
-	}
-	return low;
-}
-
 static int64_t end_of(const struct fmt_event *e)
 {
 	return fmt_add(e->start_ns, e->duration_ns);
@@ -83,7 +66,8 @@ int timemap_track(struct timemap *p, const struct timemap_carry *carry,
 		  const struct fmt_slice *slice, size_t at, size_t end, const int64_t *times)
 {
 	const struct fmt_event *events = slice->events;
-	size_t depth = 0, edge = first_edge(slice, slice->first_number + at);
+	fmt_number first = slice->first_number + at;
+	size_t depth = 0, edge = array_bound(k, 0, slice->n_edges, slice->edges[k].to < first);
 
 	start_slice(p, carry);
 	if (array_reserve(&p->points, p->n + 3 * (end - at) + 1, &p->cap) < 0 ||
@@ -127,23 +111,13 @@ static int64_t shift(const struct timemap *p, const struct timemap_point *from, 
 
 int64_t timemap_emulated_ns(const struct timemap *p, int64_t recorded_ns)
 {
-	size_t low = 0, n = p->n;
+	/* The number of points at or before the time. */
+	size_t low = array_bound(i, 0, p->n, p->points[i].recorded_ns <= recorded_ns);
 	const struct timemap_point *before, *after;
 	int64_t t;
 
-	if (n == 0)
+	if (p->n == 0)
 		return recorded_ns;
-	/* The number of points at or before the time. */
-	while (n > 0) {
-		size_t half = n / 2;
-
-		if (p->points[low + half].recorded_ns <= recorded_ns) {
-			low += half + 1;
-			n -= half + 1;
-		} else {
-			n = half;
-		}
-	}
 	before = &p->points[low > 0 ? low - 1 : 0];
 	if (low == 0 || low == p->n)
 		return shift(p, before, recorded_ns);
