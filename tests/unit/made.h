@@ -7,6 +7,7 @@
 #include "base/scope.h"
 #include "formats/trace/store/trace.h"
 #include "formats/trace/store/writer.h"
+#include "tests/unit/folder.h"
 
 #include <check.h>
 #include <stdint.h>
@@ -273,33 +274,4 @@ static inline int same_slice(const struct fmt_slice *a, const struct fmt_slice *
 	       same_events(a->events, a, b->events, b, a->n_events, names) &&
 	       same_events(a->ranges, a, b->ranges, b, a->n_ranges, names) &&
 	       same_edges(a->edges, b->edges, a->n_edges);
-}
-
-/* Creates a temporary directory; the caller frees the path (made_remove() does). */
-static inline char *made_directory(void)
-{
-	const char *base = getenv("TMPDIR");
-	char *path;
-
-	ck_assert(asprintf(&path, "%s/store-XXXXXX", base ? base : "/tmp") > 0);
-	ck_assert_ptr_nonnull(mkdtemp(path));
-	return path;
-}
-
-/* Returns "directory/name" in one of four static buffers. */
-static inline const char *made_path(const char *directory, const char *name)
-{
-	static char path[4][512];
-	static int k;
-
-	k = (k + 1) % 4;
-	snprintf(path[k], sizeof(path[k]), "%s/%s", directory, name);
-	return path[k];
-}
-
-static inline void made_remove(char *path)
-{
-	ck_assert_int_eq(setenv("MADE", path, 1), 0);
-	ck_assert_int_eq(system("rm -rf \"$MADE\""), 0);
-	free(path);
 }

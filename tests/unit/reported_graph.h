@@ -64,6 +64,13 @@ static inline void ring_graph(struct recording *m, const struct reported_node *n
 		ring_node(&m->ring, &nodes[i], i, n);
 }
 
+static inline void begin_with_graph(struct recording *m)
+{
+	recording_begin(m, 0);
+	ring_out(&m->ring, 0, GRAPH);
+	ring_call(&m->ring, "cuGraphCreate", 0x100, 0);
+}
+
 static inline void instantiate(struct recording *m, const struct reported_node *nodes, uint32_t n)
 {
 	ring_graph(m, nodes, n);

@@ -297,15 +297,23 @@ static inline void written_done(struct written *w)
 	ck_assert_int_eq(system(command), 0);
 }
 
-static inline void write_window(struct rec_process *const *p, size_t n, struct fmt_names *names,
-				const struct rec_window *window, struct written *w)
+/* Makes the folder. Returns the path of the trace to write there, until the next call. */
+static inline const char *written_begin(struct written *w)
 {
-	struct fmt_error err = {0};
-	char path[64];
+	static char path[64];
 
 	strcpy(w->folder, "/tmp/test-recorder-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(w->folder));
 	snprintf(path, sizeof(path), "%s/trace", w->folder);
+	return path;
+}
+
+static inline void write_window(struct rec_process *const *p, size_t n, struct fmt_names *names,
+				const struct rec_window *window, struct written *w)
+{
+	const char *path = written_begin(w);
+	struct fmt_error err = {0};
+
 	ck_assert_msg(rec_run_write(p, n, names, window, path, &w->result, &err) == 0, "%s",
 		      err.what);
 	ck_assert_msg(fmt_trace_open(path, &w->trace, &err) == 0, "%s", err.what);

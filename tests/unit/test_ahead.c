@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/scope.h"
 #include "fs/ahead.h"
 #include "tests/unit/test.h"
 
@@ -29,7 +30,7 @@ static const struct {
 
 START_TEST(test_sequential_readers_are_followed)
 {
-	struct fs_ahead a;
+	scoped(fs_ahead_done) struct fs_ahead a;
 
 	fs_ahead_init(&a, NULL, NULL, NULL, NULL);
 	a.max_workers = 2;
@@ -41,13 +42,12 @@ START_TEST(test_sequential_readers_are_followed)
 		ck_assert_uint_eq(a.end, reads[i].offset + reads[i].size);
 		a.n_workers = 0;
 	}
-	fs_ahead_done(&a);
 }
 END_TEST
 
 START_TEST(test_workers_are_as_many_as_processors)
 {
-	struct fs_ahead a;
+	scoped(fs_ahead_done) struct fs_ahead a;
 
 	fs_ahead_init(&a, NULL, NULL, NULL, NULL);
 	a.max_workers = 2;
@@ -58,19 +58,17 @@ START_TEST(test_workers_are_as_many_as_processors)
 	fs_ahead_close(&a);
 	a.n_workers = 0;
 	ck_assert(!fs_ahead_note(&a, FILE_A, 40, 10));
-	fs_ahead_done(&a);
 }
 END_TEST
 
 START_TEST(test_one_processor_has_no_workers)
 {
-	struct fs_ahead a;
+	scoped(fs_ahead_done) struct fs_ahead a;
 
 	fs_ahead_init(&a, NULL, NULL, NULL, NULL);
 	a.max_workers = 0;
 	ck_assert(!fs_ahead_note(&a, FILE_A, 0, 10));
 	ck_assert(!fs_ahead_note(&a, FILE_A, 10, 10));
-	fs_ahead_done(&a);
 }
 END_TEST
 

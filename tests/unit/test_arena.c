@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/arena.h"
+#include "base/scope.h"
 #include "tests/unit/test.h"
 
 #include <string.h>
@@ -36,7 +37,7 @@ END_TEST
 START_TEST(arrays_grow)
 {
 	enum { N = 300000 };
-	struct arena a = {0};
+	scoped(arena_done) struct arena a = {0};
 	uint32_t *items = NULL, cap = 0;
 
 	for (uint32_t n = 0; n < N; n++) {
@@ -48,17 +49,15 @@ START_TEST(arrays_grow)
 		if (items[n] != n)
 			ck_abort_msg("item %u is %u", n, items[n]);
 	ck_assert_int_eq(arena_reserve(&a, &items, SIZE_MAX, &cap), -ENOMEM);
-	arena_done(&a);
 }
 END_TEST
 
 START_TEST(impossible_sizes_are_refused)
 {
-	struct arena a = {0};
+	scoped(arena_done) struct arena a = {0};
 
 	ck_assert_ptr_null(arena_take(&a, SIZE_MAX, 8));
 	ck_assert_ptr_null(arena_take(&a, SIZE_MAX - 64, 64));
-	arena_done(&a);
 }
 END_TEST
 

@@ -55,8 +55,8 @@ START_TEST(test_size_of_communicators)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(facts); i++) {
-		char *folder = made_directory();
-		struct fmt_trace *trace;
+		scoped(made_removep) char *folder = made_directory();
+		scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
 		struct training t;
 
 		training_init(&t, 4, 1, 1);
@@ -67,8 +67,6 @@ START_TEST(test_size_of_communicators)
 		ck_assert_uint_eq(
 			fmt_comm_size(trace, 0, fmt_template(fmt_trace_names(trace), t.collective)),
 			facts[i].want);
-		fmt_trace_close(trace);
-		made_remove(folder);
 	}
 }
 END_TEST

@@ -2,6 +2,7 @@
 #include "formats/render/report/brief.h"
 
 #include "base/array.h"
+#include "base/scope.h"
 #include "tests/unit/test.h"
 
 #define ELEMENTWISE "void at::native::vectorized_elementwise_kernel<4, at::native::"
@@ -62,7 +63,7 @@ static void check_form(const char *want, struct text *got)
 START_TEST(test_tables)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
-		struct fmt_brief b = {0};
+		scoped(fmt_brief_done) struct fmt_brief b = {0};
 
 		for (uint32_t k = 0; k < 4 && tables[i].names[k]; k++)
 			ck_assert_int_eq(fmt_brief_add(&b, k, tables[i].names[k],
@@ -79,7 +80,6 @@ START_TEST(test_tables)
 			fmt_brief_label(&b, k, tables[i].most, &label);
 			check_form(tables[i].labels[k], &label);
 		}
-		fmt_brief_done(&b);
 	}
 }
 END_TEST
@@ -91,7 +91,7 @@ START_TEST(test_all_differ)
 	enum { NAMES = 400, MOST = 24 };
 	static char names[NAMES][80];
 	struct text shown[NAMES] = {0};
-	struct fmt_brief b = {0};
+	scoped(fmt_brief_done) struct fmt_brief b = {0};
 	uint32_t random = 1;
 
 	for (uint32_t i = 0; i < NAMES; i++) {
@@ -115,7 +115,6 @@ START_TEST(test_all_differ)
 	}
 	for (uint32_t i = 0; i < NAMES; i++)
 		text_done(&shown[i]);
-	fmt_brief_done(&b);
 }
 END_TEST
 

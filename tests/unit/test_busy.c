@@ -4,6 +4,7 @@
 #include "tests/unit/test.h"
 
 #include "base/array.h"
+#include "base/scope.h"
 
 /* Operations {start, end, is a collective}, and how the time is divided. */
 static const struct {
@@ -38,7 +39,7 @@ static int divide(struct fmt_busy_ops *ops, struct fmt_busy *ret)
 START_TEST(test_division)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct fmt_busy_ops ops = {0};
+		scoped(fmt_busy_ops_done) struct fmt_busy_ops ops = {0};
 		struct fmt_busy got;
 
 		for (size_t k = 0; k < rows[i].n; k++)
@@ -47,18 +48,31 @@ START_TEST(test_division)
 					 0);
 		ck_assert_int_eq(divide(&ops, &got), 0);
 		ck_assert_msg(memcmp(&got, &rows[i].want, sizeof(got)) == 0, "%s", rows[i].what);
-		fmt_busy_ops_done(&ops);
 	}
 }
 END_TEST
+
+/* How the nanoseconds from `start` to `end` divide, each of which has seen a kernel (1), a
+ * collective (2), or both (3). */
+static struct fmt_busy count(const uint8_t *seen, int64_t start, int64_t end)
+{
+	struct fmt_busy b = {.start_ns = start, .end_ns = end, .device_ns = end - start};
+
+	for (int64_t t = start; t < end; t++) {
+		b.compute_ns += seen[t] & 1;
+		b.exposed_ns += seen[t] == 2;
+		b.hidden_ns += seen[t] == 3;
+		b.idle_ns += seen[t] == 0;
+	}
+	return b;
+}
 
 /* Compares many streams with a count of single nanoseconds. */
 START_TEST(test_against_counting)
 {
 	static uint8_t seen[1000];
-	struct fmt_busy_ops ops = {0};
-	struct fmt_busy got;
-	int64_t compute = 0, exposed = 0, hidden = 0;
+	scoped(fmt_busy_ops_done) struct fmt_busy_ops ops = {0};
+	struct fmt_busy got, want;
 	uint32_t random = 1;
 
 	for (int i = 0; i < 60; i++) {
@@ -69,30 +83,24 @@ START_TEST(test_against_counting)
 		for (int t = start; t < start + length; t++)
 			seen[t] |= i % 3 == 0 ? 2 : 1;
 	}
-	for (size_t t = 0; t < sizeof(seen); t++) {
-		compute += seen[t] & 1;
-		exposed += seen[t] == 2;
-		hidden += seen[t] == 3;
-	}
 	ck_assert_int_eq(divide(&ops, &got), 0);
-	ck_assert_int_eq(got.compute_ns, compute);
-	ck_assert_int_eq(got.exposed_ns, exposed);
-	ck_assert_int_eq(got.hidden_ns, hidden);
+	want = count(seen, 0, sizeof(seen));
+	ck_assert_int_eq(got.compute_ns, want.compute_ns);
+	ck_assert_int_eq(got.exposed_ns, want.exposed_ns);
+	ck_assert_int_eq(got.hidden_ns, want.hidden_ns);
 	ck_assert_int_eq(got.compute_ns + got.exposed_ns + got.idle_ns, got.device_ns);
-	fmt_busy_ops_done(&ops);
 }
 END_TEST
 
 START_TEST(test_times_at_the_ends_of_the_scale)
 {
-	struct fmt_busy_ops ops = {0};
+	scoped(fmt_busy_ops_done) struct fmt_busy_ops ops = {0};
 	struct fmt_busy got;
 
 	ck_assert_int_eq(fmt_busy_add(&ops, INT64_MIN, INT64_MAX, 0), 0);
 	ck_assert_int_eq(fmt_busy_add(&ops, INT64_MAX, INT64_MAX, 1), 0);
 	ck_assert_int_eq(divide(&ops, &got), 0);
 	ck_assert_int_gt(got.device_ns, 0);
-	fmt_busy_ops_done(&ops);
 }
 END_TEST
 
@@ -113,7 +121,7 @@ START_TEST(test_overlapping_iterations)
 		{100, 110, 10, 10, 0, 0, 0},
 	};
 	static const struct fmt_busy whole = {0, 110, 110, 45, 30, 10, 35};
-	struct fmt_busy_run run = {0};
+	scoped(fmt_busy_run_done) struct fmt_busy_run run = {0};
 
 	for (int64_t i = 0, k = 0; i < 4; i++) {
 		ck_assert_int_eq(fmt_busy_run_begin(&run, ops[k][1]), 0);
@@ -127,7 +135,6 @@ START_TEST(test_overlapping_iterations)
 		ck_assert_msg(memcmp(&run.rows[i], &want[i], sizeof(*want)) == 0, "row %zu", i);
 	ck_assert_int_eq(memcmp(&run.whole, &whole, sizeof(whole)), 0);
 	ck_assert_uint_eq(run.ops.n, 0);
-	fmt_busy_run_done(&run);
 }
 END_TEST
 
@@ -138,7 +145,7 @@ START_TEST(test_rows_against_counting)
 	enum { ROWS = 200, OPS = 10, LENGTH = 100 };
 	static uint8_t seen[(ROWS + 5) * LENGTH];
 	static int64_t spans[ROWS][2];
-	struct fmt_busy_run run = {0};
+	scoped(fmt_busy_run_done) struct fmt_busy_run run = {0};
 	size_t most = 0;
 	uint32_t random = 1;
 
@@ -163,24 +170,14 @@ START_TEST(test_rows_against_counting)
 	ck_assert_uint_le(most, 8 * OPS);
 	for (int i = 0; i <= ROWS; i++) {
 		const struct fmt_busy *got = i < ROWS ? &run.rows[i] : &run.whole;
-		int64_t compute = 0, exposed = 0, hidden = 0;
+		struct fmt_busy want = count(seen, got->start_ns, got->end_ns);
 
 		if (i < ROWS) {
 			ck_assert_int_eq(got->start_ns, spans[i][0]);
 			ck_assert_int_eq(got->end_ns, spans[i][1]);
 		}
-		for (int64_t t = got->start_ns; t < got->end_ns; t++) {
-			compute += seen[t] & 1;
-			exposed += seen[t] == 2;
-			hidden += seen[t] == 3;
-		}
-		ck_assert_int_eq(got->device_ns, got->end_ns - got->start_ns);
-		ck_assert_int_eq(got->compute_ns, compute);
-		ck_assert_int_eq(got->exposed_ns, exposed);
-		ck_assert_int_eq(got->hidden_ns, hidden);
-		ck_assert_int_eq(got->idle_ns, got->device_ns - compute - exposed);
+		ck_assert_msg(memcmp(got, &want, sizeof(want)) == 0, "row %d", i);
 	}
-	fmt_busy_run_done(&run);
 }
 END_TEST
 

@@ -2,12 +2,15 @@
 #include "fs/cache.h"
 
 #include "base/array.h"
+#include "base/scope.h"
 #include "tests/unit/test.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
+
+define_cleanup(fs_cache_freep, struct fs_cache *, fs_cache_free);
 
 static int make_block(void *context, void **ret, size_t *bytes)
 {
@@ -29,7 +32,7 @@ START_TEST(test_the_cache_is_bounded_and_keeps_used_items)
 	int made = 0;
 	struct fs_maker maker = {make_block, free, &made}, broken = {make_failure, free, &made};
 	struct fs_item *first, *item;
-	struct fs_cache *c;
+	scoped(fs_cache_freep) struct fs_cache *c = NULL;
 
 	ck_assert_int_eq(fs_cache_new(5000, &c), 0);
 	ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, 0}, &maker, &first), 0);
@@ -50,7 +53,6 @@ START_TEST(test_the_cache_is_bounded_and_keeps_used_items)
 	for (int i = 0; i < 2; i++)
 		ck_assert_int_eq(fs_cache_get(c, (struct fs_key){9, 9}, &broken, &item), -EIO);
 	ck_assert_int_eq(made, 53);
-	fs_cache_free(c);
 }
 END_TEST
 
@@ -59,7 +61,7 @@ START_TEST(test_unreferenced_items_can_be_evicted)
 	int made = 0;
 	struct fs_maker maker = {make_block, free, &made};
 	struct fs_item *one, *two;
-	struct fs_cache *c;
+	scoped(fs_cache_freep) struct fs_cache *c = NULL;
 
 	ck_assert_int_eq(fs_cache_new(5000, &c), 0);
 	ck_assert_int_eq(fs_cache_get(c, (struct fs_key){0, 0}, &maker, &one), 0);
@@ -72,8 +74,6 @@ START_TEST(test_unreferenced_items_can_be_evicted)
 	ck_assert_int_eq(made, 2);
 	fs_cache_put(c, one);
 	ck_assert_uint_ge(fs_cache_bytes(c), 1000);
-
-	fs_cache_free(c);
 }
 END_TEST
 

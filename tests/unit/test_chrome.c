@@ -50,8 +50,8 @@ static struct text render(struct fixture *f, enum fmt_chrome_form form, struct f
 
 START_TEST(test_every_event_is_there)
 {
-	struct fixture f;
-	struct text t;
+	scoped(teardown) struct fixture f;
+	scoped(text_done) struct text t;
 	size_t launches = LAYERS * (TRAINING_KERNELS + 1) + 1;
 	size_t events = 2 * launches + 1 + 1; /* a synchronisation and a range */
 
@@ -68,8 +68,6 @@ START_TEST(test_every_event_is_there)
 	text_done(&t);
 	t = render(&f, FMT_CHROME_MERGED, (struct fmt_part){5, 2});
 	ck_assert_uint_eq(count(&t, "{\"ph\":\"X\""), events);
-	text_done(&t);
-	teardown(&f);
 }
 END_TEST
 
@@ -91,8 +89,8 @@ START_TEST(test_lines)
 		"\"pid\":4001,\"tid\":4001,\"ts\":17000000000",
 		"\"hostile \\\"\\u0002\xef\xbf\xbd\": \"] broken\"",
 	};
-	struct fixture f;
-	struct text t;
+	scoped(teardown) struct fixture f;
+	scoped(text_done) struct text t;
 
 	setup(&f, RANKS);
 	t = render(&f, FMT_CHROME_RANK, (struct fmt_part){FMT_ANY, 1});
@@ -101,8 +99,6 @@ START_TEST(test_lines)
 	text_done(&t);
 	t = render(&f, FMT_CHROME_RANK, (struct fmt_part){FMT_ANY, 0});
 	ck_assert_uint_gt(count(&t, "\"shape\":\"[2,\"}}"), 0);
-	text_done(&t);
-	teardown(&f);
 }
 END_TEST
 
@@ -111,8 +107,8 @@ START_TEST(test_processes_of_ranks_differ)
 	static const char *const want[] = {"\"pids\": [[1000, 4000], [1001, 0]]",
 					   "\"pids\": [[2000, 4001], [2001, 1]]",
 					   "\"pids\": [[3000, 4002], [3001, 2]]"};
-	struct fixture f;
-	struct text t;
+	scoped(teardown) struct fixture f;
+	scoped(text_done) struct text t;
 
 	setup(&f, RANKS);
 	t = render(&f, FMT_CHROME_MERGED, FMT_WHOLE);
@@ -120,34 +116,31 @@ START_TEST(test_processes_of_ranks_differ)
 		ck_assert_msg(count(&t, want[i]) == 1, "no %s", want[i]);
 	ck_assert_uint_eq(count(&t, "\"pid\":4000"), 0);
 	ck_assert_uint_gt(count(&t, "\"pid\":3001,\"tid\":20"), 0);
-	text_done(&t);
-	teardown(&f);
 }
 END_TEST
 
 START_TEST(test_one_rank_merged_is_that_rank)
 {
-	struct fixture f;
-	struct text t, u;
+	scoped(teardown) struct fixture f;
+	scoped(text_done) struct text t;
+	scoped(text_done) struct text u;
 
 	setup(&f, 1);
 	t = render(&f, FMT_CHROME_MERGED, FMT_WHOLE);
 	u = render(&f, FMT_CHROME_RANK, (struct fmt_part){FMT_ANY, 0});
 	ck_assert_uint_eq(t.len, u.len);
 	ck_assert_mem_eq(t.data, u.data, t.len);
-	text_done(&t);
-	text_done(&u);
-	teardown(&f);
 }
 END_TEST
 
 START_TEST(test_a_document_is_the_sum_of_its_slices)
 {
-	struct fixture f;
-	struct fmt_chrome *x;
+	scoped(teardown) struct fixture f;
+	scoped(fmt_chrome_freep) struct fmt_chrome *x = NULL;
 	struct fmt_part part = {5, FMT_ANY};
 	struct fmt_walk w;
-	struct text t, sum = {0};
+	scoped(text_done) struct text t;
+	scoped(text_done) struct text sum = {0};
 	size_t lengths[2][RANKS] = {{0}};
 	uint64_t length;
 
@@ -159,7 +152,7 @@ START_TEST(test_a_document_is_the_sum_of_its_slices)
 		sum.len = 0;
 		fmt_chrome_head(x, f.trace, &part, &sum);
 		for (w = fmt_walk(f.trace, &part); fmt_walk_next(&w);) {
-			struct fmt_slice *s;
+			scoped(fmt_slice_freep) struct fmt_slice *s = NULL;
 			size_t before = sum.len;
 
 			ck_assert_int_eq(
@@ -169,17 +162,12 @@ START_TEST(test_a_document_is_the_sum_of_its_slices)
 			lengths[round][w.rank] = sum.len - before;
 			ck_assert_int_eq(fmt_chrome_marks(x, s, NULL, &length), 0);
 			ck_assert_uint_eq(length, sum.len - before);
-			fmt_slice_free(s);
 		}
 		fmt_chrome_tail(&sum);
 		ck_assert_uint_eq(sum.len, t.len);
 		ck_assert_mem_eq(sum.data, t.data, t.len);
 	}
 	ck_assert_mem_eq(lengths[0], lengths[1], sizeof(lengths[0]));
-	fmt_chrome_free(x);
-	text_done(&t);
-	text_done(&sum);
-	teardown(&f);
 }
 END_TEST
 
@@ -187,7 +175,7 @@ START_TEST(test_invalid_references)
 {
 	static const struct fmt_event bad[] = {
 		{.template = 1 << 20}, {.track = 1 << 20}, {.first_value = UINT32_MAX}};
-	struct fixture f;
+	scoped(teardown) struct fixture f;
 	struct fmt_chrome *x;
 	struct text t = {0};
 
@@ -205,7 +193,6 @@ START_TEST(test_invalid_references)
 	fmt_chrome_free(x);
 	ck_assert_int_eq(fmt_chrome_new(fmt_trace_names(f.trace), 1, FMT_CHROME_RANK, 1, &x),
 			 -EINVAL);
-	teardown(&f);
 }
 END_TEST
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/scope.h"
 #include "formats/raw/clock.h"
 #include "tests/unit/test.h"
 
@@ -15,7 +16,8 @@ static int64_t true_ns(uint64_t ticks)
 
 START_TEST(times_ascend_and_stay_close)
 {
-	struct cap_clock c = {.first_ticks = 1000000, .first_ns = true_ns(1000000)};
+	scoped(cap_clock_done) struct cap_clock c = {.first_ticks = 1000000,
+						     .first_ns = true_ns(1000000)};
 	uint64_t at = 1000000 + 50000000;
 	int64_t last = INT64_MIN, worst = 0;
 
@@ -40,7 +42,6 @@ START_TEST(times_ascend_and_stay_close)
 	/* After a step of 400 ppm the fitted line lags by at most the change in one second. */
 	ck_assert_int_lt(worst, 500000);
 	ck_assert_uint_eq(c.n, 1001);
-	cap_clock_done(&c);
 }
 END_TEST
 

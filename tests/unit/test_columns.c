@@ -2,14 +2,15 @@
 #include "formats/trace/store/columns.h"
 
 #include "base/array.h"
+#include "base/scope.h"
 #include "tests/unit/test.h"
 
 START_TEST(test_columns_hold_any_integer)
 {
 	static const int64_t values[] = {0, 1, -1, INT64_MAX, INT64_MIN, 1000000007, 1000000008};
-	struct fmt_columns_out out = {0};
-	struct fmt_columns in = {0};
-	struct text raw = {0};
+	scoped(fmt_columns_out_done) struct fmt_columns_out out = {0};
+	scoped(fmt_columns_done) struct fmt_columns in = {0};
+	scoped(text_done) struct text raw = {0};
 	struct fmt_column *c;
 
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
@@ -33,9 +34,6 @@ START_TEST(test_columns_hold_any_integer)
 	fmt_column_next(c);
 	ck_assert_int_eq(c->in.bad, 1);
 	ck_assert_int_eq(fmt_columns_end(&in), -EBADMSG);
-	fmt_columns_done(&in);
-	fmt_columns_out_done(&out);
-	text_done(&raw);
 }
 END_TEST
 

@@ -78,7 +78,7 @@ START_TEST(test_gaps_of_templates)
 	for (size_t i = 0; i < sizeof(gap_rows) / sizeof(gap_rows[0]); i++) {
 		scoped(fmt_names_freep) struct fmt_names *names = NULL;
 		const char *text = gap_rows[i].text;
-		struct fmt_template_gaps got;
+		scoped(fmt_template_gaps_done) struct fmt_template_gaps got;
 
 		ck_assert_int_eq(fmt_names_new(&names), 0);
 		ck_assert_int_eq(fmt_template_gaps_init(&got, 3), 0);
@@ -94,7 +94,6 @@ START_TEST(test_gaps_of_templates)
 		memset(got.ns, 0, 3 * sizeof(*got.ns));
 		fmt_template_gaps_get(names, &got);
 		ck_assert_int_eq(memcmp(got.ns, gap_rows[i].want, sizeof(gap_rows[i].want)), 0);
-		fmt_template_gaps_done(&got);
 	}
 }
 END_TEST

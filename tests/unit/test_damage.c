@@ -10,7 +10,6 @@
 #include "tests/unit/made.h"
 #include "tests/unit/test.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #define RANKS 2
@@ -63,7 +62,7 @@ static uint32_t lost_slices(const struct kept *k, const char *file, long at)
 	ck_assert_uint_eq(fmt_trace_n_ranks(t), RANKS);
 	for (uint32_t r = 0; r < RANKS; r++) {
 		for (uint32_t s = 0; s < SLICES; s++) {
-			struct fmt_slice *got;
+			scoped(fmt_slice_freep) struct fmt_slice *got = NULL;
 
 			if (fmt_slice_load(t, r, s, FMT_WANT_ALL, &got, &err) < 0) {
 				lost |= 1u << (r * SLICES + s);
@@ -71,22 +70,10 @@ static uint32_t lost_slices(const struct kept *k, const char *file, long at)
 			}
 			ck_assert_msg(same_slice(k->slices[r * SLICES + s], got, k->m.names),
 				      "%s at %ld: wrong data", file, at);
-			fmt_slice_free(got);
 		}
 	}
 	fmt_trace_close(t);
 	return lost;
-}
-
-static void flip(const char *path, long at, uint8_t with)
-{
-	int fd = open(path, O_RDWR | O_CLOEXEC);
-	uint8_t b;
-
-	ck_assert_int_eq((int)pread(fd, &b, 1, at), 1);
-	b ^= with;
-	ck_assert_int_eq((int)pwrite(fd, &b, 1, at), 1);
-	close(fd);
 }
 
 /* The numbers of flips that lost one slice, slices of one rank, and slices of both. */
@@ -115,11 +102,11 @@ static struct losses flip_all(const struct kept *k, const char *path, int step)
 		struct fmt_verified v;
 		struct fmt_error err;
 
-		flip(path, at, with);
+		made_flip(path, at, with);
 		count_loss(&losses, lost_slices(k, path, at));
 		ck_assert_int_eq(fmt_verify(k->trace, NULL, NULL, &v, &err), 0);
 		ck_assert_msg(v.problems > 0, "%s at %ld: not found", path, at);
-		flip(path, at, with);
+		made_flip(path, at, with);
 	}
 	return losses;
 }
@@ -128,7 +115,7 @@ START_TEST(test_every_flip_in_a_directory_is_found)
 {
 	static const char *const files[] = {"trace.chunks", "rank-00000.chunks",
 					    "rank-00001.chunks"};
-	struct kept k;
+	scoped(drop) struct kept k;
 	char path[500];
 
 	write_and_load(&k, 0);
@@ -146,17 +133,15 @@ START_TEST(test_every_flip_in_a_directory_is_found)
 			ck_assert_int_eq(losses.all, 0);
 		}
 	}
-	drop(&k);
 }
 END_TEST
 
 START_TEST(test_every_flip_in_a_packed_file_is_found)
 {
-	struct kept k;
+	scoped(drop) struct kept k;
 
 	write_and_load(&k, 1);
 	ck_assert_int_gt(flip_all(&k, k.trace, STEP).one, 0);
-	drop(&k);
 }
 END_TEST
 
@@ -166,14 +151,13 @@ START_TEST(test_undamaged_traces_verify)
 	struct fmt_error err;
 
 	for (int packed = 0; packed < 2; packed++) {
-		struct kept k;
+		scoped(drop) struct kept k;
 
 		write_and_load(&k, packed);
 		ck_assert_int_eq(fmt_verify(k.trace, NULL, NULL, &v, &err), 0);
 		ck_assert_uint_eq(v.problems, 0);
 		ck_assert_uint_eq(v.slices, RANKS * SLICES);
 		ck_assert_uint_eq(lost_slices(&k, k.trace, 0), 0);
-		drop(&k);
 	}
 }
 END_TEST
@@ -188,7 +172,7 @@ static int count_gpu_1(void *context, const struct fmt_problem *p)
 
 START_TEST(test_problems_have_an_offset)
 {
-	struct kept k;
+	scoped(drop) struct kept k;
 	char path[500];
 	struct stat st;
 	int n = 0;
@@ -199,12 +183,11 @@ START_TEST(test_problems_have_an_offset)
 	snprintf(path, sizeof(path), "%s/rank-00001.chunks", k.trace);
 	ck_assert_int_eq(stat(path, &st), 0);
 	for (long at = 0; at < st.st_size && n == 0; at += 50) {
-		flip(path, at, 1);
+		made_flip(path, at, 1);
 		ck_assert_int_eq(fmt_verify(k.trace, count_gpu_1, &n, &v, &err), 0);
-		flip(path, at, 1);
+		made_flip(path, at, 1);
 	}
 	ck_assert_int_gt(n, 0);
-	drop(&k);
 }
 END_TEST
 

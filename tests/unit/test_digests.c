@@ -49,21 +49,20 @@ static struct fmt_slice slice(void)
 START_TEST(test_round_trip)
 {
 	struct fmt_slice want = slice(), got = {0};
-	struct text t = {0};
+	scoped(text_done) struct text t = {0};
 
 	ck_assert_int_eq(fmt_digests_put(&want, &t), 0);
 	ck_assert_int_eq(fmt_digests_get(fmt_cursor(t.data, t.len), 3, &got), 0);
 	ck_same(&want, &got);
 	free(got.digests);
 	free(got.pages);
-	text_done(&t);
 }
 END_TEST
 
 START_TEST(test_damage_is_refused)
 {
 	struct fmt_slice want = slice(), got = {0};
-	struct text t = {0};
+	scoped(text_done) struct text t = {0};
 
 	ck_assert_int_eq(fmt_digests_put(&want, &t), 0);
 	for (size_t len = 0; len < t.len; len++)
@@ -73,7 +72,6 @@ START_TEST(test_damage_is_refused)
 	text_char(&t, 0);
 	ck_assert_int_eq(fmt_digests_get(fmt_cursor(t.data, t.len), 3, &got), -EBADMSG);
 	ck_assert_ptr_null(got.digests);
-	text_done(&t);
 }
 END_TEST
 
@@ -124,11 +122,12 @@ static void check_blobs(const char *path, const char *content, const uint64_t na
 START_TEST(test_a_trace_keeps_contents)
 {
 	const char *content = "what a buffer held";
-	char *dir = made_directory(), path[3][600], without[600], id[4][65] = {""};
+	scoped(made_removep) char *dir = made_directory();
+	char path[3][600], without[600], id[4][65] = {""};
 	struct fmt_verified verified;
 	struct fmt_writer *w;
 	struct fmt_error err;
-	struct made m;
+	scoped(made_done) struct made m;
 	uint64_t name[2];
 
 	for (int i = 0; i < 3; i++)
@@ -152,8 +151,6 @@ START_TEST(test_a_trace_keeps_contents)
 		snprintf(path[1], sizeof(path[1]), "%s/packed", dir);
 		snprintf(path[2], sizeof(path[2]), "%s/unpacked", dir);
 	}
-	made_done(&m);
-	made_remove(dir);
 }
 END_TEST
 
@@ -161,10 +158,9 @@ START_TEST(test_missing_pages)
 {
 	struct fmt_digest d = {.first_page = 4, .n_pages = 2};
 	struct fmt_slice s = {.digests = &d, .n_digests = 1, .pages = pages, .n_pages = 6};
-	struct text t = {0};
+	scoped(text_done) struct text t = {0};
 
 	ck_assert_int_eq(fmt_digests_put(&s, &t), -EINVAL);
-	text_done(&t);
 }
 END_TEST
 
@@ -174,7 +170,7 @@ START_TEST(test_shared_pages_are_refused)
 	struct fmt_digest d[2] = {{.n_pages = 2}, {.first_page = 4, .n_pages = 1}};
 	struct fmt_slice s = {.digests = d, .n_digests = 2, .pages = pages, .n_pages = 6};
 	struct fmt_slice got = {0};
-	struct text t = {0};
+	scoped(text_done) struct text t = {0};
 
 	ck_assert_int_eq(fmt_digests_put(&s, &t), 0);
 	ck_assert_int_eq(fmt_digests_get(fmt_cursor(t.data, t.len), 2, &got), 0);
@@ -184,17 +180,17 @@ START_TEST(test_shared_pages_are_refused)
 	d[1].first_page = 2;
 	ck_assert_int_eq(fmt_digests_put(&s, &t), 0);
 	ck_assert_int_eq(fmt_digests_get(fmt_cursor(t.data, t.len), 2, &got), -EBADMSG);
-	text_done(&t);
 }
 END_TEST
 
 START_TEST(test_a_trace_keeps_digests)
 {
-	char *dir = made_directory(), path[600];
-	struct made m;
+	scoped(made_removep) char *dir = made_directory();
+	char path[600];
+	scoped(made_done) struct made m;
 	struct fmt_writer *w;
 	struct fmt_rank_writer *r;
-	struct fmt_trace *t;
+	scoped(fmt_trace_closep) struct fmt_trace *t = NULL;
 	struct fmt_slice *s, *got, digested = slice();
 	struct fmt_error err;
 
@@ -221,9 +217,6 @@ START_TEST(test_a_trace_keeps_digests)
 	ck_assert_int_eq(fmt_slice_load(t, 0, 0, FMT_WANT_CALLS, &got, &err), 0);
 	ck_assert_uint_eq(got->n_digests, 0);
 	fmt_slice_free(got);
-	fmt_trace_close(t);
-	made_done(&m);
-	made_remove(dir);
 }
 END_TEST
 

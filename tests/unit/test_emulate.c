@@ -47,7 +47,8 @@ static void check_same(struct fmt_trace *a, struct fmt_trace *b, int times)
 	for (uint32_t r = 0; r < fmt_trace_n_ranks(a); r++) {
 		ck_assert_uint_eq(fmt_trace_rank(a, r)->n_slices, fmt_trace_rank(b, r)->n_slices);
 		for (uint32_t k = 0; k < fmt_trace_rank(a, r)->n_slices; k++) {
-			struct fmt_slice *x, *y;
+			scoped(fmt_slice_freep) struct fmt_slice *x = NULL;
+			scoped(fmt_slice_freep) struct fmt_slice *y = NULL;
 
 			ck_assert_int_eq(fmt_slice_load(a, r, k, FMT_WANT_ALL, &x, &err), 0);
 			ck_assert_int_eq(fmt_slice_load(b, r, k, FMT_WANT_ALL, &y, &err), 0);
@@ -57,18 +58,19 @@ static void check_same(struct fmt_trace *a, struct fmt_trace *b, int times)
 			ck_assert_int_eq(x->iteration.number, y->iteration.number);
 			if (times)
 				ck_assert(same_slice(x, y, fmt_trace_names(a)));
-			fmt_slice_free(x);
-			fmt_slice_free(y);
 		}
 	}
 }
 
 START_TEST(test_an_emulated_run_is_a_trace)
 {
-	char *dir = made_directory();
-	struct made m;
-	struct fmt_trace *t = write_and_open(&m, dir), *once, *twice;
-	struct replay_report report = emulate(t, made_path(dir, "once")), again;
+	scoped(made_removep) char *dir = made_directory();
+	scoped(made_done) struct made m;
+	scoped(fmt_trace_closep) struct fmt_trace *t = write_and_open(&m, dir);
+	scoped(fmt_trace_closep) struct fmt_trace *once = NULL;
+	scoped(fmt_trace_closep) struct fmt_trace *twice = NULL;
+	scoped(replay_report_done) struct replay_report report = emulate(t, made_path(dir, "once"));
+	scoped(replay_report_done) struct replay_report again;
 	char id[80];
 
 	ck_assert_uint_eq(report.ops, RANKS * SLICES * LAUNCHES);
@@ -92,19 +94,12 @@ START_TEST(test_an_emulated_run_is_a_trace)
 		ck_assert_int_eq(again.rows[i].recorded_step_ns, report.rows[i].emulated_step_ns);
 		ck_assert_int_eq(again.rows[i].recorded.idle_ns, report.rows[i].emulated.idle_ns);
 	}
-	replay_report_done(&report);
-	replay_report_done(&again);
-	fmt_trace_close(t);
-	fmt_trace_close(once);
-	fmt_trace_close(twice);
-	made_done(&m);
-	made_remove(dir);
 }
 END_TEST
 
 START_TEST(test_an_invalid_output_path)
 {
-	char *dir = made_directory();
+	scoped(free_ptr) char *dir = made_directory();
 	struct made m;
 	struct fmt_trace *t = write_and_open(&m, dir);
 	struct replay_report report;
@@ -120,7 +115,6 @@ START_TEST(test_an_invalid_output_path)
 	/* The directory contains only the trace, so it must be removable. */
 	made_remove(strdup(made_path(dir, "in")));
 	ck_assert_int_eq(rmdir(dir), 0);
-	free(dir);
 }
 END_TEST
 
@@ -145,7 +139,7 @@ START_TEST(test_annotations_move_with_their_calls)
 	struct timemap_carry none = {.known = 0}, carry = none;
 
 	for (size_t i = 0; i < ARRAY_SIZE(moments); i++) {
-		struct timemap p = {.stream = moments[i].stream};
+		scoped(timemap_done) struct timemap p = {.stream = moments[i].stream};
 
 		slice.n_edges = !moments[i].stream;
 		ck_assert_int_eq(timemap_track(&p, &none, &slice, 0, 2, times), 0);
@@ -155,7 +149,6 @@ START_TEST(test_annotations_move_with_their_calls)
 		timemap_save(&p, &carry);
 		ck_assert_int_eq(timemap_track(&p, &carry, &slice, 0, 0, times), 0);
 		ck_assert_int_eq(timemap_emulated_ns(&p, 300), 1800);
-		timemap_done(&p);
 	}
 }
 END_TEST

@@ -26,7 +26,7 @@ static const struct fmt_run_collective *collective(const struct made *m, int ran
 
 START_TEST(test_ranks)
 {
-	struct made m;
+	scoped(unmake) struct made m;
 
 	make(&m, ranks, ARRAY_SIZE(ranks), 3);
 	ck_assert_uint_eq(m.ranks[0].n_collectives, 4);
@@ -37,7 +37,6 @@ START_TEST(test_ranks)
 		ck_assert_int_ne(collective(&m, 0, i)->comm, collective(&m, 2, i)->comm);
 	}
 	ck_assert_uint_eq(fmt_comm(m.names, (uint32_t)collective(&m, 0, 0)->comm)->n_ranks, 2);
-	unmake(&m);
 }
 END_TEST
 
@@ -46,7 +45,7 @@ END_TEST
 START_TEST(test_short_collectives_do_not_misalign_long_ones)
 {
 	static struct row rows[60];
-	struct made m;
+	scoped(unmake) struct made m;
 	size_t n = 0;
 
 	for (int rank = 0; rank < 2; rank++)
@@ -67,7 +66,6 @@ START_TEST(test_short_collectives_do_not_misalign_long_ones)
 		ck_assert_int_eq(collective(&m, 0, i)->comm, collective(&m, 1, i)->comm);
 		ck_assert_int_eq(collective(&m, 0, i)->seq, collective(&m, 1, i)->seq);
 	}
-	unmake(&m);
 }
 END_TEST
 
@@ -78,7 +76,7 @@ START_TEST(test_named_group)
 {
 	static const int clock[] = {0, 4100, -3300}, gaps[] = {900, 1700, 1100, 2300, 1300};
 	static struct row rows[60];
-	struct made m;
+	scoped(unmake) struct made m;
 	size_t n = 0;
 
 	for (int rank = 0; rank < 3; rank++)
@@ -100,7 +98,6 @@ START_TEST(test_named_group)
 		if (i > 0)
 			ck_assert_int_eq(collective(&m, 1, i - 1)->seq, (int64_t)i);
 	}
-	unmake(&m);
 }
 END_TEST
 
@@ -110,7 +107,7 @@ START_TEST(test_transfer)
 {
 	static struct row rows[48];
 	const int64_t want[2][2] = {{60, 100}, {60, 60}};
-	struct made m;
+	scoped(unmake) struct made m;
 	size_t n = 0;
 
 	for (int rank = 0; rank < 2; rank++)
@@ -139,7 +136,6 @@ START_TEST(test_transfer)
 		ck_assert_int_eq(seen[0], want[rank][0] * 1000);
 		ck_assert_int_eq(seen[1], want[rank][1] * 1000);
 	}
-	unmake(&m);
 }
 END_TEST
 

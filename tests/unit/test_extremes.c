@@ -63,11 +63,10 @@ static struct fmt_trace *write_and_open(const char *folder)
 	ck_assert_int_eq(fmt_writer_open(path, t.made.names, 0, &w, &err), 0);
 	for (uint32_t r = 0; r < 3; r++) {
 		struct fmt_rank_writer *rank;
-		struct fmt_slice *s = extreme_slice(&t, r);
+		scoped(fmt_slice_freep) struct fmt_slice *s = extreme_slice(&t, r);
 
 		ck_assert_int_eq(fmt_writer_rank(w, r, r, &rank, &err), 0);
 		ck_assert_msg(fmt_rank_writer_slice(rank, s, &err) == 0, "%s", err.what);
-		fmt_slice_free(s);
 	}
 	ck_assert_msg(fmt_writer_close(w, &err) == 0, "%s", err.what);
 	training_done(&t);
@@ -79,12 +78,12 @@ START_TEST(test_extreme_times)
 	static const struct fmt_part parts[] = {
 		{FMT_ANY, FMT_ANY}, {INT64_MAX, FMT_ANY}, {INT64_MAX, 2}, {FMT_ANY, 0}};
 	static const struct fmt_report_style style;
-	char *folder = made_directory();
-	struct fmt_trace *trace = write_and_open(folder);
+	scoped(made_removep) char *folder = made_directory();
+	scoped(fmt_trace_closep) struct fmt_trace *trace = write_and_open(folder);
 
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		struct fmt_report *report;
-		struct text t = {0};
+		scoped(text_done) struct text t = {0};
 
 		ck_assert_int_eq(fmt_report_new(trace, &parts[i], true, &report, NULL), 0);
 		fmt_report_text(report, &style, &t);
@@ -99,10 +98,7 @@ START_TEST(test_extreme_times)
 		t.len = 0;
 		ck_assert_int_eq(fmt_svg(trace, &parts[i], true, &t, NULL), 0);
 		ck_assert(!memmem(t.data, t.len, "nan", 3) && !memmem(t.data, t.len, "inf", 3));
-		text_done(&t);
 	}
-	fmt_trace_close(trace);
-	made_remove(folder);
 }
 END_TEST
 

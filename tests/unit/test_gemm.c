@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/scope.h"
 #include "replay/emugpu/lib/work.h"
 #include "replay/emugpu/math/complex_element.h"
 #include "tests/unit/test.h"
@@ -68,7 +69,7 @@ START_TEST(products)
 {
 	int64_t m = rows[_i].m, n = rows[_i].n, k = rows[_i].k;
 	struct emu_gemm g = {m, n, k, rows[_i].compute, {rows[_i].alpha, 0}, {rows[_i].beta, 0}};
-	char *old;
+	scoped(free_ptr) char *old = NULL;
 
 	g.a = rows[_i].ta ? matrix(rows[_i].in, k, m, 1) : matrix(rows[_i].in, m, k, 0);
 	g.b = rows[_i].tb ? matrix(rows[_i].in, n, k, 1) : matrix(rows[_i].in, k, n, 0);
@@ -100,7 +101,6 @@ START_TEST(products)
 	free((void *)(uintptr_t)g.a.data);
 	free((void *)(uintptr_t)g.b.data);
 	free((void *)(uintptr_t)g.d.data);
-	free(old);
 }
 END_TEST
 
@@ -111,7 +111,8 @@ START_TEST(alignment)
 	enum emu_type type = _i < 2 ? EMU_F32 : EMU_F64;
 	size_t size = emu_type_bytes(type);
 	struct emu_gemm g = {N, _i % 2 ? 1 : N, N, type, {1, 0}, {0, 0}};
-	char *first = NULL, *data = malloc(3 * (N + 1) * (N + 1) * size);
+	scoped(free_ptr) char *first = NULL;
+	scoped(free_ptr) char *data = malloc(3 * (N + 1) * (N + 1) * size);
 	struct emu_matrix a = matrix(type, N, N, 0), b = matrix(type, N, N, 0);
 
 	for (size_t shift = 0; shift < 64; shift += size) {
@@ -131,8 +132,6 @@ START_TEST(alignment)
 	}
 	free((void *)(uintptr_t)a.data);
 	free((void *)(uintptr_t)b.data);
-	free(first);
-	free(data);
 }
 END_TEST
 

@@ -5,13 +5,6 @@
 #include "tests/unit/reported_graph.h"
 #include "tests/unit/test.h"
 
-static void begin_with_graph(struct recording *m)
-{
-	recording_begin(m, 0);
-	ring_out(&m->ring, 0, GRAPH);
-	ring_call(&m->ring, "cuGraphCreate", 0x100, 0);
-}
-
 /* Checks an operation, printed as "NUMBER/TRACK AFTER start". */
 static void ck_op(const struct recording *m, const struct rec_event *e, const char *wanted)
 {

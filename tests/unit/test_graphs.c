@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/gpucapture/graphs/graphs.h"
-
 #include "base/array.h"
-#include "tests/unit/rings.h"
+#include "tests/unit/reported_graph.h"
 #include "tests/unit/test.h"
 
-enum { OTHER = 0x2200, FORKED = 0x4100, JOINED = 0x4200, GRAPH = 0x6000, EXEC = 0x7000 };
+enum { OTHER = 0x2200, FORKED = 0x4100, JOINED = 0x4200 };
 
-static void begin_with_event(struct recording *m)
+static void begin_with_other_stream(struct recording *m)
 {
 	recording_begin(m, 0);
 	ring_out(&m->ring, 0, OTHER);
@@ -59,7 +57,7 @@ START_TEST(captures_record_nodes_and_dependencies)
 {
 	scoped(recording_end) struct recording m;
 
-	begin_with_event(&m);
+	begin_with_other_stream(&m);
 	capture_fork_and_join(&m, 0);
 	ck_graphs(&m, "[{\"graph\": 1, \"nodes\": [" NODE(
 			      "step") "\"after\": []}, "
@@ -81,7 +79,7 @@ START_TEST(a_failed_capture_ends)
 {
 	scoped(recording_end) struct recording m;
 
-	begin_with_event(&m);
+	begin_with_other_stream(&m);
 	capture_fork_and_join(&m, 901);
 	ring_launch(&m.ring, KERNEL, STREAM);
 	ring_launch(&m.ring, KERNEL, OTHER);
@@ -100,16 +98,11 @@ static void add_empty(struct recording *m, uint64_t node, const uint64_t *after,
 	ring_call(&m->ring, "cuGraphAddEmptyNode", 0x100, GRAPH, 0x200, n);
 }
 
-/* CUDA_MEMSET_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS. */
+/* CUDA_MEMSET_NODE_PARAMS. */
 struct set {
 	uint64_t dst, pitch;
 	uint32_t value, element;
 	uint64_t width, height;
-};
-struct kernel {
-	uint64_t f;
-	uint32_t grid[3], block[3], shared, spare;
-	uint64_t params, extra, kern, ctx;
 };
 
 static void add_memset(struct recording *m, uint64_t node, const struct set *set)
@@ -126,9 +119,7 @@ START_TEST(nodes_are_added_by_hand)
 	const struct set set = {0x100, 0, 7, 4, 25, 2};
 	const struct kernel kernel = {.f = KERNEL, .grid = {4, 1, 1}, .block = {32, 1, 1}};
 
-	begin_with_event(&m);
-	ring_out(&m.ring, 0, GRAPH);
-	ring_call(&m.ring, "cuGraphCreate", 0x100, 0);
+	begin_with_graph(&m);
 	add_empty(&m, a, NULL, 0);
 	add_memset(&m, b, &set);
 	ring_out(&m.ring, 0, c);
@@ -141,8 +132,7 @@ START_TEST(nodes_are_added_by_hand)
 	ring_blob(&m.ring, 1, CAP_BLOB_BEFORE, &a, 8);
 	ring_blob(&m.ring, 2, CAP_BLOB_BEFORE, &c, 8);
 	ring_call(&m.ring, "cuGraphRemoveDependencies", GRAPH, 0x200, 0x300, 1);
-	ring_out(&m.ring, 0, EXEC);
-	ring_call(&m.ring, "cuGraphInstantiateWithFlags", 0x100, GRAPH, 0);
+	instantiate(&m, NULL, 0);
 	ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
 	ck_graphs(&m, "[{\"graph\": 1, \"nodes\": [{\"kind\": \"empty\", \"after\": []}, "
 		      "" SET "\"bytes\": 200, \"after\": [0]}, " NODE("step") "\"after\": [1]}]}]");
@@ -156,9 +146,7 @@ START_TEST(clones_have_the_same_nodes)
 {
 	scoped(recording_end) struct recording m;
 
-	begin_with_event(&m);
-	ring_out(&m.ring, 0, GRAPH);
-	ring_call(&m.ring, "cuGraphCreate", 0x100, 0);
+	begin_with_graph(&m);
 	add_empty(&m, 0xa0, NULL, 0);
 	add_empty(&m, 0xb0, (const uint64_t[]){0xa0, 0xdead}, 2);
 	ring_out(&m.ring, 0, GRAPH + 16);
@@ -176,9 +164,7 @@ START_TEST(changed_nodes)
 	scoped(recording_end) struct recording m;
 	struct set set = {0x100, 0, 7, 4, 25, 2};
 
-	begin_with_event(&m);
-	ring_out(&m.ring, 0, GRAPH);
-	ring_call(&m.ring, "cuGraphCreate", 0x100, 0);
+	begin_with_graph(&m);
 	add_memset(&m, 0xa0, &set);
 	set.width = 30;
 	ring_blob(&m.ring, 1, CAP_BLOB_BEFORE, &set, sizeof(set));
@@ -215,13 +201,10 @@ START_TEST(changed_executable_graphs)
 	scoped(recording_end) struct recording m;
 	struct set set = {0x100, 0, 7, 4, 25, 2};
 
-	begin_with_event(&m);
-	ring_out(&m.ring, 0, GRAPH);
-	ring_call(&m.ring, "cuGraphCreate", 0x100, 0);
+	begin_with_graph(&m);
 	add_memset(&m, 0xa0, &set);
 	add_empty(&m, 0xb0, NULL, 0);
-	ring_out(&m.ring, 0, EXEC);
-	ring_call(&m.ring, "cuGraphInstantiateWithFlags", 0x100, GRAPH, 0);
+	instantiate(&m, NULL, 0);
 	ck_assert_int_eq(last_launched_version(&m), 0);
 	set_width(&m, &set, 40);
 	ck_assert_int_eq(last_launched_version(&m), 1);
@@ -269,7 +252,7 @@ START_TEST(nodes_added_during_a_capture)
 {
 	scoped(recording_end) struct recording m;
 
-	begin_with_event(&m);
+	begin_with_other_stream(&m);
 	ring_call(&m.ring, "cuStreamBeginCapture_v2", STREAM, 0);
 	ring_launch(&m.ring, KERNEL, STREAM);
 	capture_info(&m);
@@ -298,7 +281,7 @@ START_TEST(captures_into_an_existing_graph)
 	scoped(recording_end) struct recording m;
 	const uint64_t end[] = {STREAM, 0x100}, a = 0xa0;
 
-	begin_with_event(&m);
+	begin_with_other_stream(&m);
 	ring_call(&m.ring, "cuStreamBeginCapture_v2", STREAM, 0);
 	capture_info(&m);
 	ring_call_at(&m.ring, "cuStreamEndCapture", 0, 901, end, 2);
@@ -329,13 +312,10 @@ START_TEST(nodes_name_the_calls_that_say_what_they_do)
 	struct set set = {0x100, 0, 7, 4, 25, 2};
 	uint64_t made, changed;
 
-	begin_with_event(&m);
-	ring_out(&m.ring, 0, GRAPH);
-	ring_call(&m.ring, "cuGraphCreate", 0x100, 0);
+	begin_with_graph(&m);
 	made = 1 + ring_id(&m.ring);
 	add_memset(&m, 0xa0, &set);
-	ring_out(&m.ring, 0, EXEC);
-	ring_call(&m.ring, "cuGraphInstantiateWithFlags", 0x100, GRAPH, 0);
+	instantiate(&m, NULL, 0);
 	set.value = 8;
 	changed = 1 + ring_id(&m.ring);
 	set_width(&m, &set, 25);

@@ -2,6 +2,7 @@
 #include "formats/render/grid.h"
 
 #include "base/array.h"
+#include "base/scope.h"
 #include "tests/unit/test.h"
 
 static const struct {
@@ -32,7 +33,7 @@ static const struct {
 START_TEST(test_numbers)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
-		struct text t = {0};
+		scoped(text_done) struct text t = {0};
 
 		if (numbers[i].form == 'c')
 			fmt_text_count(&t, (uint64_t)numbers[i].v);
@@ -42,7 +43,6 @@ START_TEST(test_numbers)
 			fmt_text_size(&t, (uint64_t)numbers[i].v);
 		text_char(&t, 0);
 		ck_assert_str_eq(t.data, numbers[i].want);
-		text_done(&t);
 	}
 }
 END_TEST
@@ -64,20 +64,19 @@ static const struct {
 START_TEST(test_control_characters_are_escaped)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(harmless); i++) {
-		struct text t = {0};
+		scoped(text_done) struct text t = {0};
 
 		fmt_text_harmless(&t, harmless[i].in, harmless[i].len, harmless[i].most);
 		text_char(&t, 0);
 		ck_assert_str_eq(t.data, harmless[i].want);
-		text_done(&t);
 	}
 }
 END_TEST
 
 START_TEST(test_layout)
 {
-	struct fmt_grid g = {.columns = "rl", .head = true};
-	struct text t = {0};
+	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "rl", .head = true};
+	scoped(text_done) struct text t = {0};
 
 	fmt_grid_cell(&g, "n");
 	fmt_grid_cell(&g, "name");
@@ -94,8 +93,6 @@ START_TEST(test_layout)
 				 "  33.3 %  x\n"
 				 "       -  \033[1my\033[0m\n");
 	ck_assert_uint_eq(g.n, 0);
-	fmt_grid_done(&g);
-	text_done(&t);
 }
 END_TEST
 

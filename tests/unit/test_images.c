@@ -96,18 +96,17 @@ static void ring_image(struct made_ring *m, uint8_t flags, const uint64_t name[2
 
 START_TEST(test_missing_images_are_counted_by_reason)
 {
-	scoped(fmt_names_freep) struct fmt_names *names = NULL;
-	scoped(rec_process_freep) struct rec_process *p = NULL;
-	scoped(ring_close) struct made_ring m;
+	scoped(recording_end) struct recording r = {0};
 	scoped(text_done) struct text losses = {0};
-	char *folder = made_directory(), path[600];
+	scoped(made_removep) char *folder = made_directory();
+	char path[600];
 	const struct rec_window window = {.first = -1,
 					  .last = -1,
 					  .last_content = 9,
 					  .folder = folder,
 					  .unread = {.contents = 3}};
 	struct rec_result result;
-	struct fmt_trace *trace;
+	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
 	struct fmt_error err;
 	uint64_t kept[2], gone[2] = {1, 2}, changed[2], none[2] = {0};
 
@@ -115,19 +114,17 @@ START_TEST(test_missing_images_are_counted_by_reason)
 	fmt_blob_name("what it was", 11, changed);
 	write_image_file(folder, kept, ".version 1");
 	write_image_file(folder, changed, "what it is.");
-	ck_assert_int_eq(fmt_names_new(&names), 0);
-	ck_assert_int_eq(rec_process_new(names, 100, 1, &p), 0);
-	ring_open(&m, p, 0);
-	ring_begin(&m, 0, 0x1000, 0x2000, 0x3000);
-	ring_image(&m, CAP_IMAGE_STORED | FMT_IMAGE_PTX << 1, kept, 10, "");
-	ring_image(&m, CAP_IMAGE_STORED | FMT_IMAGE_PTX << 1, kept, 10, "");
-	ring_image(&m, CAP_IMAGE_STORED | FMT_IMAGE_CUBIN << 1, gone, 20, "");
-	ring_image(&m, CAP_IMAGE_STORED | FMT_IMAGE_CUBIN << 1, changed, 11, "");
-	ring_image(&m, FMT_IMAGE_FATBIN << 1, none, 30, "/lib/a.so");
-	ring_times(&m, ring_launch(&m, 0x3000, 0x2000), m.now_ns, m.now_ns + 1000);
-	ring_look(&m);
+	recording_begin(&r, 0);
+	ring_image(&r.ring, CAP_IMAGE_STORED | FMT_IMAGE_PTX << 1, kept, 10, "");
+	ring_image(&r.ring, CAP_IMAGE_STORED | FMT_IMAGE_PTX << 1, kept, 10, "");
+	ring_image(&r.ring, CAP_IMAGE_STORED | FMT_IMAGE_CUBIN << 1, gone, 20, "");
+	ring_image(&r.ring, CAP_IMAGE_STORED | FMT_IMAGE_CUBIN << 1, changed, 11, "");
+	ring_image(&r.ring, FMT_IMAGE_FATBIN << 1, none, 30, "/lib/a.so");
+	ring_times(&r.ring, ring_launch(&r.ring, KERNEL, STREAM), r.ring.now_ns,
+		   r.ring.now_ns + 1000);
+	ring_look(&r.ring);
 	snprintf(path, sizeof(path), "%s/trace", folder);
-	ck_assert_int_eq(rec_run_write(&p, 1, names, &window, path, &result, &err), 0);
+	ck_assert_int_eq(rec_run_write(&r.process, 1, r.names, &window, path, &result, &err), 0);
 	ck_assert_int_eq(fmt_trace_open(path, &trace, &err), 0);
 	ck_assert_uint_eq(result.contents.kept, 1);
 	ck_assert_uint_eq(result.contents.kept_bytes, 10);
@@ -154,8 +151,6 @@ START_TEST(test_missing_images_are_counted_by_reason)
 	}
 	ck_assert_uint_eq(n, 4);
 	ck_assert_uint_eq(n_kept, 1);
-	fmt_trace_close(trace);
-	made_remove(folder);
 }
 END_TEST
 

@@ -156,7 +156,7 @@ static int has(const struct made *m, const struct row *rows, const struct want *
 START_TEST(test_scene)
 {
 	const struct scene *s = &scenes[_i];
-	struct made m;
+	scoped(unmake) struct made m;
 
 	make(&m, s->rows, ARRAY_SIZE(s->rows), 1);
 	for (size_t i = 0; i < ARRAY_SIZE(s->wants) && s->wants[i].rule; i++)
@@ -169,7 +169,6 @@ START_TEST(test_scene)
 			      s->what, s->never);
 		ck_assert(i == 0 || m.ranks[0].edges[i - 1].to <= e->to);
 	}
-	unmake(&m);
 }
 END_TEST
 
@@ -294,8 +293,8 @@ END_TEST
 START_TEST(test_gaps_of_kernels)
 {
 	static struct row rows[48];
-	struct fmt_template_gaps gaps;
-	struct made m;
+	scoped(fmt_template_gaps_done) struct fmt_template_gaps gaps;
+	scoped(unmake) struct made m;
 	int at = 500;
 
 	for (int i = 0; i < 24; i++) {
@@ -320,8 +319,6 @@ START_TEST(test_gaps_of_kernels)
 			ck_assert_int_eq(gap, 0);
 		}
 	}
-	fmt_template_gaps_done(&gaps);
-	unmake(&m);
 }
 END_TEST
 
@@ -344,11 +341,10 @@ END_TEST
 
 START_TEST(test_empty_run)
 {
-	struct made m;
+	scoped(unmake) struct made m;
 
 	make(&m, NULL, 0, 2);
 	ck_assert_uint_eq(m.ranks[0].n_edges, 0);
-	unmake(&m);
 }
 END_TEST
 

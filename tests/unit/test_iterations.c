@@ -61,7 +61,7 @@ END_TEST
 START_TEST(test_time_is_linear)
 {
 	size_t n = 1 << 20, n_starts, *starts;
-	uint32_t *symbols = calloc(n, sizeof(*symbols));
+	scoped(free_ptr) uint32_t *symbols = calloc(n, sizeof(*symbols));
 
 	ck_assert_ptr_nonnull(symbols);
 	for (size_t i = 0; i < n; i++)
@@ -69,7 +69,6 @@ START_TEST(test_time_is_linear)
 	ck_assert_int_eq(fmt_iterations_find(symbols, n, &starts, &n_starts), 0);
 	ck_assert_uint_eq(n_starts, n / 4);
 	free(starts);
-	free(symbols);
 }
 END_TEST
 

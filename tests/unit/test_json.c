@@ -28,13 +28,12 @@ static const struct {
 START_TEST(test_strings)
 {
 	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
-		struct text t = {0};
+		scoped(text_done) struct text t = {0};
 
 		fmt_json_string(&t, strings[i].in, strings[i].len);
 		ck_assert(fmt_json_valid(t.data, t.len));
 		text_char(&t, 0);
 		ck_assert_str_eq(t.data, strings[i].want);
-		text_done(&t);
 	}
 }
 END_TEST
@@ -95,13 +94,12 @@ END_TEST
 
 START_TEST(test_invalid_values_become_strings)
 {
-	struct text t = {0};
+	scoped(text_done) struct text t = {0};
 
 	fmt_json_value(&t, "[1]", 3);
 	fmt_json_value(&t, "],\"x\":[", 7);
 	text_char(&t, 0);
 	ck_assert_str_eq(t.data, "[1]\"],\\\"x\\\":[\"");
-	text_done(&t);
 }
 END_TEST
 
@@ -225,7 +223,7 @@ END_TEST
 
 START_TEST(test_document)
 {
-	struct text t = {0};
+	scoped(text_done) struct text t = {0};
 	struct fmt_json j = {.text = &t, .broken = 1};
 
 	fmt_json_open(&j, NULL, '{');
@@ -246,7 +244,6 @@ START_TEST(test_document)
 	ck_assert_str_eq(t.data, "{\n  \"gpus\": 4,\n  \"none\": [],\n"
 				 "  \"list\": [{\"a\": -1, \"b\": 0.50}, null, true],\n"
 				 "  \"s\": \"x\\\"y\"\n}\n");
-	text_done(&t);
 }
 END_TEST
 

@@ -1,49 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/kineto/kineto.h"
 
-#include "base/array.h"
-#include "base/scope.h"
 #include "formats/run/kineto/check.h"
-#include "formats/trace/store/trace.h"
 #include "formats/trace/value.h"
+#include "tests/unit/made.h"
 #include "tests/unit/test.h"
-
-#include <ftw.h>
-#include <stdio.h>
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	(void)st;
-	(void)type;
-	(void)at;
-	return remove(path);
-}
 
 /* A temporary folder for profiler files and traces. */
 struct folder {
-	char path[64];
+	char *path;
 	struct kineto_report report;
 };
-
-static void folder_init(struct folder *f)
-{
-	strcpy(f->path, "/tmp/test-kineto-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(f->path));
-}
 
 static void folder_done(struct folder *f)
 {
 	kineto_report_done(&f->report);
-	nftw(f->path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	made_remove(f->path);
 }
 
 static void write_file(const struct folder *f, const char *name, const char *text)
 {
-	char path[256];
-	FILE *file;
+	FILE *file = fopen(made_path(f->path, name), "w");
 
-	snprintf(path, sizeof(path), "%s/%s", f->path, name);
-	file = fopen(path, "w");
 	ck_assert_ptr_nonnull(file);
 	fputs(text, file);
 	fclose(file);
@@ -56,7 +34,7 @@ static int import(struct folder *f, const char *const (*files)[2], size_t n, str
 	const char *list[4];
 	struct kineto_options o = {.files = list, .n_files = n, .output = output};
 
-	folder_init(f);
+	f->path = made_directory();
 	snprintf(output, sizeof(output), "%s/trace", f->path);
 	for (size_t i = 0; i < n; i++) {
 		write_file(f, files[i][0], files[i][1]);
@@ -104,7 +82,7 @@ static void put_trace(struct text *t, struct fmt_trace *trace)
 
 		text_printf(t, "rank %u\n", r->number);
 		for (uint32_t i = 0; i < r->n_slices; i++) {
-			struct fmt_slice *s;
+			scoped(fmt_slice_freep) struct fmt_slice *s = NULL;
 
 			ck_assert_int_eq(fmt_slice_load(trace, rank, i, FMT_WANT_ALL, &s, NULL), 0);
 			text_printf(t, "slice %lld %lld+%lld\n", (long long)s->iteration.number,
@@ -114,20 +92,9 @@ static void put_trace(struct text *t, struct fmt_trace *trace)
 				put_event(t, fmt_trace_names(trace), s, &s->events[k]);
 			for (size_t k = 0; k < s->n_ranges; k++)
 				put_event(t, fmt_trace_names(trace), s, &s->ranges[k]);
-			fmt_slice_free(s);
 		}
 	}
 	text_char(t, '\0');
-}
-
-static struct fmt_trace *open_trace(const struct folder *f)
-{
-	struct fmt_trace *trace = NULL;
-	char path[256];
-
-	snprintf(path, sizeof(path), "%s/trace", f->path);
-	ck_assert_int_eq(fmt_trace_open(path, &trace, NULL), 0);
-	return trace;
 }
 
 #define DOC(events) "{\"traceEvents\":[" events "]}"
@@ -297,15 +264,14 @@ START_TEST(test_dialects)
 		scoped(folder_done) struct folder f = {0};
 		scoped(text_done) struct text t = {0};
 		struct fmt_error err = {0};
-		struct fmt_trace *trace;
+		scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
 
 		ck_assert_msg(import(&f, files, 1, &err) == 0, "%s: %s", rows[i].json, err.what);
-		trace = open_trace(&f);
+		trace = made_open(made_path(f.path, "trace"));
 		put_trace(&t, trace);
 		for (size_t k = 0; k < ARRAY_SIZE(rows[i].lines) && rows[i].lines[k]; k++)
 			ck_assert_msg(strstr(t.data, rows[i].lines[k]), "%s\n--- is not in\n%s",
 				      rows[i].lines[k], t.data);
-		fmt_trace_close(trace);
 	}
 }
 END_TEST
@@ -320,15 +286,14 @@ START_TEST(test_order_does_not_matter)
 				   "2", "1") "," LAUNCH("1", "1"))}};
 	scoped(folder_done) struct folder f = {0};
 	scoped(folder_done) struct folder g = {0};
-	struct fmt_trace *a, *b;
+	scoped(fmt_trace_closep) struct fmt_trace *a = NULL;
+	scoped(fmt_trace_closep) struct fmt_trace *b = NULL;
 
 	ck_assert_int_eq(import(&f, one, 1, NULL), 0);
 	ck_assert_int_eq(import(&g, two, 1, NULL), 0);
-	a = open_trace(&f);
-	b = open_trace(&g);
+	a = made_open(made_path(f.path, "trace"));
+	b = made_open(made_path(g.path, "trace"));
 	ck_assert_str_eq(fmt_trace_id(a), fmt_trace_id(b));
-	fmt_trace_close(a);
-	fmt_trace_close(b);
 }
 END_TEST
 
@@ -339,7 +304,7 @@ START_TEST(test_sizes_among_many_shapes)
 	enum { SHAPES = 40000 };
 	scoped(text_done) struct text file = {0};
 	scoped(folder_done) struct folder f = {0};
-	struct fmt_trace *trace;
+	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
 	struct fmt_slice *slice;
 	int64_t bytes = 0;
 
@@ -356,7 +321,7 @@ START_TEST(test_sizes_among_many_shapes)
 	const char *const files[][2] = {{"a.json", file.data}};
 
 	ck_assert_int_eq(import(&f, files, 1, NULL), 0);
-	trace = open_trace(&f);
+	trace = made_open(made_path(f.path, "trace"));
 	for (uint32_t i = 0; i < fmt_trace_rank(trace, 0)->n_slices; i++) {
 		ck_assert_int_eq(fmt_slice_load(trace, 0, i, FMT_WANT_OPS, &slice, NULL), 0);
 		for (size_t k = 0; k < slice->n_events; k++) {
@@ -371,7 +336,6 @@ START_TEST(test_sizes_among_many_shapes)
 		fmt_slice_free(slice);
 	}
 	ck_assert_int_eq(bytes, 160);
-	fmt_trace_close(trace);
 }
 END_TEST
 
@@ -385,15 +349,14 @@ START_TEST(test_ranks_of_files)
 		{"rank-1.json", RANKED("{\"rank\":2}", "1")},
 		{"c.json", RANKED("{\"rank\": 0, \"world_size\": 4}", "7000001")}};
 	scoped(folder_done) struct folder f = {0};
-	struct fmt_trace *t;
+	scoped(fmt_trace_closep) struct fmt_trace *t = NULL;
 
 	ck_assert_int_eq(import(&f, files, 3, NULL), 0);
-	t = open_trace(&f);
+	t = made_open(made_path(f.path, "trace"));
 	ck_assert_uint_eq(fmt_trace_n_ranks(t), 3);
 	ck_assert_uint_eq(fmt_trace_rank(t, 0)->number, 0);
 	ck_assert_uint_eq(fmt_trace_rank(t, 1)->number, 2);
 	ck_assert_uint_eq(fmt_trace_rank(t, 2)->number, 3);
-	fmt_trace_close(t);
 }
 END_TEST
 

@@ -306,7 +306,7 @@ START_TEST(test_tokens_across_windows)
 {
 	scoped(seen_done) struct seen s = {0};
 	size_t n = 5000, len = 1;
-	char *json = malloc(n * sizeof(EVENT) + 2);
+	scoped(free_ptr) char *json = malloc(n * sizeof(EVENT) + 2);
 
 	ck_assert_ptr_nonnull(json);
 	json[0] = '[';
@@ -318,7 +318,6 @@ START_TEST(test_tokens_across_windows)
 	for (const char *at = s.text.data; (at = strstr(at, " X/c/n 1,2 1:3000 1:4000;")); at++)
 		n++;
 	ck_assert_uint_eq(n, 5000);
-	free(json);
 }
 END_TEST
 
@@ -348,7 +347,7 @@ START_TEST(test_nan_and_infinity_across_windows)
 
 	for (size_t shift = 0; shift < sizeof(event); shift++) {
 		scoped(seen_done) struct seen s = {0};
-		struct text json = {0};
+		scoped(text_done) struct text json = {0};
 		size_t n = 0;
 
 		text_char(&json, '[');
@@ -362,7 +361,6 @@ START_TEST(test_nan_and_infinity_across_windows)
 			n++;
 		ck_assert_uint_eq(n, 6600);
 		ck_assert_ptr_nonnull(strstr(s.text.data, "13200 not numbers, 6600 commas"));
-		text_done(&json);
 	}
 }
 END_TEST

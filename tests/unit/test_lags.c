@@ -8,7 +8,7 @@ START_TEST(test_share_of_the_others)
 {
 	static const int durations[] = {1000, 1040, 1020, 1000}, starts[] = {950, 988, 989, 950};
 	static struct row rows[16];
-	struct made m;
+	scoped(unmake) struct made m;
 	size_t n = 0, found = 0;
 
 	for (int i = 0; i < 4; i++) {
@@ -30,7 +30,6 @@ START_TEST(test_share_of_the_others)
 		found++;
 	}
 	ck_assert_uint_eq(found, 4);
-	unmake(&m);
 }
 END_TEST
 

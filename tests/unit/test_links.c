@@ -23,7 +23,7 @@ START_TEST(test_host_waits)
 {
 	static struct row rows[8 * ITERATIONS];
 	struct row *calls[ITERATIONS];
-	struct made m;
+	scoped(unmake) struct made m;
 	size_t n = 0;
 
 	for (int i = 0; i < ITERATIONS; i++) {
@@ -42,7 +42,6 @@ START_TEST(test_host_waits)
 	make(&m, rows, n, 1);
 	for (int i = 0; i < ITERATIONS; i++)
 		ck_assert_str_eq(waits_for(&m, calls[i], "sync-event"), "awaited");
-	unmake(&m);
 }
 END_TEST
 
@@ -52,7 +51,7 @@ START_TEST(test_stream_waits)
 {
 	static struct row rows[8 * ITERATIONS];
 	struct row *ops[ITERATIONS];
-	struct made m;
+	scoped(unmake) struct made m;
 	size_t n = 0;
 
 	for (int i = 0; i < ITERATIONS; i++) {
@@ -74,7 +73,6 @@ START_TEST(test_stream_waits)
 	make(&m, rows, n, 1);
 	for (int i = 0; i < ITERATIONS; i++)
 		ck_assert_str_eq(waits_for(&m, ops[i], "event-wait"), "awaited");
-	unmake(&m);
 }
 END_TEST
 
@@ -86,7 +84,7 @@ START_TEST(test_thread_order)
 		{CALL, LAUNCH, 130, 10, 3, 1},	  {CALL, "cudaStreamSynchronize", 150, 500, 4, 0},
 		{ON_7, "kernel", 200, 440, 1, 0}, {CALL, LAUNCH, 655, 10, 5, 1},
 	};
-	struct made m;
+	scoped(unmake) struct made m;
 	size_t n = 0;
 
 	make_process(&m, rows, ARRAY_SIZE(rows), 2, 1);
@@ -110,7 +108,6 @@ START_TEST(test_thread_order)
 	for (int rank = 0; rank < 2; rank++)
 		for (size_t i = 0; i < m.ranks[rank].n_edges; i++)
 			ck_assert_int_eq(m.ranks[rank].edges[i].rank, 0);
-	unmake(&m);
 }
 END_TEST
 

@@ -3,7 +3,6 @@
 #include "tests/unit/made.h"
 #include "tests/unit/test.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 /* Writes and opens a trace of 3 GPUs, large enough for several threads. */
@@ -44,23 +43,21 @@ static uint32_t check_part(struct fmt_trace *t, const struct fmt_part *part)
 
 START_TEST(test_slices_arrive_in_order)
 {
-	char *folder = made_directory();
-	struct fmt_trace *t = open_made(folder);
+	scoped(made_removep) char *folder = made_directory();
+	scoped(fmt_trace_closep) struct fmt_trace *t = open_made(folder);
 
 	ck_assert_uint_eq(check_part(t, &FMT_WHOLE), 60);
 	ck_assert_uint_eq(check_part(t, &(struct fmt_part){.iteration = FMT_ANY, .rank = 1}), 20);
 	ck_assert_uint_eq(check_part(t, &(struct fmt_part){.iteration = 7, .rank = FMT_ANY}), 3);
 	ck_assert_uint_eq(check_part(t, &(struct fmt_part){.iteration = 99, .rank = FMT_ANY}), 0);
-	fmt_trace_close(t);
-	made_remove(folder);
 }
 END_TEST
 
 /* The caller may stop at any slice; slices decoded ahead are freed. */
 START_TEST(test_the_caller_may_stop_early)
 {
-	char *folder = made_directory();
-	struct fmt_trace *t = open_made(folder);
+	scoped(made_removep) char *folder = made_directory();
+	scoped(fmt_trace_closep) struct fmt_trace *t = open_made(folder);
 
 	for (int n = 0; n < 12; n++) {
 		scoped(fmt_loader_freep) struct fmt_loader *l = NULL;
@@ -74,34 +71,26 @@ START_TEST(test_the_caller_may_stop_early)
 			fmt_slice_free(slice);
 		}
 	}
-	fmt_trace_close(t);
-	made_remove(folder);
 }
 END_TEST
 
 /* Inverts a byte in the middle of the file of GPU 1. */
 static void damage(const char *folder)
 {
-	char path[256], byte;
+	const char *path = made_path(folder, "run/rank-00001.chunks");
 	struct stat st;
-	int fd;
 
-	snprintf(path, sizeof(path), "%s/run/rank-00001.chunks", folder);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	ck_assert_int_eq(fstat(fd, &st), 0);
-	ck_assert_int_eq(pread(fd, &byte, 1, st.st_size / 2), 1);
-	byte = (char)~byte;
-	ck_assert_int_eq(pwrite(fd, &byte, 1, st.st_size / 2), 1);
-	close(fd);
+	ck_assert_int_eq(stat(path, &st), 0);
+	made_flip(path, st.st_size / 2, 0xff);
 }
 
 START_TEST(test_damage_is_reported_with_its_slice)
 {
-	char *folder = made_directory();
+	scoped(made_removep) char *folder = made_directory();
 	scoped(fmt_loader_freep) struct fmt_loader *l = NULL;
 	struct fmt_error err = {0}, check = {0};
 	struct fmt_slice *slice;
-	struct fmt_trace *t;
+	scoped(fmt_trace_closep) struct fmt_trace *t = NULL;
 	struct fmt_walk w;
 	int r, bad = 0;
 
@@ -125,8 +114,6 @@ START_TEST(test_damage_is_reported_with_its_slice)
 	}
 	ck_assert_int_eq(bad, 1);
 	fmt_loader_free(take(l));
-	fmt_trace_close(t);
-	made_remove(folder);
 }
 END_TEST
 

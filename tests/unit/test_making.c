@@ -104,13 +104,10 @@ static void write_segments(struct made_run *m, enum way way, const struct rec_wi
 	struct rec_window window = *of;
 	scoped(rec_plan_done) struct rec_plan plan = {0};
 	scoped(rec_making_freep) struct rec_making *making = NULL;
+	const char *path = written_begin(w);
 	struct fmt_error err = {0};
-	char path[64];
 
 	window.segment = segment;
-	strcpy(w->folder, "/tmp/test-recorder-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(w->folder));
-	snprintf(path, sizeof(path), "%s/trace", w->folder);
 	find_plan(m, way, &plan);
 	ck_assert_int_eq(rec_making_new(m->names, &window, &plan, path, &making), 0);
 	iterate_all(m, way, making);
@@ -208,7 +205,8 @@ END_TEST
 START_TEST(any_number_of_threads_makes_the_same_trace)
 {
 	scoped(written_done) struct written one = {0}, several = {0};
-	struct made_run a, b;
+	scoped(run_end) struct made_run a;
+	scoped(run_end) struct made_run b;
 	char command[96];
 
 	run_begin(&a);
@@ -217,8 +215,6 @@ START_TEST(any_number_of_threads_makes_the_same_trace)
 	write_segments(&b, MARKED, &(struct rec_window){-1, -1, .threads = 4}, 100, &several);
 	snprintf(command, sizeof(command), "diff -r %s %s", one.folder, several.folder);
 	ck_assert_int_eq(system(command), 0);
-	run_end(&a);
-	run_end(&b);
 }
 END_TEST
 
@@ -249,8 +245,8 @@ START_TEST(digests_are_as_in_the_whole)
 	struct rec_window window = {.first = -1, .last = -1, .last_content = INT64_MAX};
 	scoped(both_done) struct both m;
 
-	strcpy(session.folder, "/tmp/test-recorder-XXXXXX");
-	window.folder = mkdtemp(session.folder);
+	written_begin(&session);
+	window.folder = session.folder;
 	both_begin(&m);
 	m.a.digests = true;
 	keep_content(window.folder, m.a.p[0]);
@@ -352,12 +348,10 @@ START_TEST(a_dead_process_holds_nothing_up)
 	scoped(rec_plan_done) struct rec_plan plan = {0};
 	scoped(rec_making_freep) struct rec_making *making = NULL;
 	scoped(written_done) struct written w = {0};
-	struct made_run first, m;
-	char path[64];
+	struct made_run first;
+	scoped(run_end) struct made_run m;
+	const char *path = written_begin(&w);
 
-	strcpy(w.folder, "/tmp/test-recorder-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(w.folder));
-	snprintf(path, sizeof(path), "%s/trace", w.folder);
 	begin_with_dead(&m, NULL);
 	begin_with_dead(&first, m.names);
 	iterate_all(&first, MARKED, NULL);
@@ -369,7 +363,6 @@ START_TEST(a_dead_process_holds_nothing_up)
 		ck_assert_uint_lt(m.p[i]->n_events, 4 * window.segment);
 	ck_assert_int_eq(rec_making_end(making, m.p, m.n, &w.result, NULL), 0);
 	ck_assert_uint_eq(w.result.without_times, 1);
-	run_end(&m);
 }
 END_TEST
 
@@ -380,7 +373,7 @@ START_TEST(a_recording_that_changes_is_refused)
 	scoped(rec_plan_done) struct rec_plan plan = {0};
 	scoped(rec_making_freep) struct rec_making *making = NULL;
 	struct rec_result result;
-	struct made_run m;
+	scoped(run_end) struct made_run m;
 
 	run_begin(&m);
 	ck_assert_int_eq(rec_plan_find(&plan, m.p, m.n, m.names), 0);
@@ -388,7 +381,6 @@ START_TEST(a_recording_that_changes_is_refused)
 	for (uint32_t i = 0; i < RANKS; i++)
 		iterate(&m, i, 0, MARKED);
 	ck_assert_int_eq(rec_making_end(making, m.p, m.n, &result, NULL), -EBADMSG);
-	run_end(&m);
 }
 END_TEST
 

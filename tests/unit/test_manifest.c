@@ -25,13 +25,12 @@ struct runs {
 
 static void write_other(const char *path)
 {
-	struct made m = {.seed = 1};
+	scoped(made_done) struct made m = {.seed = 1};
 
 	ck_assert_int_eq(fmt_names_new(&m.names), 0);
 	made_string(&m, "of the other run");
 	made_names(&m, RANKS);
 	made_write(&m, path, RANKS, SLICES, LAUNCHES, 0);
-	made_done(&m);
 }
 
 static void make_runs(struct runs *k)
@@ -139,7 +138,7 @@ static const struct {
 START_TEST(test_every_change_of_files_is_found)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
-		struct runs k;
+		scoped(runs_done) struct runs k;
 
 		make_runs(&k);
 		run_shell(&k, changes[i].command);
@@ -148,7 +147,6 @@ START_TEST(test_every_change_of_files_is_found)
 			      "%s: %d slices", changes[i].command,
 			      count_correct_slices(&k, k.own, changes[i].command));
 		expect_report(k.own, changes[i].command, changes[i].says);
-		runs_done(&k);
 	}
 }
 END_TEST
@@ -156,8 +154,8 @@ END_TEST
 /* The id is that of the written trace, whatever happened to its files. */
 START_TEST(test_the_id_stays)
 {
-	struct fmt_trace *t;
-	struct runs k;
+	scoped(fmt_trace_closep) struct fmt_trace *t = NULL;
+	scoped(runs_done) struct runs k;
 	char id[65];
 
 	make_runs(&k);
@@ -167,8 +165,6 @@ START_TEST(test_the_id_stays)
 	run_shell(&k, "rm $OWN/rank-00001.chunks");
 	t = made_open(k.own);
 	ck_assert_str_eq(fmt_trace_id(t), id);
-	fmt_trace_close(t);
-	runs_done(&k);
 }
 END_TEST
 
@@ -177,7 +173,7 @@ START_TEST(test_a_packed_trace_reports_missing_files)
 {
 	char packed[450], again[450];
 	struct fmt_error err;
-	struct runs k;
+	scoped(runs_done) struct runs k;
 
 	make_runs(&k);
 	run_shell(&k, "rm $OWN/rank-00001.chunks");
@@ -188,7 +184,6 @@ START_TEST(test_a_packed_trace_reports_missing_files)
 	ck_assert_int_eq(count_correct_slices(&k, packed, "packed"), 4);
 	ck_assert_int_eq(fmt_unpack(packed, again, &err), 0);
 	expect_report(again, "unpacked", "rank-00001.chunks: missing");
-	runs_done(&k);
 }
 END_TEST
 
@@ -198,13 +193,12 @@ START_TEST(test_names_of_another_trace_are_refused)
 {
 	struct fmt_error err = {.what = ""};
 	struct fmt_trace *t;
-	struct runs k;
+	scoped(runs_done) struct runs k;
 
 	make_runs(&k);
 	run_shell(&k, "cp $OTHER/trace.chunks $OWN");
 	ck_assert_int_eq(fmt_trace_open(k.own, &t, &err), -EBADMSG);
 	ck_assert_msg(strstr(err.what, "of another trace") != NULL, "%s", err.what);
-	runs_done(&k);
 }
 END_TEST
 

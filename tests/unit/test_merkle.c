@@ -2,6 +2,7 @@
 #include "formats/trace/store/merkle.h"
 
 #include "base/array.h"
+#include "base/scope.h"
 #include "base/text.h"
 #include "tests/unit/test.h"
 
@@ -25,13 +26,12 @@ static const struct {
 static void check_root(const struct fmt_merkle *tree, const char *root)
 {
 	uint8_t made[FMT_SHA_BYTES];
-	struct text hex = {0};
+	scoped(text_done) struct text hex = {0};
 
 	fmt_merkle_root(tree, made);
 	text_hex(&hex, made, sizeof(made));
 	text_char(&hex, '\0');
 	ck_assert_str_eq(hex.data, root);
-	text_done(&hex);
 }
 
 START_TEST(test_roots_are_those_of_rfc_6962)

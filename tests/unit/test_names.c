@@ -2,6 +2,7 @@
 #include "formats/trace/names.h"
 
 #include "base/array.h"
+#include "base/scope.h"
 #include "formats/trace/store/names_code.h"
 #include "tests/unit/test.h"
 
@@ -9,7 +10,7 @@
 
 START_TEST(test_strings_are_named_once)
 {
-	struct fmt_names *n;
+	scoped(fmt_names_freep) struct fmt_names *n = NULL;
 	fmt_str a, b, none;
 	size_t len;
 	char text[16];
@@ -30,7 +31,6 @@ START_TEST(test_strings_are_named_once)
 	ck_assert_str_eq(fmt_string(n, a, &len), "a");
 	ck_assert_uint_eq(len, 3);
 	ck_assert_str_eq(fmt_string(n, 123456, &len), "");
-	fmt_names_free(n);
 }
 END_TEST
 
@@ -39,7 +39,7 @@ START_TEST(test_constant_arguments_distinguish_templates)
 	struct fmt_arg args[] = {{.key = 1, .type = FMT_INT, .value = 5},
 				 {.key = 2, .type = FMT_INT, .varies = 1, .value = 77}};
 	struct fmt_template s = {.kind = FMT_CALL, .name = 3, .n_args = 2, .args = args};
-	struct fmt_names *n;
+	scoped(fmt_names_freep) struct fmt_names *n = NULL;
 	uint32_t a, b, c;
 
 	ck_assert_int_eq(fmt_names_new(&n), 0);
@@ -56,7 +56,6 @@ START_TEST(test_constant_arguments_distinguish_templates)
 	ck_assert_ptr_null(fmt_template(n, 2));
 	s.kind = FMT_KINDS;
 	ck_assert_int_eq(fmt_names_template(n, &s, &c), -EINVAL);
-	fmt_names_free(n);
 }
 END_TEST
 
@@ -66,7 +65,7 @@ START_TEST(test_arguments_are_found_by_key)
 				 {.type = FMT_INT, .value = 9},
 				 {.type = FMT_INT, .varies = 1}};
 	struct fmt_template s = {.kind = FMT_CALL, .n_args = 3, .args = args};
-	struct fmt_names *n;
+	scoped(fmt_names_freep) struct fmt_names *n = NULL;
 	uint32_t template, index;
 	int64_t value;
 
@@ -81,14 +80,13 @@ START_TEST(test_arguments_are_found_by_key)
 	ck_assert_int_eq(value, 9);
 	ck_assert_int_eq(fmt_template_const(n, fmt_template(n, template), "x", &value), 0);
 	ck_assert_int_eq(fmt_template_varying(n, fmt_template(n, template), "none", &index), 0);
-	fmt_names_free(n);
 }
 END_TEST
 
 START_TEST(test_tracks_and_facts_belong_to_a_rank)
 {
 	struct fmt_track track = {.kind = FMT_THREAD, .pid = 1, .tid = 2};
-	struct fmt_names *n;
+	scoped(fmt_names_freep) struct fmt_names *n = NULL;
 	uint32_t a, b;
 	fmt_str one, two;
 
@@ -106,15 +104,14 @@ START_TEST(test_tracks_and_facts_belong_to_a_rank)
 	ck_assert_str_eq(fmt_fact_value(n, FMT_WHOLE_TRACE, "k"), "1");
 	ck_assert_ptr_null(fmt_fact_value(n, 4, "k"));
 	ck_assert_ptr_null(fmt_fact(n, 5, 1));
-	fmt_names_free(n);
 }
 END_TEST
 
 START_TEST(test_strings_are_compressed_separately)
 {
 	struct fmt_template template = {.kind = FMT_CALL};
-	struct text t = {0};
-	struct fmt_names *n;
+	scoped(text_done) struct text t = {0};
+	scoped(fmt_names_freep) struct fmt_names *n = NULL;
 	uint32_t number;
 
 	ck_assert_int_eq(fmt_names_new(&n), 0);
@@ -124,8 +121,6 @@ START_TEST(test_strings_are_compressed_separately)
 	ck_assert_int_eq(fmt_names_put(n, &t), 0);
 	ck_assert_uint_gt(t.len, sizeof("\2a\0bc"));
 	ck_assert_mem_eq(t.data, "\2a\0bc", sizeof("\2a\0bc"));
-	text_done(&t);
-	fmt_names_free(n);
 }
 END_TEST
 
@@ -134,9 +129,10 @@ START_TEST(test_names_count_towards_the_limit)
 {
 	static const uint32_t ranks[] = {0};
 	struct fmt_names_reading reading = {ranks, 1, 1000};
-	struct fmt_names *n, *again;
+	scoped(fmt_names_freep) struct fmt_names *n = NULL;
+	scoped(fmt_names_freep) struct fmt_names *again = NULL;
 	struct fmt_cursor c;
-	struct text t = {0};
+	scoped(text_done) struct text t = {0};
 	fmt_str s;
 
 	ck_assert_int_eq(fmt_names_new(&n), 0);
@@ -158,9 +154,6 @@ START_TEST(test_names_count_towards_the_limit)
 	reading.reserve_bytes = fmt_names_reserve(t.len);
 	ck_assert_int_eq(fmt_names_get(&c, &reading, again), 0);
 	ck_assert_str_eq(fmt_fact_value(again, FMT_WHOLE_TRACE, "77"), "77");
-	text_done(&t);
-	fmt_names_free(n);
-	fmt_names_free(again);
 }
 END_TEST
 

@@ -4,6 +4,7 @@
 #include "tests/unit/test.h"
 
 #include "base/array.h"
+#include "base/scope.h"
 
 #include <string.h>
 
@@ -49,9 +50,10 @@ static const struct {
 START_TEST(test_fit)
 {
 	struct fmt_network_sample samples[8];
-	struct fmt_network made = {0}, got;
+	scoped(fmt_network_done) struct fmt_network made = {0};
+	scoped(fmt_network_done) struct fmt_network got;
 	const struct fmt_network_fit *f;
-	struct fmt_names *names;
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 	size_t n = 0;
 
 	ck_assert_int_eq(fmt_names_new(&names), 0);
@@ -70,9 +72,6 @@ START_TEST(test_fit)
 	ck_assert_int_eq(f->sizes, rows[_i].sizes);
 	ck_assert_int_le(llabs(f->latency_ns - rows[_i].latency_ns), 3);
 	ck_assert_int_le(llabs(fmt_network_ns(f, MIB) - rows[_i].mib_ns), 40);
-	fmt_network_done(&made);
-	fmt_network_done(&got);
-	fmt_names_free(names);
 }
 END_TEST
 
@@ -92,8 +91,8 @@ static const struct {
 
 START_TEST(test_facts)
 {
-	struct fmt_network got;
-	struct fmt_names *names;
+	scoped(fmt_network_done) struct fmt_network got;
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 
 	ck_assert_int_eq(fmt_names_new(&names), 0);
 	ck_assert_int_eq(fmt_names_fact_json(names, FMT_WHOLE_TRACE, FMT_NETWORK_KEY,
@@ -103,8 +102,6 @@ START_TEST(test_facts)
 	ck_assert_uint_eq(got.n, facts[_i].fits);
 	for (size_t i = 0; i < got.n; i++)
 		ck_assert_int_eq(fmt_network_ns(&got.fits[i], INT64_MAX), 0);
-	fmt_network_done(&got);
-	fmt_names_free(names);
 }
 END_TEST
 

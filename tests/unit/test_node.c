@@ -9,6 +9,8 @@
 
 #include <pthread.h>
 
+define_cleanup(fs_closep, struct fs *, fs_close);
+
 /* ---- the tree, without FUSE */
 
 static int emulate_same(void *context, struct fmt_trace *in, const char *spec,
@@ -91,14 +93,11 @@ static int check_directory(struct fs *fs, fs_ino dir, size_t block)
 
 START_TEST(test_sizes_and_contents_agree)
 {
-	char *folder = made_directory();
-	struct fs_options options = {0};
-	struct fs *fs = open_made(folder, &options);
+	scoped(made_removep) char *folder = made_directory();
+	scoped(fs_closep) struct fs *fs = open_made(folder, &(struct fs_options){0});
 
 	ck_assert_int_eq(check_directory(fs, 1, 1 << 20), 9 + 4 * 3 + 4 * 3 * 11 + 3 * 6 + 2 + 2);
 	ck_assert_int_eq(check_directory(fs, 1, 100), check_directory(fs, 1, 4096));
-	fs_close(fs);
-	made_remove(folder);
 }
 END_TEST
 
@@ -130,9 +129,8 @@ START_TEST(test_no_such_names)
 		{"emulated"},
 		{"what-if"},
 	};
-	char *folder = made_directory();
-	struct fs_options options = {0};
-	struct fs *fs = open_made(folder, &options);
+	scoped(made_removep) char *folder = made_directory();
+	scoped(fs_closep) struct fs *fs = open_made(folder, &(struct fs_options){0});
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		struct fs_attr a = {.ino = 1};
@@ -142,17 +140,14 @@ START_TEST(test_no_such_names)
 			r = fs_lookup(fs, a.ino, paths[i][k], &a);
 		ck_assert_msg(r == -ENOENT, "%s", paths[i][0]);
 	}
-	fs_close(fs);
-	made_remove(folder);
 }
 END_TEST
 
 /* Inode numbers that an NFS client may invent. */
 START_TEST(test_no_such_inodes)
 {
-	char *folder = made_directory();
-	struct fs_options options = {0};
-	struct fs *fs = open_made(folder, &options);
+	scoped(made_removep) char *folder = made_directory();
+	scoped(fs_closep) struct fs *fs = open_made(folder, &(struct fs_options){0});
 	struct fs_attr a;
 	uint64_t seed = 1;
 
@@ -168,17 +163,15 @@ START_TEST(test_no_such_inodes)
 			ck_assert_uint_eq(a.ino, ino);
 		fs_link(fs, ino, link, sizeof(link));
 	}
-	fs_close(fs);
-	made_remove(folder);
 }
 END_TEST
 
 START_TEST(test_the_emulated_run_is_made_on_first_access)
 {
-	char *folder = made_directory();
+	scoped(made_removep) char *folder = made_directory();
 	int made = 0;
 	struct fs_options options = {.emulate = emulate_same, .context = &made};
-	struct fs *fs = open_made(folder, &options);
+	scoped(fs_closep) struct fs *fs = open_made(folder, &options);
 	struct fs_attr emulated, a;
 
 	ck_assert_int_eq(fs_lookup(fs, 1, "emulated", &emulated), 0);
@@ -195,8 +188,6 @@ START_TEST(test_the_emulated_run_is_made_on_first_access)
 	ck_assert_int_eq(fs_lookup(fs, emulated.ino, "id", &a), 0);
 	ck_assert_int_eq(fs_lookup(fs, emulated.ino, "emulated", &a), -ENOENT);
 	ck_assert_int_gt(check_directory(fs, 1, 1 << 17), 300);
-	fs_close(fs);
-	made_remove(folder);
 }
 END_TEST
 
@@ -233,10 +224,11 @@ static int count_entries(struct fs *fs, fs_ino dir)
 START_TEST(test_changed_runs_are_made_on_first_access)
 {
 	static const char *const invalid[] = {"fast", "fast", ".git", "new\nline"};
-	char *folder = made_directory(), spec[20];
+	scoped(made_removep) char *folder = made_directory();
+	char spec[20];
 	int made = 0;
 	struct fs_options options = {.emulate = emulate_same, .context = &made};
-	struct fs *fs = open_made(folder, &options);
+	scoped(fs_closep) struct fs *fs = open_made(folder, &options);
 	struct fs_attr what_if, errors, run, again, a;
 	scoped(free_ptr) char *text = NULL;
 
@@ -279,16 +271,14 @@ START_TEST(test_changed_runs_are_made_on_first_access)
 	ck_assert_int_eq(fs_lookup(fs, what_if.ino, "gpu=300", &a), -ENOSPC);
 	ck_assert_int_eq(fs_lookup(fs, what_if.ino, "gpu=1", &a), 0);
 	ck_assert_int_eq(count_entries(fs, what_if.ino), 1 + FS_RUNS - FS_CHANGED);
-	fs_close(fs);
-	made_remove(folder);
 }
 END_TEST
 
 START_TEST(test_an_emulation_that_fails_says_why)
 {
-	char *folder = made_directory();
+	scoped(made_removep) char *folder = made_directory();
 	struct fs_options options = {.emulate = emulate_nothing};
-	struct fs *fs = open_made(folder, &options);
+	scoped(fs_closep) struct fs *fs = open_made(folder, &options);
 	scoped(fs_view_done) struct fs_view view = {0};
 	struct fs_attr a;
 	struct fs_entry e;
@@ -303,8 +293,6 @@ START_TEST(test_an_emulation_that_fails_says_why)
 	ck_assert_int_eq(fs_read(fs, e.ino, 0, 4096, &view), 0);
 	ck_assert_uint_eq(view.parts[0].iov_len, a.size_bytes);
 	ck_assert_ptr_nonnull(memmem(view.parts[0].iov_base, view.parts[0].iov_len, "no clock", 8));
-	fs_close(fs);
-	made_remove(folder);
 }
 END_TEST
 
@@ -349,19 +337,17 @@ START_TEST(test_windows_cover_a_file)
 	static const int n_launches[] = {3, 300, 20000};
 
 	for (size_t i = 0; i < ARRAY_SIZE(n_launches); i++) {
-		char *folder = made_directory();
+		scoped(made_removep) char *folder = made_directory();
 		struct fmt_trace *trace =
 			made_trace(made_path(folder, "run"), 2, i == 0 ? 400 : 3, n_launches[i]);
 		struct fs_attr a;
-		struct fs *fs;
+		scoped(fs_closep) struct fs *fs = NULL;
 
 		ck_assert_int_eq(fs_open(trace, &(struct fs_options){0}, &fs, NULL), 0);
 		ck_assert_int_eq(fs_lookup(fs, 1, "timeline.json", &a), 0);
 		check_windows(fs, a.ino, a.size_bytes);
 		ck_assert_int_eq(fs_lookup(fs, 1, "README", &a), 0);
 		ck_assert_int_eq(fs_window(fs, a.ino, 0, &(struct fs_window){0}), -ENOENT);
-		fs_close(fs);
-		made_remove(folder);
 	}
 }
 END_TEST
@@ -377,8 +363,8 @@ static int count_load(void *context, uint32_t rank, uint32_t slice, struct fmt_s
 /* `ls -l` of the root: `errors` needs checksums only, and nothing is computed twice. */
 START_TEST(test_the_root_is_listed_at_little_cost)
 {
-	char *folder = made_directory();
-	struct fs *fs;
+	scoped(made_removep) char *folder = made_directory();
+	scoped(fs_closep) struct fs *fs = NULL;
 	struct fmt_trace *trace = made_trace(made_path(folder, "run"), 3, 4, 50);
 	struct fs_attr a;
 	struct fs_entry e;
@@ -395,8 +381,6 @@ START_TEST(test_the_root_is_listed_at_little_cost)
 	/* One pass for the summary, two for the picture, and one for the timeline, whose length is
 	 * not stored. */
 	ck_assert_int_le(loads, 4 * 3 * 4);
-	fs_close(fs);
-	made_remove(folder);
 }
 END_TEST
 
@@ -427,8 +411,8 @@ END_TEST
 
 START_TEST(test_large_slices_go_to_the_pool)
 {
-	char *folder = made_directory();
-	struct fs *fs = open_made(folder, &(struct fs_options){0});
+	scoped(made_removep) char *folder = made_directory();
+	scoped(fs_closep) struct fs *fs = open_made(folder, &(struct fs_options){0});
 
 	ck_assert(!fs_is_long(fs, 1));
 	fs_close(fs);
@@ -437,8 +421,6 @@ START_TEST(test_large_slices_go_to_the_pool)
 			 0);
 	ck_assert(fs_is_long(fs, 1));
 	ck_assert(!fs_is_long(fs, 12345678));
-	fs_close(fs);
-	made_remove(folder);
 }
 END_TEST
 
@@ -451,8 +433,9 @@ static int stopped(void)
 
 START_TEST(test_an_interrupted_copy_stops)
 {
-	char *folder = made_directory(), to[256], failed[512];
-	struct fs *fs = open_made(folder, &(struct fs_options){0});
+	scoped(made_removep) char *folder = made_directory();
+	char to[256], failed[512];
+	scoped(fs_closep) struct fs *fs = open_made(folder, &(struct fs_options){0});
 	uint64_t left_out = 0;
 
 	snprintf(to, sizeof(to), "%s/copy", folder);
@@ -462,8 +445,6 @@ START_TEST(test_an_interrupted_copy_stops)
 	ck_assert_uint_eq(left_out, 0);
 	ck_assert_int_eq(asked, 4);
 	ck_assert_int_eq(strncmp(failed, to, strlen(to)), 0);
-	fs_close(fs);
-	made_remove(folder);
 }
 END_TEST
 

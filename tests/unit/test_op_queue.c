@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/array.h"
+#include "base/scope.h"
 #include "capture/library/times/op_queue.h"
 #include "tests/unit/test.h"
 
@@ -33,6 +34,8 @@ static void free_queue(struct cap_op_queue *q)
 	free(q);
 }
 
+define_cleanup(free_queuep, struct cap_op_queue *, free_queue);
+
 static bool put_id(struct cap_op_queue *q, uint64_t id)
 {
 	struct cap_timed_op *op = cap_op_queue_take(q);
@@ -47,7 +50,7 @@ static bool put_id(struct cap_op_queue *q, uint64_t id)
 /* Slots are returned in order, and only after they were published. */
 START_TEST(slots_in_order)
 {
-	struct cap_op_queue *q = new_queue(1 << 20);
+	scoped(free_queuep) struct cap_op_queue *q = new_queue(1 << 20);
 	struct cap_timed_op *first, *second;
 
 	ck_assert(!cap_op_queue_take(q));
@@ -65,15 +68,14 @@ START_TEST(slots_in_order)
 	cap_op_queue_remove(q);
 	ck_assert(!cap_op_queue_first(q));
 	ck_assert_uint_eq(cap_op_queue_used(q), 0);
-	free_queue(q);
 }
 END_TEST
 
 /* A full queue has no free slot until a chunk is added; a removed chunk may be added again. */
 START_TEST(chunks_are_reused)
 {
-	struct cap_op_queue *q = new_queue(1 << 20);
-	struct cap_op_chunk *chunk = new_chunk();
+	scoped(free_queuep) struct cap_op_queue *q = new_queue(1 << 20);
+	scoped(free_ptr) struct cap_op_chunk *chunk = new_chunk();
 	uint64_t n_put = 0, got_id = 0;
 
 	for (int round = 0; round < 3 * (int)CAP_CHUNKS_A_QUEUE; round++) {
@@ -89,16 +91,14 @@ START_TEST(chunks_are_reused)
 		ck_assert_ptr_nonnull(chunk);
 	}
 	ck_assert_uint_eq(n_put, 3ull * CAP_CHUNKS_A_QUEUE * CAP_OPS_A_CHUNK);
-	free(chunk);
-	free_queue(q);
 }
 END_TEST
 
 /* A queue never uses more slots than its limit, nor more chunks than there are numbers. */
 START_TEST(the_limit_holds)
 {
-	struct cap_op_queue *q = new_queue(10);
-	struct cap_op_chunk *chunk = new_chunk();
+	scoped(free_queuep) struct cap_op_queue *q = new_queue(10);
+	scoped(free_ptr) struct cap_op_chunk *chunk = new_chunk();
 	int n = 0;
 
 	ck_assert_int_eq(cap_op_queue_add(q, new_chunk()), 0);
@@ -117,15 +117,13 @@ START_TEST(the_limit_holds)
 	for (unsigned i = 0; i < CAP_CHUNKS_A_QUEUE; i++)
 		ck_assert_int_eq(cap_op_queue_add(q, new_chunk()), 0);
 	ck_assert_int_eq(cap_op_queue_add(q, chunk), -ENOSPC);
-	free(chunk);
-	free_queue(q);
 }
 END_TEST
 
 /* A queue that gave back its chunks works with new ones. */
 START_TEST(begins_again_after_release)
 {
-	struct cap_op_queue *q = new_queue(1 << 20);
+	scoped(free_queuep) struct cap_op_queue *q = new_queue(1 << 20);
 
 	for (int round = 0; round < 3; round++) {
 		struct cap_op_chunk *chunk;
@@ -143,7 +141,6 @@ START_TEST(begins_again_after_release)
 		ck_assert(!put_id(q, 1));
 		ck_assert(!cap_op_queue_first(q));
 	}
-	free_queue(q);
 }
 END_TEST
 

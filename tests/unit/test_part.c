@@ -61,12 +61,13 @@ static void check_walk(const struct fmt_trace *t, const int64_t *iterations, int
 
 START_TEST(test_a_walk_finds_the_slices_of_an_iteration)
 {
-	char *folder = made_directory(), path[300];
-	struct made m;
+	scoped(made_removep) char *folder = made_directory();
+	char path[300];
+	scoped(made_done) struct made m;
 
 	made_init(&m, RANKS);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct fmt_trace *t;
+		scoped(fmt_trace_closep) struct fmt_trace *t = NULL;
 
 		snprintf(path, sizeof(path), "%s/%zu", folder, i);
 		t = trace_of_iterations(&m, path, rows[i].of);
@@ -74,10 +75,7 @@ START_TEST(test_a_walk_finds_the_slices_of_an_iteration)
 		check_walk(t, rows[i].of, FMT_ANY);
 		for (int64_t wanted = FMT_AFTER; wanted < 7; wanted++)
 			check_walk(t, rows[i].of, wanted);
-		fmt_trace_close(t);
 	}
-	made_done(&m);
-	made_remove(folder);
 }
 END_TEST
 

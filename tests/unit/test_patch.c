@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/trace/store/patch.h"
 
+#include "base/scope.h"
 #include "tests/unit/test.h"
 
 START_TEST(test_patches_restore_their_input)
 {
 	uint8_t base[3000], bytes[3000];
-	struct text patch = {0}, made = {0};
+	scoped(text_done) struct text patch = {0};
+	scoped(text_done) struct text made = {0};
 	uint64_t seed = 1;
 	int64_t copied;
 
@@ -32,8 +34,6 @@ START_TEST(test_patches_restore_their_input)
 	ck_assert_int_eq(fmt_patch_apply(fmt_cursor(patch.data, patch.len), base, 1400,
 					 sizeof(bytes), &made),
 			 -EBADMSG);
-	text_done(&patch);
-	text_done(&made);
 }
 END_TEST
 

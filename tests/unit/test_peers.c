@@ -31,7 +31,7 @@ START_TEST(a_transfer_begins_with_the_last_of_the_peers)
 	static const int late[] = {0, 30, 50}, takes[] = {80, 38, 30};
 	static const int64_t want[] = {30000, 38000, 30000};
 	static struct row rows[72];
-	struct made m;
+	scoped(unmake) struct made m;
 	size_t n = 0;
 
 	for (int rank = 0; rank < 3; rank++)
@@ -61,7 +61,6 @@ START_TEST(a_transfer_begins_with_the_last_of_the_peers)
 		}
 		ck_assert_uint_eq(found, 11);
 	}
-	unmake(&m);
 }
 END_TEST
 

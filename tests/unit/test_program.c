@@ -4,6 +4,7 @@
 #include "tests/unit/test.h"
 
 #include "base/array.h"
+#include "base/scope.h"
 
 #include "formats/run/infer/constants.h"
 
@@ -244,7 +245,7 @@ START_TEST(test_events_and_edges)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct feeder f = {.row = &rows[i]};
 		struct fmt_event events[8];
-		struct fmt_names *names;
+		scoped(fmt_names_freep) struct fmt_names *names = NULL;
 		uint32_t number = 0;
 		struct replay_source source = {.n_ranks = 1,
 					       .numbers = &number,
@@ -262,7 +263,6 @@ START_TEST(test_events_and_edges)
 		ck_assert_int_eq(f.taken, 1);
 		ck_assert_msg(counts.program.rootless == rows[i].rootless, "%s", rows[i].what);
 		ck_assert_msg(counts.sim.broken == 0, "%s", rows[i].what);
-		fmt_names_free(names);
 	}
 }
 END_TEST

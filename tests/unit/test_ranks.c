@@ -88,6 +88,22 @@ static int run_rank(const struct plan *p, uint32_t rank)
 	return bad;
 }
 
+/* Does the work on all ranks, each in a process of its own. */
+static void on_all_ranks(struct plan *p, int (*work)(const struct plan *p, uint32_t rank))
+{
+	ck_assert_int_eq(emu_segment_make(p->id), 0);
+	for (uint32_t r = 1; r < p->n; r++)
+		if (fork() == 0)
+			_exit(work(p, r));
+	ck_assert_int_eq(work(p, 0), 0);
+	for (uint32_t r = 1; r < p->n; r++) {
+		int status = -1;
+
+		wait(&status);
+		ck_assert_int_eq(status, 0);
+	}
+}
+
 START_TEST(collectives)
 {
 	static const uint32_t sizes[] = {1, 2, 5, 8};
@@ -96,19 +112,8 @@ START_TEST(collectives)
 			 .kind = (enum cost_collective)(_i / 12),
 			 .count = counts[_i % 3] / (sizes[_i / 3 % 4] > 2 ? 4 : 1)};
 
-	if (p.count == 0)
-		return;
-	ck_assert_int_eq(emu_segment_make(p.id), 0);
-	for (uint32_t r = 1; r < p.n; r++)
-		if (fork() == 0)
-			_exit(run_rank(&p, r));
-	ck_assert_int_eq(run_rank(&p, 0), 0);
-	for (uint32_t r = 1; r < p.n; r++) {
-		int status = -1;
-
-		wait(&status);
-		ck_assert_int_eq(status, 0);
-	}
+	if (p.count > 0)
+		on_all_ranks(&p, run_rank);
 }
 END_TEST
 
@@ -156,14 +161,8 @@ static int run_ahead(const struct plan *p, uint32_t rank)
 START_TEST(ranks_that_run_ahead)
 {
 	struct plan p = {.n = 2};
-	int status = -1;
 
-	ck_assert_int_eq(emu_segment_make(p.id), 0);
-	if (fork() == 0)
-		_exit(run_ahead(&p, 1));
-	ck_assert_int_eq(run_ahead(&p, 0), 0);
-	wait(&status);
-	ck_assert_int_eq(status, 0);
+	on_all_ranks(&p, run_ahead);
 }
 END_TEST
 
@@ -204,17 +203,7 @@ START_TEST(transfers)
 {
 	struct plan p = {.n = 4, .count = _i ? 200000 : 3};
 
-	ck_assert_int_eq(emu_segment_make(p.id), 0);
-	for (uint32_t r = 1; r < p.n; r++)
-		if (fork() == 0)
-			_exit(run_transfers(&p, r));
-	ck_assert_int_eq(run_transfers(&p, 0), 0);
-	for (uint32_t r = 1; r < p.n; r++) {
-		int status = -1;
-
-		wait(&status);
-		ck_assert_int_eq(status, 0);
-	}
+	on_all_ranks(&p, run_transfers);
 }
 END_TEST
 

@@ -112,12 +112,20 @@ START_TEST(truncated_recordings_are_continued)
 }
 END_TEST
 
+static void flip(int fd, uint64_t at)
+{
+	uint8_t byte;
+
+	ck_assert_int_eq(pread(fd, &byte, 1, (off_t)at), 1);
+	byte ^= 0x10;
+	ck_assert_int_eq(pwrite(fd, &byte, 1, (off_t)at), 1);
+}
+
 START_TEST(damage_ends_it)
 {
 	scoped(rec_raw_done) struct rec_raw s = {.fd = -1};
 	scoped(close_fd) int fd = -1;
 	uint64_t first = 0, end;
-	uint8_t byte;
 
 	make_raw(&s, &fd);
 	for (unsigned n = 0; n < 6; n++) {
@@ -126,12 +134,9 @@ START_TEST(damage_ends_it)
 	}
 	end = s.bytes;
 	for (uint64_t at = first; at < end; at++) {
-		ck_assert_int_eq(pread(fd, &byte, 1, (off_t)at), 1);
-		byte ^= 0x10;
-		ck_assert_int_eq(pwrite(fd, &byte, 1, (off_t)at), 1);
+		flip(fd, at);
 		ck_assert_uint_eq(count(&s), 3);
-		byte ^= 0x10;
-		ck_assert_int_eq(pwrite(fd, &byte, 1, (off_t)at), 1);
+		flip(fd, at);
 	}
 	ck_assert_uint_eq(count(&s), 6);
 }
@@ -143,7 +148,6 @@ START_TEST(damage_costs_a_chunk)
 	scoped(rec_raw_done) struct rec_raw s = {.fd = -1};
 	scoped(close_fd) int fd = -1;
 	uint64_t ends[9];
-	uint8_t byte;
 
 	make_raw(&s, &fd);
 	for (unsigned n = 0; n < 9; n++) {
@@ -153,9 +157,7 @@ START_TEST(damage_costs_a_chunk)
 	for (uint64_t at = ends[2]; at < ends[5]; at++) {
 		unsigned n = 6;
 
-		ck_assert_int_eq(pread(fd, &byte, 1, (off_t)at), 1);
-		byte ^= 0x10;
-		ck_assert_int_eq(pwrite(fd, &byte, 1, (off_t)at), 1);
+		flip(fd, at);
 		ck_assert_uint_eq(count(&s), 3);
 		ck_assert_int_eq(rec_raw_skip(&s), 1);
 		ck_assert_uint_eq(s.at, ends[5]);
@@ -163,8 +165,7 @@ START_TEST(damage_costs_a_chunk)
 		ck_assert_uint_eq(n, 9);
 		ck_assert_int_eq(rec_raw_next(&s, check_piece, &n), 0);
 		ck_assert_int_eq(rec_raw_skip(&s), 0);
-		byte ^= 0x10;
-		ck_assert_int_eq(pwrite(fd, &byte, 1, (off_t)at), 1);
+		flip(fd, at);
 	}
 }
 END_TEST

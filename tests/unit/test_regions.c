@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/device/regions.h"
 
+#include "base/scope.h"
 #include "tests/unit/test.h"
 
 static uint64_t last_id;
@@ -22,7 +23,7 @@ static uint64_t id_at(const struct cap_regions *r, uint64_t address)
 
 START_TEST(test_the_range_that_holds_an_address)
 {
-	struct cap_regions r = {0};
+	scoped(cap_regions_done) struct cap_regions r = {0};
 
 	last_id = 0;
 	add_region(&r, 0x3000, 0x100, 0);
@@ -37,14 +38,13 @@ START_TEST(test_the_range_that_holds_an_address)
 	ck_assert_uint_eq(id_at(&r, 0x3100), 0);
 	ck_assert_uint_eq(cap_regions_from(&r, 0x1001, 0x2000)->id, 3);
 	ck_assert_ptr_null(cap_regions_from(&r, 0x1101, 0x1eff));
-	cap_regions_done(&r);
 }
 END_TEST
 
 /* The end of a range was not recorded, and its address is used again. */
 START_TEST(test_new_regions_replace_overlapping_ones)
 {
-	struct cap_regions r = {0};
+	scoped(cap_regions_done) struct cap_regions r = {0};
 
 	last_id = 0;
 	add_region(&r, 0x1000, 0x100, 0);
@@ -55,13 +55,12 @@ START_TEST(test_new_regions_replace_overlapping_ones)
 	ck_assert_uint_eq(id_at(&r, 0x1000), 0);
 	ck_assert_uint_eq(id_at(&r, 0x1180), 4);
 	ck_assert_uint_eq(id_at(&r, 0x1200), 3);
-	cap_regions_done(&r);
 }
 END_TEST
 
 START_TEST(test_a_variable_queried_twice)
 {
-	struct cap_regions r = {0};
+	scoped(cap_regions_done) struct cap_regions r = {0};
 	struct cap_region v = {.base = 0x1000, .bytes = 4, .id = 1, .kind = CAP_MEMORY_GLOBAL};
 
 	ck_assert_int_eq(cap_regions_add(&r, &v), 0);
@@ -69,7 +68,6 @@ START_TEST(test_a_variable_queried_twice)
 	ck_assert_int_eq(cap_regions_add(&r, &v), 0);
 	ck_assert_uint_eq(id_at(&r, 0x1000), 1);
 	ck_assert_uint_eq(r.n, 1);
-	cap_regions_done(&r);
 }
 END_TEST
 
@@ -80,7 +78,7 @@ static int owned(const struct cap_region *range, const void *owner)
 
 START_TEST(test_removal)
 {
-	struct cap_regions r = {0};
+	scoped(cap_regions_done) struct cap_regions r = {0};
 	uint64_t owner = 7;
 
 	for (uint64_t i = 0; i < 100; i++)
@@ -95,7 +93,6 @@ START_TEST(test_removal)
 	cap_regions_sweep(&r, owned, &owner);
 	ck_assert_uint_eq(id_at(&r, 0x7000), 0);
 	ck_assert_uint_eq(id_at(&r, 0x8000), 9);
-	cap_regions_done(&r);
 }
 END_TEST
 

@@ -63,8 +63,8 @@ static struct fmt_report *report_of(struct fixture *f, struct fmt_part part, boo
 
 START_TEST(test_rows)
 {
-	struct fixture f;
-	struct fmt_report *r;
+	scoped(teardown) struct fixture f;
+	scoped(fmt_report_freep) struct fmt_report *r = NULL;
 
 	setup(&f, ITERATIONS);
 	r = report_of(&f, FMT_WHOLE, true);
@@ -85,8 +85,6 @@ START_TEST(test_rows)
 		else
 			ck_assert_int_gt(g->waiting_ns, LAYERS * 50000);
 	}
-	fmt_report_free(r);
-	teardown(&f);
 }
 END_TEST
 
@@ -121,8 +119,8 @@ static void check_same_row(const struct fmt_report_gpu *a, const struct fmt_repo
  * of one iteration agrees with that of the whole run. */
 START_TEST(test_iterations_that_overlap)
 {
-	struct fixture f;
-	struct fmt_report *whole;
+	scoped(teardown) struct fixture f;
+	scoped(fmt_report_freep) struct fmt_report *whole = NULL;
 
 	setup_ahead(&f);
 	whole = report_of(&f, FMT_WHOLE, true);
@@ -130,7 +128,8 @@ START_TEST(test_iterations_that_overlap)
 		const struct fmt_report_gpu *row = &whole->gpus[i];
 		struct fmt_busy want = divide_all(&f, row);
 		struct fmt_part part = {row->iteration.number, row->rank, NULL, NULL};
-		struct fmt_report *one = report_of(&f, part, true), *all;
+		scoped(fmt_report_freep) struct fmt_report *one = report_of(&f, part, true);
+		scoped(fmt_report_freep) struct fmt_report *all = NULL;
 
 		ck_assert_int_eq(memcmp(&row->busy, &want, sizeof(want)), 0);
 		ck_assert_uint_eq(one->n_gpus, 1);
@@ -141,8 +140,6 @@ START_TEST(test_iterations_that_overlap)
 		check_same_row(&all->gpus[row->rank], row);
 		ck_assert_uint_eq(all->n_runs, 0);
 		ck_assert_uint_eq(all->collectives[0].n_ops, LAYERS * RANKS);
-		fmt_report_free(one);
-		fmt_report_free(all);
 	}
 	ck_assert_uint_eq(whole->n_runs, RANKS);
 	for (size_t i = 0; i < whole->n_runs; i++) {
@@ -151,16 +148,14 @@ START_TEST(test_iterations_that_overlap)
 		ck_assert_int_eq(memcmp(&whole->runs[i].busy, &want, sizeof(want)), 0);
 		ck_assert_int_le(whole->runs[i].waiting_ns, want.exposed_ns + want.hidden_ns);
 	}
-	fmt_report_free(whole);
-	teardown(&f);
 }
 END_TEST
 
 /* Waiting in two collectives at once counts once. */
 START_TEST(test_simultaneous_waits_count_once)
 {
-	struct fixture f;
-	struct fmt_report *r;
+	scoped(teardown) struct fixture f;
+	scoped(fmt_report_freep) struct fmt_report *r = NULL;
 
 	setup_run(&f, ITERATIONS, true);
 	r = report_of(&f, FMT_WHOLE, true);
@@ -170,8 +165,6 @@ START_TEST(test_simultaneous_waits_count_once)
 		ck_assert_int_le(g->waiting_ns, g->busy.exposed_ns + g->busy.hidden_ns);
 		ck_assert_int_ge(g->waiting_ns, g->rank == RANKS - 1 ? 0 : 50000);
 	}
-	fmt_report_free(r);
-	teardown(&f);
 }
 END_TEST
 
@@ -188,11 +181,11 @@ START_TEST(test_collectives)
 		{5, 1, true, LAYERS, LAYERS, LAYERS},
 		{5, 1, false, LAYERS, LAYERS, 0},
 	};
-	struct fixture f;
+	scoped(teardown) struct fixture f;
 
 	setup(&f, ITERATIONS);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct fmt_report *r = report_of(
+		scoped(fmt_report_freep) struct fmt_report *r = report_of(
 			&f, (struct fmt_part){rows[i].iteration, rows[i].rank}, rows[i].across);
 		const struct fmt_report_collective *c = r->collectives;
 
@@ -206,9 +199,7 @@ START_TEST(test_collectives)
 			ck_assert_int_eq(c->transfer_ns, (int64_t)rows[i].instances * 90000);
 		if (rows[i].shared)
 			ck_assert_int_eq(c->waiting_ns, c->total_ns - (int64_t)rows[i].ops * 90000);
-		fmt_report_free(r);
 	}
-	teardown(&f);
 }
 END_TEST
 
@@ -217,9 +208,9 @@ START_TEST(test_sizes_by_rank)
 {
 	struct fmt_arg args[FMT_COLLECTIVE_ARGS + 1];
 	struct fmt_template template;
-	struct fmt_report *r;
 	struct training t;
-	struct fixture f;
+	scoped(teardown) struct fixture f;
+	scoped(fmt_report_freep) struct fmt_report *r = NULL;
 
 	training_init(&t, RANKS, ITERATIONS, LAYERS);
 	template = *fmt_template(t.made.names, t.collective);
@@ -238,15 +229,13 @@ START_TEST(test_sizes_by_rank)
 		ck_assert_uint_eq(c->n_ops, ITERATIONS * LAYERS * (root ? 1 : RANKS - 1));
 		ck_assert_int_eq(c->transfer_ns, (int64_t)c->n_instances * 90000);
 	}
-	fmt_report_free(r);
-	teardown(&f);
 }
 END_TEST
 
 START_TEST(test_operations)
 {
-	struct fixture f;
-	struct fmt_report *r;
+	scoped(teardown) struct fixture f;
+	scoped(fmt_report_freep) struct fmt_report *r = NULL;
 	int64_t last = INT64_MAX;
 	uint64_t kernels = 0;
 
@@ -265,8 +254,6 @@ START_TEST(test_operations)
 	}
 	ck_assert_uint_eq(kernels, r->n_records[FMT_KERNEL]);
 	ck_assert_uint_eq(kernels, ITERATIONS * RANKS * LAYERS * TRAINING_KERNELS);
-	fmt_report_free(r);
-	teardown(&f);
 }
 END_TEST
 
@@ -286,9 +273,9 @@ START_TEST(test_printing)
 	static const uint32_t iterations[] = {1, ITERATIONS, 100};
 
 	for (size_t i = 0; i < ARRAY_SIZE(iterations); i++) {
-		struct fmt_report *r;
-		struct text t = {0};
-		struct fixture f;
+		scoped(teardown) struct fixture f;
+		scoped(fmt_report_freep) struct fmt_report *r = NULL;
+		scoped(text_done) struct text t = {0};
 
 		setup(&f, iterations[i]);
 		r = report_of(&f, FMT_WHOLE, true);
@@ -307,9 +294,6 @@ START_TEST(test_printing)
 		fmt_report_json(r, &plain, &t);
 		ck_assert_int_eq(t.error, 0);
 		ck_assert(fmt_json_valid(t.data, t.len));
-		text_done(&t);
-		fmt_report_free(r);
-		teardown(&f);
 	}
 }
 END_TEST
@@ -317,9 +301,9 @@ END_TEST
 START_TEST(test_damage_is_counted)
 {
 	static const struct fmt_report_style plain;
-	struct fmt_report *r;
-	struct text t = {0};
-	struct fixture f;
+	scoped(teardown) struct fixture f;
+	scoped(fmt_report_freep) struct fmt_report *r = NULL;
+	scoped(text_done) struct text t = {0};
 	char path[400];
 	int rows = 0;
 	FILE *file;
@@ -340,9 +324,6 @@ START_TEST(test_damage_is_counted)
 	ck_assert_int_eq(rows, 1);
 	fmt_report_text(r, &plain, &t);
 	ck_assert_ptr_nonnull(memmem(t.data, t.len, "\nDamage\n", 8));
-	text_done(&t);
-	fmt_report_free(r);
-	teardown(&f);
 }
 END_TEST
 
@@ -377,7 +358,7 @@ START_TEST(test_lost_events)
 		"> 1 handle whose creation was not recorded\n";
 	scoped(text_done) struct text text = {0};
 	struct training t;
-	struct fixture f;
+	scoped(teardown) struct fixture f;
 
 	training_init(&t, RANKS, 1, LAYERS);
 	for (size_t i = 0; i < ARRAY_SIZE(facts); i++)
@@ -388,7 +369,6 @@ START_TEST(test_lost_events)
 	fmt_losses(f.trace, "> ", &text);
 	text_char(&text, '\0');
 	ck_assert_str_eq(text.data, expected);
-	teardown(&f);
 }
 END_TEST
 

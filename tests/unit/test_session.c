@@ -42,7 +42,7 @@ static int take_one(void *context, int dir, const char *name, uint32_t number)
 START_TEST(rings_may_be_counted_before_they_exist)
 {
 	const struct cap_control settings = {0};
-	struct rec_session s;
+	scoped(rec_session_end) struct rec_session s;
 	struct taken t = {0};
 
 	ck_assert_int_eq(rec_session_begin(&s, &settings), 0);
@@ -55,14 +55,13 @@ START_TEST(rings_may_be_counted_before_they_exist)
 	ck_assert_uint_eq(t.n, 2);
 	ck_assert_int_eq(rec_session_rings(&s, take_one, &t), 0);
 	ck_assert_uint_eq(t.n, 2);
-	rec_session_end(&s);
 }
 END_TEST
 
 START_TEST(unready_rings_are_offered_again)
 {
 	const struct cap_control settings = {0};
-	struct rec_session s;
+	scoped(rec_session_end) struct rec_session s;
 	struct taken t = {.answer = -EAGAIN};
 
 	ck_assert_int_eq(rec_session_begin(&s, &settings), 0);
@@ -77,7 +76,6 @@ START_TEST(unready_rings_are_offered_again)
 	s.control->n_rings = 2;
 	put_ring(&s, 1);
 	ck_assert_int_eq(rec_session_rings(&s, take_one, &t), -ENOMEM);
-	rec_session_end(&s);
 }
 END_TEST
 

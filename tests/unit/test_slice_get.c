@@ -37,12 +37,14 @@ START_TEST(test_round_trip)
 {
 	struct fmt_slice_parts parts[2] = {0};
 	struct text raw[2] = {0};
-	struct made m;
+	scoped(made_done) struct made m;
 	int64_t copied;
 
 	made_init(&m, 1);
 	for (uint32_t k = 0; k < 2; k++) {
-		struct fmt_slice *slice = made_slice(&m, 0, k, LAUNCHES, k * 2 * LAUNCHES), *got;
+		scoped(fmt_slice_freep) struct fmt_slice *slice =
+			made_slice(&m, 0, k, LAUNCHES, k * 2 * LAUNCHES);
+		scoped(fmt_slice_freep) struct fmt_slice *got = NULL;
 		const struct text *base = k ? &parts[0].structure : NULL;
 		struct fmt_chunk c;
 
@@ -52,26 +54,25 @@ START_TEST(test_round_trip)
 		c = chunk_of(slice, m.names, raw[k].len);
 		ck_assert_int_eq(get_slice(&m, &raw[k], raw[k].len, &c, base, &got), 0);
 		ck_assert(same_slice(slice, got, m.names));
-		fmt_slice_free(got);
-		fmt_slice_free(slice);
 	}
 	ck_assert_uint_lt(raw[1].len, raw[0].len);
 	for (int k = 0; k < 2; k++) {
 		fmt_slice_parts_done(&parts[k]);
 		text_done(&raw[k]);
 	}
-	made_done(&m);
 }
 END_TEST
 
 /* A header with wrong counts, a payload cut at any byte, a patch without its base. */
 START_TEST(test_invalid_slices_are_refused)
 {
-	struct fmt_slice_parts parts = {0};
-	struct fmt_slice *slice, *got = NULL;
-	struct text raw = {0}, patched = {0};
+	scoped(fmt_slice_parts_done) struct fmt_slice_parts parts = {0};
+	scoped(fmt_slice_freep) struct fmt_slice *slice = NULL;
+	struct fmt_slice *got = NULL;
+	scoped(text_done) struct text raw = {0};
+	scoped(text_done) struct text patched = {0};
 	struct fmt_chunk c;
-	struct made m;
+	scoped(made_done) struct made m;
 
 	made_init(&m, 1);
 	slice = made_slice(&m, 0, 0, 20, 0);
@@ -87,11 +88,6 @@ START_TEST(test_invalid_slices_are_refused)
 	c.n_records[FMT_KERNEL]++;
 	ck_assert_int_eq(get_slice(&m, &raw, raw.len, &c, NULL, &got), -EBADMSG);
 	ck_assert_ptr_null(got);
-	fmt_slice_parts_done(&parts);
-	text_done(&raw);
-	text_done(&patched);
-	fmt_slice_free(slice);
-	made_done(&m);
 }
 END_TEST
 

@@ -31,6 +31,35 @@ static void repeat(struct fmt_run_rank *rank, struct fmt_run_part *part, const u
 	part->last_ns = (int64_t)n * 100;
 }
 
+/* A run of one rank and what was found in it. */
+struct steps {
+	struct made made;
+	struct fmt_run_rank rank;
+	struct fmt_run_part part;
+	struct rec_iterations_of of;
+};
+
+static void steps_find(struct steps *s)
+{
+	struct rec_process process = {0}, *const processes[] = {&process};
+	struct rec_rank only = {0};
+	const struct rec_ranks ranks = {.ranks = &only, .n = 1};
+	struct fmt_run run = {.names = s->made.names, .ranks = &s->rank, .n_ranks = 1};
+
+	ck_assert_int_eq(rec_iterations_plan(run.names, &process, &s->part, &s->of), 0);
+	ck_assert_int_eq(rec_iterations_find(&run, &ranks, processes, 1, &s->part, false, &s->of),
+			 0);
+}
+
+static void steps_done(struct steps *s)
+{
+	rec_iterations_of_done(&s->of);
+	free(s->rank.events);
+	free(s->rank.iterations);
+	fmt_run_part_done(&s->part);
+	made_done(&s->made);
+}
+
 /* Repetitions of three kernels: their number, the number of iterations, and the repetitions in
  * each. */
 static const struct {
@@ -44,43 +73,29 @@ static const struct {
 
 START_TEST(many_short_repetitions_are_one_iteration)
 {
-	struct made m;
-	struct rec_process process = {0};
-	struct rec_process *const processes[] = {&process};
-	struct rec_rank only = {0};
-	const struct rec_ranks ranks = {.ranks = &only, .n = 1};
-
-	made_init(&m, 1);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const uint32_t kernels[] = {made_template(&m, FMT_KERNEL, "a", NULL, 0),
-					    made_template(&m, FMT_KERNEL, "b", NULL, 0),
-					    made_template(&m, FMT_KERNEL, "c", NULL, 0)};
-		struct fmt_run_rank rank = {0};
-		struct fmt_run_part part = {0};
-		struct fmt_run run = {.names = m.names, .ranks = &rank, .n_ranks = 1};
+		scoped(steps_done) struct steps s = {0};
 		const struct fmt_iteration *all;
-		scoped(rec_iterations_of_done) struct rec_iterations_of of = {0};
+		uint32_t kernels[3];
 
-		repeat(&rank, &part, kernels, 3, m.launch, 3 * rows[i].repetitions);
-		ck_assert_int_eq(rec_iterations_plan(m.names, &process, &part, &of), 0);
-		ck_assert_int_eq(rec_iterations_find(&run, &ranks, processes, 1, &part, false, &of),
-				 0);
-		ck_assert_uint_eq(of.each, rows[i].each);
-		ck_assert_uint_eq(rank.n_iterations, rows[i].iterations);
-		all = rank.iterations;
-		for (size_t k = 0; k < rank.n_iterations; k++) {
+		made_init(&s.made, 1);
+		for (int k = 0; k < 3; k++)
+			kernels[k] =
+				made_template(&s.made, FMT_KERNEL, (char[]){'a' + k, 0}, NULL, 0);
+		repeat(&s.rank, &s.part, kernels, 3, s.made.launch, 3 * rows[i].repetitions);
+		steps_find(&s);
+		ck_assert_uint_eq(s.of.each, rows[i].each);
+		ck_assert_uint_eq(s.rank.n_iterations, rows[i].iterations);
+		all = s.rank.iterations;
+		for (size_t k = 0; k < s.rank.n_iterations; k++) {
 			ck_assert_int_eq(all[k].number, (int64_t)k);
 			ck_assert(k == 0 ||
 				  all[k].start_ns == all[k - 1].start_ns + all[k - 1].duration_ns);
 		}
 		/* The last iteration is complete. */
-		ck_assert_int_eq(all[rank.n_iterations - 1].start_ns,
+		ck_assert_int_eq(all[s.rank.n_iterations - 1].start_ns,
 				 (int64_t)(300 * (rows[i].repetitions - rows[i].each)));
-		free(rank.events);
-		free(rank.iterations);
-		fmt_run_part_done(&part);
 	}
-	made_done(&m);
 }
 END_TEST
 
@@ -103,40 +118,26 @@ static const struct {
 
 static void check_ranges(const char *format, int duration_ns, bool tells)
 {
-	struct made m;
-	struct rec_process process = {0};
-	struct rec_process *const processes[] = {&process};
-	struct rec_rank only = {0};
-	const struct rec_ranks ranks = {.ranks = &only, .n = 1};
-	struct fmt_run_rank rank = {0};
-	struct fmt_run_part part = {0};
-	struct fmt_run run = {.ranks = &rank, .n_ranks = 1};
-	scoped(rec_iterations_of_done) struct rec_iterations_of of = {0};
+	scoped(steps_done) struct steps s = {0};
 	uint32_t kernel;
 	char name[64];
 
-	made_init(&m, 1);
-	run.names = m.names;
-	kernel = made_template(&m, FMT_KERNEL, "a", NULL, 0);
-	repeat(&rank, &part, &kernel, 1, m.launch, 600);
-	part.n_ranges = 10;
-	part.ranges = calloc(part.n_ranges, sizeof(*part.ranges));
+	made_init(&s.made, 1);
+	kernel = made_template(&s.made, FMT_KERNEL, "a", NULL, 0);
+	repeat(&s.rank, &s.part, &kernel, 1, s.made.launch, 600);
+	s.part.n_ranges = 10;
+	s.part.ranges = calloc(s.part.n_ranges, sizeof(*s.part.ranges));
 	for (int i = 0; i < 10; i++) {
 		snprintf(name, sizeof(name), format, i);
-		part.ranges[i] =
-			(struct fmt_event){.start_ns = 50000 + i * 400,
-					   .duration_ns = duration_ns,
-					   .template = made_template(&m, FMT_RANGE, name, NULL, 0)};
+		s.part.ranges[i] = (struct fmt_event){
+			.start_ns = 50000 + i * 400,
+			.duration_ns = duration_ns,
+			.template = made_template(&s.made, FMT_RANGE, name, NULL, 0)};
 	}
-	ck_assert_int_eq(rec_iterations_plan(m.names, &process, &part, &of), 0);
-	ck_assert_int_eq(rec_iterations_find(&run, &ranks, processes, 1, &part, false, &of), 0);
-	ck_assert_msg((of.way == REC_ITERATIONS_RANGES) == tells, "%s", format);
-	ck_assert_uint_eq(rank.iterations[tells ? 9 : 0].number, tells ? 9 : 0);
-	ck_assert_int_eq(rank.iterations[tells ? 9 : 0].start_ns, tells ? 53600 : 0);
-	free(rank.events);
-	free(rank.iterations);
-	fmt_run_part_done(&part);
-	made_done(&m);
+	steps_find(&s);
+	ck_assert_msg((s.of.way == REC_ITERATIONS_RANGES) == tells, "%s", format);
+	ck_assert_uint_eq(s.rank.iterations[tells ? 9 : 0].number, tells ? 9 : 0);
+	ck_assert_int_eq(s.rank.iterations[tells ? 9 : 0].start_ns, tells ? 53600 : 0);
 }
 
 START_TEST(ranges_named_like_steps_are_iterations)

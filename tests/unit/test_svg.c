@@ -46,12 +46,11 @@ static const struct {
 START_TEST(test_strings)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(strings); i++) {
-		struct text t = {0};
+		scoped(text_done) struct text t = {0};
 
 		fmt_svg_string(&t, strings[i].in, strings[i].len, strings[i].most);
 		text_char(&t, 0);
 		ck_assert_str_eq(t.data, strings[i].want);
-		text_done(&t);
 	}
 }
 END_TEST
@@ -65,21 +64,21 @@ START_TEST(test_pixels)
 		    {9.96, "10"}, {-0.5, "-0.5"}, {1234, "1234"}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct text t = {0};
+		scoped(text_done) struct text t = {0};
 
 		fmt_svg_px(&t, rows[i].v);
 		text_char(&t, 0);
 		ck_assert_str_eq(t.data, rows[i].want);
-		text_done(&t);
 	}
 }
 END_TEST
 
 START_TEST(test_contents_of_a_picture)
 {
-	char *folder = made_directory();
-	struct fmt_trace *trace = write_and_open(folder, 4, 3, 8);
-	struct text t = render(trace, FMT_WHOLE, true), u;
+	scoped(made_removep) char *folder = made_directory();
+	scoped(fmt_trace_closep) struct fmt_trace *trace = write_and_open(folder, 4, 3, 8);
+	scoped(text_done) struct text t = render(trace, FMT_WHOLE, true);
+	struct text u;
 
 	ck_assert_ptr_nonnull(strstr(t.data, ">4 GPUs · NVIDIA H100 80GB HBM3 · "));
 	ck_assert_ptr_nonnull(strstr(t.data, ">GPU 3</text>"));
@@ -101,9 +100,6 @@ START_TEST(test_contents_of_a_picture)
 	/* wait time is unknown without the other ranks */
 	t = render(trace, (struct fmt_part){5, 2}, false);
 	ck_assert_ptr_null(strstr(t.data, "waiting for"));
-	text_done(&t);
-	fmt_trace_close(trace);
-	made_remove(folder);
 }
 END_TEST
 
@@ -111,10 +107,10 @@ END_TEST
 START_TEST(test_other_iterations_are_pale)
 {
 	static const char pale[] = "<rect class=\"p\" x=\"", legend[] = ">other iterations<";
-	char *folder = made_directory();
-	struct fmt_trace *trace;
+	scoped(made_removep) char *folder = made_directory();
+	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
 	struct training made;
-	struct text t;
+	scoped(text_done) struct text t;
 
 	training_init(&made, 2, 6, 4);
 	made.runs_ahead = true;
@@ -127,9 +123,6 @@ START_TEST(test_other_iterations_are_pale)
 	t = render(trace, FMT_WHOLE, true);
 	ck_assert_ptr_null(strstr(t.data, pale));
 	ck_assert_ptr_null(strstr(t.data, legend));
-	text_done(&t);
-	fmt_trace_close(trace);
-	made_remove(folder);
 }
 END_TEST
 
@@ -138,20 +131,17 @@ START_TEST(test_size_is_bounded)
 	static const struct {
 		uint32_t ranks, iterations, layers;
 	} runs[] = {{1, 2, 400}, {8, 3, 400}, {64, 2, 100}, {300, 1, 40}};
-	char *folder = made_directory();
+	scoped(made_removep) char *folder = made_directory();
 
 	for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
-		struct fmt_trace *trace =
+		scoped(fmt_trace_closep) struct fmt_trace *trace =
 			write_and_open(folder, runs[i].ranks, runs[i].iterations, runs[i].layers);
-		struct text t = render(trace, FMT_WHOLE, true);
+		scoped(text_done) struct text t = render(trace, FMT_WHOLE, true);
 
 		ck_assert_uint_lt(t.len, 2000000);
 		ck_assert_int_eq(!!strstr(t.data, ">the first 256 of 300 GPUs<"),
 				 runs[i].ranks == 300);
-		text_done(&t);
-		fmt_trace_close(trace);
 	}
-	made_remove(folder);
 }
 END_TEST
 

@@ -2,6 +2,7 @@
 #include "base/text.h"
 
 #include "base/array.h"
+#include "base/scope.h"
 
 #include "tests/unit/test.h"
 
@@ -22,13 +23,12 @@ static const struct {
 START_TEST(test_microseconds)
 {
 	for (size_t i = 0; i < sizeof(us) / sizeof(us[0]); i++) {
-		struct text t = {0};
+		scoped(text_done) struct text t = {0};
 
 		text_end(&t, text_put_us(text_reserve(&t, TEXT_NUMBER), us[i].ns));
 		text_char(&t, 0);
 		ck_assert_int_eq(t.error, 0);
 		ck_assert_str_eq(t.data, us[i].want);
-		text_done(&t);
 	}
 }
 END_TEST
@@ -39,14 +39,13 @@ START_TEST(test_integers)
 					 -1, 12345, INT32_MIN, INT64_MAX, INT64_MIN};
 
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
-		struct text t = {0};
+		scoped(text_done) struct text t = {0};
 		char want[32];
 
 		snprintf(want, sizeof(want), "%lld", (long long)values[i]);
 		text_i64(&t, values[i]);
 		text_char(&t, 0);
 		ck_assert_str_eq(t.data, want);
-		text_done(&t);
 	}
 }
 END_TEST
@@ -60,7 +59,7 @@ static int count(struct text *t)
 START_TEST(test_flushing_keeps_the_buffer_small)
 {
 	uint64_t seen = 0;
-	struct text t = {.limit = 4096, .flush = count, .context = &seen};
+	scoped(text_done) struct text t = {.limit = 4096, .flush = count, .context = &seen};
 
 	for (int i = 0; i < 100000; i++)
 		text_printf(&t, "%d\n", i);
@@ -68,7 +67,6 @@ START_TEST(test_flushing_keeps_the_buffer_small)
 	ck_assert_uint_eq(seen, 588890);
 	ck_assert_uint_eq(t.flushed, seen);
 	ck_assert_uint_lt(t.cap, 16384);
-	text_done(&t);
 }
 END_TEST
 
@@ -79,13 +77,12 @@ static int refuse(struct text *t)
 
 START_TEST(test_a_flush_error_is_sticky)
 {
-	struct text t = {.limit = 1, .flush = refuse};
+	scoped(text_done) struct text t = {.limit = 1, .flush = refuse};
 
 	text_str(&t, "one");
 	text_str(&t, "two");
 	text_str(&t, "three");
 	ck_assert_int_eq(text_flush(&t), -ENOSPC);
-	text_done(&t);
 }
 END_TEST
 
@@ -101,14 +98,13 @@ START_TEST(test_fixed_is_as_printf)
 		double shown = i < ARRAY_SIZE(some) ? some[i] : v;
 
 		for (unsigned d = 0; d <= 3; d++) {
-			struct text t = {0};
+			scoped(text_done) struct text t = {0};
 			char right[400];
 
 			snprintf(right, sizeof(right), "%.*f", (int)d, shown);
 			text_fixed(&t, shown, d);
 			text_char(&t, 0);
 			ck_assert_str_eq(t.data, right);
-			text_done(&t);
 		}
 	}
 }
@@ -116,7 +112,7 @@ END_TEST
 
 START_TEST(test_printf_of_any_length)
 {
-	struct text t = {0};
+	scoped(text_done) struct text t = {0};
 	char long_one[1000];
 
 	memset(long_one, 'x', sizeof(long_one) - 1);
@@ -126,7 +122,6 @@ START_TEST(test_printf_of_any_length)
 	text_printf(&t, "%s", "end");
 	ck_assert_uint_eq(t.len, 1 + 999 + 1 + 3);
 	ck_assert_mem_eq(t.data + t.len - 5, "x.end", 5);
-	text_done(&t);
 }
 END_TEST
 

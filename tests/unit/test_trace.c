@@ -12,7 +12,7 @@
 
 static void check_trace(struct made *m, const char *path)
 {
-	struct fmt_trace *t = made_open(path);
+	scoped(fmt_trace_closep) struct fmt_trace *t = made_open(path);
 	struct fmt_error err = {.what = ""};
 
 	ck_assert_uint_eq(fmt_trace_n_ranks(t), RANKS);
@@ -26,39 +26,36 @@ static void check_trace(struct made *m, const char *path)
 		ck_assert_uint_eq(rank->n_records[FMT_CALL], SLICES * LAUNCHES);
 		ck_assert_uint_eq(fmt_n_tracks(fmt_trace_names(t), r), 2);
 		for (uint32_t k = 0; k < SLICES; k++) {
-			struct fmt_slice *got, *want = made_slice(m, r, k, LAUNCHES, first);
+			scoped(fmt_slice_freep) struct fmt_slice *got = NULL;
+			scoped(fmt_slice_freep) struct fmt_slice *want =
+				made_slice(m, r, k, LAUNCHES, first);
 
 			ck_assert_msg(fmt_slice_load(t, r, k, FMT_WANT_ALL, &got, &err) == 0, "%s",
 				      err.what);
 			ck_assert(same_slice(want, got, m->names));
 			first += got->n_events;
-			fmt_slice_free(got);
-			fmt_slice_free(want);
 		}
 	}
 	ck_assert_str_eq(fmt_fact_value(fmt_trace_names(t), 1, "rank"), "\"other\"");
-	fmt_trace_close(t);
 }
 
 START_TEST(test_round_trip)
 {
-	char *dir = made_directory();
-	struct made m;
+	scoped(made_removep) char *dir = made_directory();
+	scoped(made_done) struct made m;
 
 	made_init(&m, RANKS);
 	made_write(&m, made_path(dir, "t"), RANKS, SLICES, LAUNCHES, 0);
 	check_trace(&m, made_path(dir, "t"));
-	made_done(&m);
-	made_remove(dir);
 }
 END_TEST
 
 START_TEST(test_a_truncated_file_keeps_complete_slices)
 {
-	char *dir = made_directory();
-	struct fmt_trace *t;
+	scoped(made_removep) char *dir = made_directory();
+	scoped(fmt_trace_closep) struct fmt_trace *t = NULL;
 	struct fmt_error err;
-	struct made m;
+	scoped(made_done) struct made m;
 	struct stat st;
 
 	made_init(&m, 1);
@@ -71,14 +68,10 @@ START_TEST(test_a_truncated_file_keeps_complete_slices)
 	ck_assert_uint_gt(fmt_trace_rank(t, 0)->n_slices, 0);
 	ck_assert_uint_lt(fmt_trace_rank(t, 0)->n_slices, SLICES);
 	for (uint32_t k = 0; k < fmt_trace_rank(t, 0)->n_slices; k++) {
-		struct fmt_slice *s;
+		scoped(fmt_slice_freep) struct fmt_slice *s = NULL;
 
 		ck_assert_int_eq(fmt_slice_load(t, 0, k, FMT_WANT_ALL, &s, &err), 0);
-		fmt_slice_free(s);
 	}
-	fmt_trace_close(t);
-	made_done(&m);
-	made_remove(dir);
 }
 END_TEST
 
@@ -97,11 +90,11 @@ static uint64_t bytes_read(void)
 
 START_TEST(test_a_slice_reads_itself_and_at_most_one_more)
 {
-	char *dir = made_directory();
+	scoped(made_removep) char *dir = made_directory();
 	const uint32_t slices = 64;
-	struct fmt_trace *t;
+	scoped(fmt_trace_closep) struct fmt_trace *t = NULL;
 	struct fmt_error err;
-	struct made m;
+	scoped(made_done) struct made m;
 	uint64_t before, cost, own;
 
 	made_init(&m, 1);
@@ -111,30 +104,25 @@ START_TEST(test_a_slice_reads_itself_and_at_most_one_more)
 	before = bytes_read();
 	cost = bytes_read() - before; /* cost of bytes_read() itself */
 	for (uint32_t k = slices / 2; k < slices; k += 7) {
-		struct fmt_slice *s;
+		scoped(fmt_slice_freep) struct fmt_slice *s = NULL;
 
 		before = bytes_read();
 		ck_assert_int_eq(fmt_slice_load(t, 0, k, FMT_WANT_ALL, &s, &err), 0);
 		/* The first load also reads the reference slice, which is larger. */
 		ck_assert_uint_lt(bytes_read() - before - cost, own * (k == slices / 2 ? 5 : 2));
-		fmt_slice_free(s);
 	}
-	fmt_trace_close(t);
-	made_done(&m);
-	made_remove(dir);
 }
 END_TEST
 
 START_TEST(test_invalid_traces_are_refused)
 {
-	char *dir = made_directory();
+	scoped(made_removep) char *dir = made_directory();
 	struct fmt_trace *t;
 	struct fmt_error err;
 
 	ck_assert_int_eq(fmt_trace_open(dir, &t, &err), -EBADMSG);
 	ck_assert_int_eq(fmt_trace_open(made_path(dir, "none"), &t, &err), -ENOENT);
 	ck_assert_int_eq(fmt_trace_open("/dev/null", &t, &err), -EBADMSG);
-	made_remove(dir);
 }
 END_TEST
 

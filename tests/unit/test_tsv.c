@@ -180,7 +180,7 @@ END_TEST
 START_TEST(test_lengths_are_those_of_the_rows)
 {
 	scoped(fmt_tsv_freep) struct fmt_tsv *x = NULL;
-	struct made m;
+	scoped(made_done) struct made m;
 
 	made_init(&m, 2);
 	ck_assert_int_eq(fmt_tsv_new(m.names, &x), 0);
@@ -197,7 +197,6 @@ START_TEST(test_lengths_are_those_of_the_rows)
 			ck_assert_uint_eq(lengths[i], t.len);
 		}
 	}
-	made_done(&m);
 }
 END_TEST
 

@@ -70,7 +70,7 @@ static int promise_digests(struct fmt_chunk *c)
 static void rewrite(const struct fmt_member *m, const char *to, tamper *change,
 		    struct fmt_manifest *manifest)
 {
-	struct fmt_output out = {.fd = -1};
+	scoped(fmt_output_done) struct fmt_output out = {.fd = -1};
 	struct fmt_error err;
 
 	ck_assert_int_eq(fmt_output_open(&out, made_path(to, m->source.name), &m->header, &err), 0);
@@ -98,7 +98,6 @@ static void rewrite(const struct fmt_member *m, const char *to, tamper *change,
 	ck_assert_int_eq(fmt_output_end(&out, &err), 0);
 	if (m->header.kind != FMT_FILE_TRACE)
 		ck_assert_int_eq(fmt_manifest_add(manifest, m->source.name, out.root), 0);
-	fmt_output_done(&out);
 }
 
 /* Collects problems as text, one line each. */
@@ -127,12 +126,13 @@ static const struct {
 START_TEST(test_inconsistent_slices)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct fmt_manifest manifest = {0};
-		char *dir = made_directory(), from[500], to[500], said[SAID] = "";
+		scoped(fmt_manifest_done) struct fmt_manifest manifest = {0};
+		scoped(made_removep) char *dir = made_directory();
+		char from[500], to[500], said[SAID] = "";
 		struct fmt_verified v;
 		struct fmt_trace *t;
 		struct fmt_error err;
-		struct made m;
+		scoped(made_done) struct made m;
 
 		snprintf(from, sizeof(from), "%s/from", dir);
 		snprintf(to, sizeof(to), "%s/to", dir);
@@ -148,9 +148,6 @@ START_TEST(test_inconsistent_slices)
 			ck_assert_msg(strstr(said, rows[i].says) != NULL, "row %zu: '%s'", i, said);
 		else
 			ck_assert_msg(v.problems == 0, "row %zu: %s", i, said);
-		fmt_manifest_done(&manifest);
-		made_done(&m);
-		made_remove(dir);
 	}
 }
 END_TEST
@@ -161,14 +158,15 @@ END_TEST
 static void check_contents(int more, int more_of_image, int other_name, const char *says)
 {
 	static const char image[] = ".version 8.0", buffer[] = "what a buffer held";
-	char *dir = made_directory(), path[500], said[SAID] = "", json[200];
+	scoped(made_removep) char *dir = made_directory();
+	char path[500], said[SAID] = "", json[200];
 	struct fmt_digest d = {.length_bytes = sizeof(buffer) + (size_t)more};
 	struct fmt_output *out;
 	struct fmt_writer *w;
 	struct fmt_verified v;
 	struct fmt_error err;
 	uint64_t name[2];
-	struct made m;
+	scoped(made_done) struct made m;
 
 	snprintf(path, sizeof(path), "%s/run", dir);
 	made_init(&m, 1);
@@ -191,8 +189,6 @@ static void check_contents(int more, int more_of_image, int other_name, const ch
 	ck_assert_int_eq(fmt_verify(path, match, said, &v, &err), 0);
 	ck_assert_msg(says ? strstr(said, says) != NULL : v.problems == 0, "'%s' for '%s'", said,
 		      says ? says : "");
-	made_done(&m);
-	made_remove(dir);
 }
 
 START_TEST(test_contents_of_wrong_length)
