@@ -139,13 +139,5 @@ START_TEST(test_transfer)
 }
 END_TEST
 
-int main(void)
-{
-	TCase *tcase = tcase_create("ends");
-
-	tcase_add_test(tcase, test_ranks);
-	tcase_add_test(tcase, test_short_collectives_do_not_misalign_long_ones);
-	tcase_add_test(tcase, test_named_group);
-	tcase_add_test(tcase, test_transfer);
-	return run_case("ends", tcase);
-}
+TESTS("ends", test_ranks, test_short_collectives_do_not_misalign_long_ones, test_named_group,
+      test_transfer)

@@ -3,6 +3,8 @@
 #include "tests/unit/scene.h"
 #include "tests/unit/test.h"
 
+#include <stdbool.h>
+
 /* An expected edge between two rows. */
 struct want {
 	const char *rule;
@@ -153,9 +155,8 @@ static int has(const struct made *m, const struct row *rows, const struct want *
 	return 0;
 }
 
-START_TEST(test_scene)
+static void check_scene(const struct scene *s)
 {
-	const struct scene *s = &scenes[_i];
 	scoped(unmake) struct made m;
 
 	make(&m, s->rows, ARRAY_SIZE(s->rows), 1);
@@ -170,6 +171,12 @@ START_TEST(test_scene)
 		ck_assert(i == 0 || m.ranks[0].edges[i - 1].to <= e->to);
 	}
 }
+
+START_TEST(test_scenes)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(scenes); i++)
+		check_scene(&scenes[i]);
+}
 END_TEST
 
 static struct fmt_constants constants_of(const struct row *rows, size_t n)
@@ -183,23 +190,73 @@ static struct fmt_constants constants_of(const struct row *rows, size_t n)
 	return c;
 }
 
-/* If only collectives are launched into an idle stream, they give the launch latency. */
-START_TEST(test_launch_of_collectives)
+/* Rows that repeat, with correlations two higher each time, and the constants that follow. */
+static const struct {
+	const char *what;
+	struct row rows[4];
+	int times, period;
+	int64_t launch_ns, copy_ns; /* -1: not checked */
+	bool no_gaps;
+} repeated[] = {
+	{"if only collectives are launched into an idle stream, they give the launch latency",
+	 {{CALL, LAUNCH, 0, 10, 1},
+	  {NCCL, ALL_REDUCE, 13, 100, 1},
+	  {CALL, LAUNCH, 20, 10, 2},
+	  {FMT_KERNEL, 24, "k", 115, 5, 2}},
+	 11,
+	 200,
+	 3000,
+	 -1},
+	{"the same if every operation except the collectives waits",
+	 {{CALL, LAUNCH, 0, 10, 1},
+	  {NCCL, ALL_REDUCE, 13, 300, 1},
+	  {CALL, LAUNCH, 20, 10, 2},
+	  {ON_7, "k", 315, 9, 2}},
+	 12,
+	 1000,
+	 3000,
+	 -1},
+	{"pairs of launches, the second 5 us before its turn: short queues without gaps",
+	 {{CALL, LAUNCH, 0, 3, 1},
+	  {ON_7, "k", 4, 9, 1},
+	  {CALL, LAUNCH, 4, 3, 2},
+	  {ON_7, "k", 13, 4, 2}},
+	 12,
+	 200,
+	 1000,
+	 -1,
+	 true},
+	{"without copies to the host, copies to the device give the latency of copies",
+	 {{CALL, "cudaMemcpy", 0, 100, 1},
+	  {FMT_MEMCPY, 7, "Memcpy HtoD (Pageable -> Device)", 3, 96, 1}},
+	 12,
+	 200,
+	 -1,
+	 3000},
+};
+
+START_TEST(test_repeated_rows)
 {
-	static struct row rows[48];
-	struct fmt_constants c;
-	size_t n = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(repeated); i++) {
+		static struct row rows[48];
+		struct fmt_constants c;
+		size_t n = 0;
 
-	for (int i = 0; i < 11; i++) {
-		int at = 200 * i;
-
-		rows[n++] = (struct row){CALL, LAUNCH, at, 10, 2 * i + 1, 0};
-		rows[n++] = (struct row){NCCL, ALL_REDUCE, at + 13, 100, 2 * i + 1, 0};
-		rows[n++] = (struct row){CALL, LAUNCH, at + 20, 10, 2 * i + 2, 0};
-		rows[n++] = (struct row){FMT_KERNEL, 24, "k", at + 115, 5, 2 * i + 2, 0};
+		for (int k = 0; k < repeated[i].times; k++)
+			for (int j = 0; j < 4 && repeated[i].rows[j].name; j++) {
+				rows[n] = repeated[i].rows[j];
+				rows[n].start += k * repeated[i].period;
+				rows[n++].correlation += 2 * k;
+			}
+		c = constants_of(rows, n);
+		ck_assert_msg(repeated[i].launch_ns < 0 || c.launch_ns == repeated[i].launch_ns,
+			      "%s: %lld", repeated[i].what, (long long)c.launch_ns);
+		ck_assert_msg(repeated[i].copy_ns < 0 || c.copy_ns == repeated[i].copy_ns,
+			      "%s: %lld", repeated[i].what, (long long)c.copy_ns);
+		for (size_t k = 0; repeated[i].no_gaps && k < sizeof(c.gap_ns) / sizeof(int64_t);
+		     k++)
+			ck_assert_int_eq((&c.gap_ns[0][0])[k], 0);
 	}
-	c = constants_of(rows, n);
-	ck_assert_int_eq(c.launch_ns, 3000);
 }
 END_TEST
 
@@ -218,25 +275,6 @@ START_TEST(test_launch_among_waits)
 	}
 	c = constants_of(rows, 32);
 	ck_assert_int_eq(c.launch_ns, 4000);
-}
-END_TEST
-
-/* The same if every operation except the collectives waits. */
-START_TEST(test_launch_of_collectives_among_waits)
-{
-	static struct row rows[48];
-	struct fmt_constants c;
-
-	for (int i = 0; i < 12; i++) {
-		int at = 1000 * i;
-
-		rows[4 * i] = (struct row){CALL, LAUNCH, at, 10, 2 * i + 1, 0};
-		rows[4 * i + 1] = (struct row){NCCL, ALL_REDUCE, at + 13, 300, 2 * i + 1, 0};
-		rows[4 * i + 2] = (struct row){CALL, LAUNCH, at + 20, 10, 2 * i + 2, 0};
-		rows[4 * i + 3] = (struct row){ON_7, "k", at + 315, 9, 2 * i + 2, 0};
-	}
-	c = constants_of(rows, ARRAY_SIZE(rows));
-	ck_assert_int_eq(c.launch_ns, 3000);
 }
 END_TEST
 
@@ -265,27 +303,6 @@ START_TEST(test_launched_from_start)
 	c = constants_of(rows, ARRAY_SIZE(rows));
 	ck_assert_int_eq(c.from_start, 1);
 	ck_assert_int_eq(c.launch_ns, 3000);
-}
-END_TEST
-
-/* Pairs of launches, the second 5 us before its turn: short queues without gaps. */
-START_TEST(test_gaps_of_short_queues)
-{
-	static struct row rows[48];
-	struct fmt_constants c;
-
-	for (int i = 0; i < 12; i++) {
-		int at = 200 * i;
-
-		rows[4 * i] = (struct row){CALL, LAUNCH, at, 3, 2 * i + 1, 0};
-		rows[4 * i + 1] = (struct row){ON_7, "k", at + 4, 9, 2 * i + 1, 0};
-		rows[4 * i + 2] = (struct row){CALL, LAUNCH, at + 4, 3, 2 * i + 2, 0};
-		rows[4 * i + 3] = (struct row){ON_7, "k", at + 13, 4, 2 * i + 2, 0};
-	}
-	c = constants_of(rows, ARRAY_SIZE(rows));
-	ck_assert_int_eq(c.launch_ns, 1000);
-	for (size_t i = 0; i < sizeof(c.gap_ns) / sizeof(c.gap_ns[0][0]); i++)
-		ck_assert_int_eq((&c.gap_ns[0][0])[i], 0);
 }
 END_TEST
 
@@ -322,23 +339,6 @@ START_TEST(test_gaps_of_kernels)
 }
 END_TEST
 
-/* Without copies to the host, copies to the device give the latency of copies. */
-START_TEST(test_copies_to_the_device_alone)
-{
-	static struct row rows[24];
-	struct fmt_constants c;
-
-	for (int i = 0; i < 12; i++) {
-		rows[2 * i] = (struct row){CALL, "cudaMemcpy", 200 * i, 100, i + 1, 0};
-		rows[2 * i + 1] = (struct row){
-			FMT_MEMCPY, 7, "Memcpy HtoD (Pageable -> Device)", 200 * i + 3, 96,
-			i + 1,	    0};
-	}
-	c = constants_of(rows, ARRAY_SIZE(rows));
-	ck_assert_int_eq(c.copy_ns, 3000);
-}
-END_TEST
-
 START_TEST(test_empty_run)
 {
 	scoped(unmake) struct made m;
@@ -348,19 +348,5 @@ START_TEST(test_empty_run)
 }
 END_TEST
 
-int main(void)
-{
-	TCase *tcase = tcase_create("infer");
-
-	tcase_add_loop_test(tcase, test_scene, 0, (int)ARRAY_SIZE(scenes));
-	tcase_add_test(tcase, test_launch_of_collectives);
-	tcase_add_test(tcase, test_launch_among_waits);
-	tcase_add_test(tcase, test_launch_of_collectives_among_waits);
-	tcase_add_test(tcase, test_constants);
-	tcase_add_test(tcase, test_launched_from_start);
-	tcase_add_test(tcase, test_gaps_of_short_queues);
-	tcase_add_test(tcase, test_gaps_of_kernels);
-	tcase_add_test(tcase, test_copies_to_the_device_alone);
-	tcase_add_test(tcase, test_empty_run);
-	return run_case("infer", tcase);
-}
+TESTS("infer", test_scenes, test_repeated_rows, test_launch_among_waits, test_constants,
+      test_launched_from_start, test_gaps_of_kernels, test_empty_run)

@@ -33,10 +33,4 @@ START_TEST(test_share_of_the_others)
 }
 END_TEST
 
-int main(void)
-{
-	TCase *tcase = tcase_create("lags");
-
-	tcase_add_test(tcase, test_share_of_the_others);
-	return run_case("lags", tcase);
-}
+TESTS("lags", test_share_of_the_others)

@@ -111,12 +111,4 @@ START_TEST(test_thread_order)
 }
 END_TEST
 
-int main(void)
-{
-	TCase *tcase = tcase_create("links");
-
-	tcase_add_test(tcase, test_host_waits);
-	tcase_add_test(tcase, test_stream_waits);
-	tcase_add_test(tcase, test_thread_order);
-	return run_case("links", tcase);
-}
+TESTS("links", test_host_waits, test_stream_waits, test_thread_order)
