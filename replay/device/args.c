@@ -22,6 +22,22 @@ static const struct fmt_arg *find(const struct rex_args *args, const char *key, 
 	return NULL;
 }
 
+int64_t rex_args_result(const struct rex_args *args)
+{
+	uint32_t varying = 0;
+	int64_t result = 0;
+
+	for (uint32_t i = 0; i < args->template->n_args; i++) {
+		const struct fmt_arg *a = &args->template->args[i];
+
+		if (a->type == FMT_INT &&
+		    strcmp(fmt_string(args->names, a->key, NULL), "result") == 0)
+			result = a->varies ? args->values[varying] : a->value;
+		varying += a->varies;
+	}
+	return result;
+}
+
 static bool value_named(const struct api_enum *e, const char *name, int64_t *ret)
 {
 	for (uint16_t i = 0; e && i < e->n_values; i++)

@@ -19,6 +19,9 @@ struct rex_args {
 bool rex_args_int(const struct rex_args *args, const char *key, const struct api_arg *a,
 		  int64_t *ret);
 
+/* The result of the call: the last argument of that name, which is also one of parameters. */
+int64_t rex_args_result(const struct rex_args *args);
+
 /* A text, or the text of a JSON value; NULL: not found. */
 const char *rex_args_text(const struct rex_args *args, const char *key, size_t *len);
 

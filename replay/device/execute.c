@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/device/execute.h"
 
+#include "base/host.h"
 #include "replay/device/build.h"
 #include "replay/device/functions.h"
 #include "replay/device/keyframe.h"
@@ -31,7 +32,9 @@ struct thread {
 	struct run *run;
 	uint32_t index;
 	uint64_t made;
-	size_t iteration; /* the next to be marked */
+	size_t iteration;	     /* the next to be marked */
+	const struct rex_call *last; /* made by the thread */
+	int64_t returned_ns;	     /* when it returned here */
 	pthread_t id;
 };
 
@@ -233,8 +236,22 @@ static size_t next_call(const struct thread *t, size_t at)
 	return at;
 }
 
+/* Waits as long as the recorded thread took to go on from its last call. */
+static void keep_gap(const struct thread *t, const struct rex_call *c)
+{
+	int64_t gap_ns = t->last ? c->start_ns - t->last->end_ns : 0;
+	struct timespec left;
+
+	gap_ns -= host_clock_ns(CLOCK_MONOTONIC) - t->returned_ns;
+	if (!t->last || gap_ns <= 0)
+		return;
+	left = (struct timespec){gap_ns / 1000000000, gap_ns % 1000000000};
+	nanosleep(&left, NULL);
+}
+
 static void make_calls(struct thread *t)
 {
+	bool keeps_gaps = rex_share_settings(t->run->context.share)->keeps_gaps && !t->run->before;
 	const struct rex_process *p = t->run->process;
 	size_t i = next_call(t, 0);
 
@@ -242,12 +259,16 @@ static void make_calls(struct thread *t)
 		const struct rex_call *c = &p->calls[i];
 
 		announce_turn(t, i);
+		if (keeps_gaps)
+			keep_gap(t, c);
 		if (!rex_turns_begin(t->run->turns, t->index))
 			break;
 		mark_iterations(t, c);
 		if (make_call(t->run, c) < 0)
 			break;
 		t->made++;
+		t->last = c;
+		t->returned_ns = host_clock_ns(CLOCK_MONOTONIC);
 	}
 	rex_turns_next(t->run->turns, t->index, NULL);
 }
@@ -350,6 +371,9 @@ int rex_prepare(const struct rex_process *p, const struct rex_options *how, stru
 	if (r == -EEXIST)
 		snprintf(ret->why, sizeof(ret->why), "address 0x%llx is in use here",
 			 (unsigned long long)taken);
+	else if (r < 0)
+		snprintf(ret->why, sizeof(ret->why), "cannot reserve address 0x%llx: %s",
+			 (unsigned long long)taken, strerror(-r));
 	return r;
 }
 

@@ -183,11 +183,11 @@ int rex_place_reserve(bool relocate, uint64_t *taken)
 		r->guarded = at == (void *)r->start;
 		if (r->guarded)
 			continue;
-		if (at != MAP_FAILED)
-			munmap(at, r->end - r->start);
 		*taken = r->start;
 		if (!relocate)
-			return -EEXIST;
+			return at == MAP_FAILED ? -errno : -EEXIST;
+		if (at != MAP_FAILED)
+			munmap(at, r->end - r->start);
 		if (!is_host)
 			continue;
 		at = mmap(NULL, r->end - r->start, PROT_READ | PROT_WRITE, flags, -1, 0);

@@ -17,8 +17,8 @@
 /* Finds the regions. -EEXIST: GPUs have memory in common, so that no region is of one GPU. */
 int rex_place_find(const struct rex_process *p);
 
-/* Reserves them. -EEXIST: something else lies there in this process; *taken says where. With
- * `relocate` such a region goes to another address. */
+/* Reserves them. -EEXIST: something else lies there in this process; other errnos as mmap(2);
+ * *taken says where. With `relocate` such a region goes to another address. */
 int rex_place_reserve(bool relocate, uint64_t *taken);
 
 /* Notes where page-locked memory of the program lies. 0 or -ENOMEM. */

@@ -125,7 +125,7 @@ static int add_call(struct rex_process *p, uint32_t rank, const struct fmt_slice
 	c.correlation = e->correlation;
 	c.before = fmt_iteration_order(s->iteration.number, p->range.first) < 0;
 	rex_args_int(&c.args, "order", NULL, &c.order);
-	rex_args_int(&c.args, "result", NULL, &c.result);
+	c.result = rex_args_result(&c.args);
 	if (array_reserve(&p->calls, p->n_calls + 1, &p->calls_cap) < 0)
 		return -ENOMEM;
 	p->calls[p->n_calls++] = c;
@@ -258,7 +258,7 @@ static bool is_blas(const struct rex_call *c)
 }
 
 /* Marks calls within others. Those within a call of cuBLAS are made in place of it, if any of the
- * process launches a kernel. */
+ * process launches a kernel, and unless the calls of cuBLAS are wanted. */
 static void mark_nested(struct rex_process *p)
 {
 	const struct rex_call *outer = NULL;
@@ -277,6 +277,7 @@ static void mark_nested(struct rex_process *p)
 			outer = c;
 		}
 	}
+	launches &= !p->range.cublas_calls;
 	for (size_t i = 0; i < p->n_calls; i++) {
 		struct rex_call *c = &p->calls[i];
 

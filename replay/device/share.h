@@ -22,6 +22,7 @@ struct rex_share;
 struct rex_settings {
 	struct rex_range range; /* iterations to be executed */
 	bool relocate;		/* memory may lie at other addresses */
+	bool keeps_gaps;	/* the host takes its time between calls */
 	bool is_cut_off;
 	uint32_t stops[REX_PROCESSES]; /* then: the number of calls that each process makes */
 };

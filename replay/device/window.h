@@ -6,11 +6,14 @@
 
 #include "formats/trace/store/trace.h"
 
+#include <stdbool.h>
+
 struct rex_process;
 
 /* Numbers of iterations; FMT_BEFORE: from the beginning of the recording, FMT_AFTER: to its end. */
 struct rex_range {
 	int64_t first, last;
+	bool cublas_calls; /* calls of cuBLAS are made, instead of the driver's within them */
 };
 
 /* Sets *ret to the iterations that have to be executed for those of `wanted`: from the last

@@ -76,6 +76,13 @@ PY
 fails -2 gpureplay --iterations 6-7 middle
 fails -2 gpureplay --iterations 3-x middle
 
+# Executed several times, and as slowly as the recorded host.
+replay 2 --iterations 2 --repeat 2 middle | has_line -x 'Executed 2 times: each operation is exact.'
+replay 2 --iterations 2 --speed=recorded middle | has_line -x 'All are the same.'
+fails -2 gpureplay --speed=fast middle
+replay 2 --cublas=api middle | has_line -x 'All are the same.'
+fails -2 gpureplay --repeat 0 middle
+
 # Without contents of the memory, the report says so.
 gpucapture --digest=launch --iterations=2-3 --embed-images -o empty -- \
 	gpuemu -o report -- "$examples/ddp" --steps 5 --hidden 16 --marks 1 >/dev/null

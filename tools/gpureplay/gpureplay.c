@@ -4,6 +4,7 @@
 #include "tools/gpureplay/worker.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +18,14 @@ const struct cli_option gpureplay_options[] = {
 			     "rank what the run would gain if parts of it were 1 % faster"},
 	[OPT_ITERATIONS] = {"iterations", 0, "A-B",
 			    "execute these iterations, from the last keyframe before them"},
+	[OPT_REPEAT] =
+		{"repeat", 0, "K",
+		 "execute K times, to find what differs from itself; launch FOLDER K times more"},
+	[OPT_SPEED] =
+		{"speed", 0, "recorded|max",
+		 "recorded: the host takes its time between calls; max (default): it does not"},
+	[OPT_CUBLAS] = {"cublas", 0, "driver|api",
+			"api: call cuBLAS, for another GPU; driver (default): launch its kernels"},
 	[OPT_RELOCATE] = {"relocate", 0, NULL,
 			  "let memory lie elsewhere if its recorded address is taken"},
 	[OPT_TRUST] = {"trust", 0, NULL, "run the code of a trace that belongs to another user"},
@@ -25,11 +34,8 @@ const struct cli_option gpureplay_options[] = {
 			"write the executed, emulated or predicted run to OUT, as a trace"},
 	[OPT_FORCE] = {"force", 'f', NULL,
 		       "replace OUT if it is a trace; predict although collectives are unmatched"},
-	[OPT_REPEAT] = {"repeat", 0, "K", "launch a folder of `gputrace extract` K times more"},
 	{0},
 };
-
-static const struct cli_command gpureplay;
 
 int gpureplay_may_run(const struct cli_args *args, const char *file, const char *name)
 {
@@ -47,18 +53,33 @@ int gpureplay_may_run(const struct cli_args *args, const char *file, const char 
 	return CLI_INPUT;
 }
 
+/* Whether the option was not given, or has one of two values; else reports it. */
+static bool is_valid(const struct cli_args *args, int option, const char *one, const char *other)
+{
+	const char *value = args->values[option];
+
+	if (!value || strcmp(value, one) == 0 || strcmp(value, other) == 0)
+		return true;
+	cli_error("--%s: invalid value '%s'; expected %s or %s", gpureplay_options[option].name,
+		  value, one, other);
+	return false;
+}
+
 static int run(const struct cli_args *args)
 {
 	int64_t repeat;
 
-	if (cli_number(args, &gpureplay, OPT_REPEAT, 0, 1000000000, 0, &repeat) < 0)
+	if (!is_valid(args, OPT_SPEED, "recorded", "max") ||
+	    !is_valid(args, OPT_CUBLAS, "api", "driver"))
+		return CLI_USAGE;
+	if (cli_number(args, &gpureplay_command, OPT_REPEAT, 0, 1000000000, 0, &repeat) < 0)
 		return CLI_USAGE;
 	if (!args->values[OPT_EMULATE] && gpureplay_is_launch(args->operands[0]))
 		return gpureplay_launch(args, (unsigned)repeat);
 	return args->values[OPT_EMULATE] ? gpureplay_emulate(args) : gpureplay_reexecute(args);
 }
 
-static const struct cli_command gpureplay = {
+const struct cli_command gpureplay_command = {
 	.name = "gpureplay",
 	.operands = "TRACE",
 	.min_operands = 1,
@@ -75,5 +96,5 @@ int main(int argc, char **argv)
 {
 	if (worker_is())
 		return worker_run(argv);
-	return cli_main_one(&gpureplay, argc, argv);
+	return cli_main_one(&gpureplay_command, argc, argv);
 }

@@ -10,15 +10,18 @@ enum gpureplay_option {
 	OPT_WHAT_IF,
 	OPT_SENSITIVITY,
 	OPT_ITERATIONS,
+	OPT_REPEAT,
+	OPT_SPEED,
+	OPT_CUBLAS,
 	OPT_RELOCATE,
 	OPT_TRUST,
 	OPT_JSON,
 	OPT_OUTPUT,
 	OPT_FORCE,
-	OPT_REPEAT,
 };
 
 extern const struct cli_option gpureplay_options[];
+extern const struct cli_command gpureplay_command;
 
 /* Emulates the run, prints the report and writes -o. Returns the exit status. */
 int gpureplay_emulate(const struct cli_args *args);

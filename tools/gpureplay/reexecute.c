@@ -28,8 +28,10 @@ struct job {
 	struct rex_share *share;
 	struct rex_range range; /* iterations that are executed */
 	bool is_cut_off;
-	uint64_t left_out;	   /* calls of a recording that was cut off */
-	struct work_folder folder; /* if no output is given */
+	uint64_t left_out;	 /* calls of a recording that was cut off */
+	int64_t repeat;		 /* executions */
+	struct fmt_cause itself; /* how the first execution that differs from the first one does */
+	struct work_folder folder; /* if no output is given, and for repetitions */
 	char output[PATH_MAX + 16];
 };
 
@@ -37,6 +39,7 @@ static void job_done(struct job *job)
 {
 	fmt_trace_close(job->recorded);
 	fmt_trace_close(job->replayed);
+	fmt_cause_done(&job->itself);
 	work_folder_done(&job->folder);
 }
 
@@ -72,15 +75,19 @@ static int check_recording(const struct job *job)
 /* Chooses the iterations: those of --iterations, or all that are there. */
 static int choose_range(struct job *job)
 {
-	struct rex_range wanted = {FMT_BEFORE, FMT_AFTER};
+	const char *cublas = job->args->values[OPT_CUBLAS];
+	struct rex_range wanted = {FMT_BEFORE, FMT_AFTER,
+				   .cublas_calls = cublas && strcmp(cublas, "api") == 0};
 	struct fmt_error err = {0};
 	int64_t first, last;
 	int r = cli_range(job->args, gpureplay_options, OPT_ITERATIONS, &first, &last);
 
 	if (r < 0)
 		return CLI_USAGE;
-	if (first >= 0)
-		wanted = (struct rex_range){first, last};
+	if (first >= 0) {
+		wanted.first = first;
+		wanted.last = last;
+	}
 	r = rex_window_find(job->recorded, wanted, &job->range, &err);
 	if (r == -ENOENT) {
 		cli_error("--iterations: %s does not have these iterations", job->path);
@@ -95,15 +102,14 @@ static int choose_output(struct job *job)
 {
 	const char *out = job->args->values[OPT_OUTPUT], *tmp = getenv("TMPDIR");
 	char prefix[PATH_MAX];
-	int r;
+	int r = 0;
 
-	if (out) {
-		snprintf(job->output, sizeof(job->output), "%s", out);
-		return 0;
-	}
 	snprintf(prefix, sizeof(prefix), "%s/gpureplay-", tmp && *tmp ? tmp : "/tmp");
-	r = work_folder_make(&job->folder, prefix, NULL);
-	if (r == 0)
+	if (!out || job->repeat > 1)
+		r = work_folder_make(&job->folder, prefix, NULL);
+	if (out)
+		snprintf(job->output, sizeof(job->output), "%s", out);
+	else if (r == 0)
 		snprintf(job->output, sizeof(job->output), "%s/replayed", job->folder.path);
 	return r;
 }
@@ -139,6 +145,7 @@ static int find_stops(struct job *job, struct rex_settings *s)
 
 static int set_environment(struct job *job)
 {
+	const char *speed = job->args->values[OPT_SPEED];
 	struct rex_settings *settings;
 	char number[16];
 	int fd = rex_share_make(), r;
@@ -150,6 +157,7 @@ static int set_environment(struct job *job)
 		return r;
 	settings = rex_share_settings(job->share);
 	settings->range = job->range;
+	settings->keeps_gaps = speed && strcmp(speed, "recorded") == 0;
 	settings->relocate = job->args->values[OPT_RELOCATE] != NULL;
 	r = find_stops(job, settings);
 	if (r < 0)
@@ -160,12 +168,12 @@ static int set_environment(struct job *job)
 	return 0;
 }
 
-/* Runs the calls under gpucapture. Returns the exit status. */
-static int run_recorded(struct job *job)
+/* Runs the calls under gpucapture, which writes `output`. Returns the exit status. */
+static int run_recorded(struct job *job, char *output)
 {
 	char recorder[4096], self[4096], level[32];
 	char force[] = "-f", end[] = "--";
-	char *command[10] = {recorder, level, (char[]){"-o"}, job->output};
+	char *command[10] = {recorder, level, (char[]){"-o"}, output};
 	int status, n = 4, r = beside("gpucapture", recorder, sizeof(recorder));
 
 	if (r < 0)
@@ -188,6 +196,42 @@ static int run_recorded(struct job *job)
 	if (status < 0)
 		return cli_fail(status, NULL, "wait for", recorder, NULL);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : CLI_MACHINE;
+}
+
+/* Executes the run again, and compares it with the first execution. */
+static int run_again(struct job *job)
+{
+	scoped(fmt_trace_closep) struct fmt_trace *again = NULL;
+	struct rex_share *first = job->share;
+	struct fmt_error err = {0};
+	char output[PATH_MAX + 16];
+	int r;
+
+	snprintf(output, sizeof(output), "%s/again", job->folder.path);
+	r = run_recorded(job, output);
+	job->share = first; /* has the counts of the first execution */
+	if (r == CLI_OK)
+		r = trace_arg_open(output, &again);
+	if (r != CLI_OK)
+		return r;
+	fmt_cause_done(&job->itself);
+	job->itself = (struct fmt_cause){0};
+	r = fmt_cause_find(job->replayed, again, &FMT_CAUSE_ALL(false), &job->itself, &err);
+	work_folder_remove(output);
+	return r < 0 ? cli_fail(r, &err, "compare", output, NULL) : CLI_OK;
+}
+
+/* Until an execution differs, or K have been made. */
+static int run_repeated(struct job *job)
+{
+	int r = CLI_OK;
+
+	for (int64_t i = 1; i < job->repeat && r == CLI_OK; i++) {
+		r = run_again(job);
+		if (job->itself.kind != FMT_CAUSE_NONE)
+			job->repeat = i + 1;
+	}
+	return r;
 }
 
 /* ---- the report */
@@ -265,6 +309,15 @@ static void put_text(const struct job *job, const struct fmt_cause *c, const str
 		text_char(out, '\n');
 	}
 	fmt_cause_ranks_text(c, out);
+	if (job->repeat > 1 && job->itself.kind == FMT_CAUSE_NONE)
+		text_printf(out, "Executed %" PRId64 " times: each operation is exact.\n",
+			    job->repeat);
+	else if (job->repeat > 1) {
+		text_printf(out, "Execution %" PRId64 " differs from the first one: ", job->repeat);
+		fmt_cause_text(&job->itself, out);
+		text_char(out, '\n');
+		fmt_cause_ranks_text(&job->itself, out);
+	}
 	put_unknown(n, out);
 	if (s.alone > 0)
 		text_printf(out, "%" PRIu64 " digests are in one of the two only.\n", s.alone);
@@ -294,6 +347,13 @@ static void put_json(const struct job *job, const struct fmt_cause *c, const str
 	fmt_json_u64(&j, "copies_with_unknown_contents", n->seeded);
 	fmt_json_u64(&j, "unknown_bytes_at_begin", n->missing_bytes);
 	fmt_cause_json(c, &j);
+	if (job->repeat > 1) {
+		fmt_json_open(&j, "repeated", '{');
+		fmt_json_i64(&j, "executions", job->repeat);
+		fmt_json_bool(&j, "same", job->itself.kind == FMT_CAUSE_NONE);
+		fmt_cause_json(&job->itself, &j);
+		fmt_json_close(&j, '}');
+	}
 	fmt_json_close(&j, '}');
 }
 
@@ -308,6 +368,7 @@ static int report(struct job *job)
 
 	scope.first = job->range.first;
 	scope.last = job->range.last;
+	scope.is_part = job->range.first != FMT_BEFORE;
 	scope.may_end_earlier = job->is_cut_off;
 	r = fmt_cause_find(job->recorded, job->replayed, &scope, &cause, &err);
 
@@ -326,8 +387,11 @@ static int report(struct job *job)
 int gpureplay_reexecute(const struct cli_args *args)
 {
 	scoped(job_done) struct job job = {.args = args, .path = args->operands[0]};
-	int r = trace_arg_open(job.path, &job.recorded);
+	int r;
 
+	if (cli_number(args, &gpureplay_command, OPT_REPEAT, 1, 1000000, 1, &job.repeat) < 0)
+		return CLI_USAGE;
+	r = trace_arg_open(job.path, &job.recorded);
 	if (r == CLI_OK)
 		r = check_recording(&job);
 	if (r == CLI_OK)
@@ -337,8 +401,10 @@ int gpureplay_reexecute(const struct cli_args *args)
 	r = choose_output(&job);
 	if (r < 0)
 		return cli_fail(r, NULL, "make", "a temporary folder", NULL);
-	r = run_recorded(&job);
+	r = run_recorded(&job, job.output);
 	if (r == CLI_OK)
 		r = trace_arg_open(job.output, &job.replayed);
+	if (r == CLI_OK)
+		r = run_repeated(&job);
 	return r == CLI_OK ? report(&job) : r;
 }

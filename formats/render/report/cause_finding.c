@@ -350,10 +350,13 @@ int fmt_cause_finding_add(struct fmt_cause_finding *f, struct fmt_trace *a, stru
 	static const struct fmt_cause_track none = {.match = -1};
 	scoped(fmt_cause_side_done) struct fmt_cause_side x = {0};
 	scoped(fmt_cause_side_done) struct fmt_cause_side y = {0};
+	struct fmt_cause_scope whole = f->scope;
 	int r = fmt_cause_side_read(a, rank, &f->scope, &x, err);
 
+	whole.first = FMT_BEFORE; /* `b` has nothing else, but may begin iterations elsewhere */
+	whole.last = FMT_AFTER;
 	if (r == 0)
-		r = fmt_cause_side_read(b, other, &f->scope, &y, err);
+		r = fmt_cause_side_read(b, other, &whole, &y, err);
 	if (r < 0)
 		return r;
 	fmt_cause_side_match(&x, &y);

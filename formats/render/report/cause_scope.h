@@ -10,6 +10,7 @@
 struct fmt_cause_scope {
 	int64_t first, last;  /* `b` repeats these iterations of `a`; FMT_BEFORE, FMT_AFTER: all */
 	int64_t rank;	      /* `b` has only this rank of `a`, by index; -1: all */
+	bool is_part;	      /* waits for what was recorded before them are not compared */
 	bool calls;	      /* also calls of threads */
 	bool no_collectives;  /* `b` has no collectives */
 	bool may_end_earlier; /* a track that ends earlier in one of both is not a difference */

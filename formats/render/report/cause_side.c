@@ -213,7 +213,7 @@ static void sort_all(struct fmt_cause_side *s)
 		const struct fmt_cause_call *c =
 			call_of(s, (uint64_t)s->waits[i].recorded_ns); /* so far its correlation */
 
-		if (!c && s->scope.first != FMT_BEFORE) /* recorded before the window */
+		if (!c && s->scope.is_part) /* recorded before the window */
 			continue;
 		s->waits[n] = s->waits[i];
 		s->waits[n++].recorded_ns = c ? c->event->start_ns : INT64_MIN;
