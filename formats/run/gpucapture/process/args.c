@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#define MOST_HEX 4096 /* of bytes without a meaning */
+#define MOST_HEX 32768 /* of bytes without a meaning: a kernel has up to 32,764 of parameters */
 
 #define MOST_KEY 200 /* bytes; a key that is longer loses its end */
 
