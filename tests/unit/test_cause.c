@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/render/report/cause.h"
+#include "formats/render/report/cause_call.h"
 
 #include "tests/unit/test.h"
 #include "tests/unit/training.h"
@@ -72,4 +73,38 @@ START_TEST(test_first_difference)
 }
 END_TEST
 
-TESTS("cause", test_first_difference)
+/* A call with a parameter that no layout has. */
+static void make_call(struct made *m, int64_t value, struct fmt_event *ret)
+{
+	const struct fmt_arg args[] = {
+		{.key = made_string(m, "kernelParams.layout"),
+		 .type = FMT_STRING,
+		 .value = made_string(m, "0:4 8:8")},
+		{.key = made_string(m, "kernelParams[18446744073709551615]"),
+		 .type = FMT_INT,
+		 .value = value},
+	};
+
+	ret->template = made_template(m, FMT_CALL, "cuLaunchKernel", args, ARRAY_SIZE(args));
+}
+
+START_TEST(test_parameters_without_layout)
+{
+	struct text first = {0}, second = {0};
+	struct fmt_event events[2] = {0};
+	const struct fmt_slice slice = {.events = events, .n_events = ARRAY_SIZE(events)};
+	const struct fmt_cause_call calls[] = {{&events[0], &slice}, {&events[1], &slice}};
+	const struct fmt_cause_item x = {.call = &calls[0]}, y = {.call = &calls[1]};
+	struct fmt_cause_side side = {0};
+	struct made m = {0};
+
+	ck_assert_int_eq(fmt_names_new(&m.names), 0);
+	make_call(&m, 1, &events[0]);
+	make_call(&m, 2, &events[1]);
+	side.names = m.names;
+	ck_assert(fmt_cause_call_same(&side, &x, &side, &y, &first, &second));
+	fmt_names_free(m.names);
+}
+END_TEST
+
+TESTS("cause", test_first_difference, test_parameters_without_layout)

@@ -97,8 +97,10 @@ static size_t parameter_bytes(const struct arguments *a, const char *key)
 	layout = fmt_string(a->side->names, (fmt_str)value_of(a, at), NULL);
 	for (unsigned long i = 0; i <= number; i++) {
 		layout += strcspn(layout, ":");
-		bytes = *layout ? strtoul(layout + 1, &end, 10) : 0;
-		layout = *layout ? end : layout;
+		if (!*layout)
+			return 0;
+		bytes = strtoul(layout + 1, &end, 10);
+		layout = end;
 	}
 	return bytes;
 }

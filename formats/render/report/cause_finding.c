@@ -187,9 +187,11 @@ static int add_bytes(struct fmt_cause_finding *f, const struct pair *p,
 		return r;
 	seen[found.kind] = x->template->kind != FMT_COLLECTIVE || found.kind == FMT_CAUSE_READ;
 	r = add_candidate(f, p, x, y, found.kind, &about);
+	if (r < 0)
+		return r;
 	about->buffer = found.buffer;
 	about->page = found.page;
-	return r;
+	return 0;
 }
 
 /* ---- waits */
@@ -285,9 +287,11 @@ static int compare_parameters(struct fmt_cause_finding *f, const struct pair *p,
 		return 0;
 	seen[FMT_CAUSE_PARAMETERS] = true;
 	r = add_candidate(f, p, x, y, FMT_CAUSE_PARAMETERS, &about);
+	if (r < 0)
+		return r;
 	text_bytes(&about->first, first.data, first.len);
 	text_bytes(&about->second, second.data, second.len);
-	return r;
+	return 0;
 }
 
 static int compare_items(struct fmt_cause_finding *f, const struct pair *p,
