@@ -235,9 +235,11 @@ int rex_build_params(struct rex_built *b, const char *prefix, void **ret)
 	pointers = rex_built_take(b, MOST_PARAMS * sizeof(*pointers));
 	if (!pointers)
 		return -ENOMEM;
-	for (const char *at = layout; *at && n < MOST_PARAMS && r == 0; at = end) {
+	for (const char *at = layout; *at && r == 0; at = end) {
 		size_t size;
 
+		if (n == MOST_PARAMS)
+			return rex_built_fail(b, -EBADMSG, "too many parameters");
 		strtoull(at, &end, 10);
 		size = *end == ':' ? strtoull(end + 1, &end, 10) : 0;
 		if (end == at || size == 0 || size > MOST_PARAM_BYTES)
