@@ -64,6 +64,24 @@ r = json.load(sys.stdin)
 assert not r["inputs_recorded"] and r["buffers"] == 2, r'
 equal "$(cat again/launch)" "$(cat seeded/launch)"
 
+# PyTorch's kernels on lists of tensors have hundreds of buffers, with contents before and after.
+cp -r again many
+yes "$(grep -m1 '^pointer' again/launch)" | head -n 3000 >>many/launch || true
+emulated gpureplay many | has_line 'inputs were not recorded'
+
+# A signal ends it, also while it waits for whoever reads its report.
+python3 - "$op" <<'END'
+import fcntl, os, signal, subprocess, sys, time
+read, write = os.pipe()
+filled = os.write(write, b'x' * fcntl.fcntl(write, fcntl.F_GETPIPE_SZ))
+p = subprocess.Popen(['gputrace', 'extract', '--gpu', '1', '--op', sys.argv[1], '-o', 'signalled', 'bare'], stdout=write)
+while not os.path.exists('signalled'):
+    time.sleep(0.01)
+p.send_signal(signal.SIGINT)
+os.read(read, filled)
+assert p.wait() == -signal.SIGINT, p.returncode
+END
+
 # What cannot be extracted, or run.
 rm -f stdout stderr # left by `fails`
 refuses 3 'is not the launch of a kernel' gputrace extract --op 0 -o none run

@@ -97,7 +97,9 @@ static void put_content(struct folder *f, size_t i, uint64_t start)
 	char name[64];
 	int r;
 
-	if (!c->is_known || (c->is_output && f->launch->seeded))
+	if (output_signal())
+		f->error = f->error ?: -ECANCELED;
+	if (f->error || !c->is_known || (c->is_output && f->launch->seeded))
 		return;
 	while (same < i && !(same_name(&f->launch->contents[same], c)))
 		same++;
@@ -225,6 +227,8 @@ static int extract(struct fmt_trace *t, const struct cli_args *args, uint32_t ra
 		r = output_commit(&target);
 	put_report(&f, output, args->values[OPT_JSON] != NULL, &out);
 	text_done(&f.text);
+	if (r == -ECANCELED)
+		return CLI_FAILED;
 	if (r < 0)
 		return f.err.what[0] ? cli_fail(r, &f.err, "extract from", path, NULL)
 				     : output_fail(r, output, 0);
@@ -250,11 +254,14 @@ static int run(const struct cli_args *args)
 	if (status != CLI_OK)
 		return status;
 	rank = fmt_rank_index(t, gpu);
-	if (rank >= 0)
-		return extract(t, args, (uint32_t)rank, number);
-	cli_error("%s has no GPU %" PRId64 "; `gputrace info` lists what it has", args->operands[0],
-		  gpu);
-	return CLI_USAGE;
+	if (rank < 0) {
+		cli_error("%s has no GPU %" PRId64 "; `gputrace info` lists what it has",
+			  args->operands[0], gpu);
+		return CLI_USAGE;
+	}
+	status = extract(t, args, (uint32_t)rank, number);
+	output_raise();
+	return status;
 }
 
 const struct cli_command cmd_extract = {

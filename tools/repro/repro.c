@@ -20,7 +20,7 @@
 
 #define REPRO_PARAMETERS 256
 #define REPRO_PARAMETER_BYTES 32768
-#define REPRO_ITEMS 1024 /* buffers, contents, pointers */
+#define REPRO_ITEMS 4096 /* buffers, contents, pointers */
 #define REPRO_NAME_BYTES 8192
 #define REPRO_FILE_BYTES 64
 
