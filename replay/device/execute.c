@@ -291,13 +291,13 @@ static void enter_window(struct thread *t)
 				 &run->result->counts.missing_bytes);
 	if (r < 0)
 		fail(run, NULL, r, "cannot fill the memory from the keyframe");
+	pthread_mutex_lock(&run->lock);
 	run->before = false;
 	for (uint32_t i = 0; i < run->process->n_threads; i++) {
 		const struct thread other = {.run = run, .index = i};
 
 		announce_turn(&other, next_call(&other, 0));
 	}
-	pthread_mutex_lock(&run->lock);
 	pthread_cond_broadcast(&run->filled);
 	pthread_mutex_unlock(&run->lock);
 }

@@ -111,6 +111,8 @@ int rex_keyframe_restore(const struct rex_process *p, struct rex_objects *object
 	if (r < 0 || p->n_keyframe == 0)
 		return r;
 	r = make_current(&a);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < p->n_keyframe && r == 0; i++)
 		r = restore(p, &a, objects, &p->keyframe[i], missing_bytes);
 	if (r == 0 && rex_driver.synchronize() != 0)
