@@ -75,7 +75,7 @@ static void make_normal(double *u)
 	u[1] = length * cos(angle);
 }
 
-/* The numbers of one call, `t->vector` of them; uniform or normal. */
+/* The numbers of one call, uniform or normal: two doubles, or four floats (`t->vector`). */
 static void draw(const struct emu_torch *t, const struct state *s, uint64_t thread, uint64_t number,
 		 double ret[4])
 {
@@ -83,7 +83,7 @@ static void draw(const struct emu_torch *t, const struct state *s, uint64_t thre
 
 	philox(s, thread, number, x);
 	for (int i = 0; i < t->vector; i++)
-		ret[i] = t->in[0] == EMU_F64 ? uniform64(x + 2 * i) : uniform32(x[i]);
+		ret[i] = t->vector == 2 ? uniform64(x + 2 * i) : uniform32(x[i]);
 	for (int i = 0; t->op == NORMAL && i < t->vector; i += 2)
 		make_normal(ret + i);
 }
@@ -257,6 +257,8 @@ int emu_torch_random(struct emu_torch *t, struct emu_part name)
 		return -ENOTSUP;
 	t->op = op;
 	t->vector = (uint8_t)(16 / emu_type_bytes(t->in[0]));
+	if (t->vector > 4)
+		return -ENOTSUP;
 	t->run = run_distribution;
 	return emu_part_type(emu_part_argument(kernel, 0), &t->out);
 }

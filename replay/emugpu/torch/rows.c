@@ -305,12 +305,13 @@ static int run_nll(const struct emu_torch *t, const struct gpuemu_launch *l, voi
 
 	for (int64_t row = 0; row < rows; row++) {
 		int64_t class = (int64_t)emu_load(t->in[1], classes, row);
-		double weight = class == ignored ? 0 : load_or(t->in[0], weights, class, 1);
+		double weight;
 
 		if (class == ignored)
 			continue;
 		if (class < 0 || class >= columns)
 			return -ENOTSUP;
+		weight = load_or(t->in[0], weights, class, 1);
 		sum -= emu_load(t->in[0], x, row * columns + class) * weight;
 		total += weight;
 	}
@@ -367,11 +368,12 @@ static int run_nll_rows(const struct emu_torch *t, const struct gpuemu_launch *l
 		return -ENOTSUP;
 	for (int64_t row = 0; row < rows; row++) {
 		int64_t class = (int64_t)emu_load(t->in[1], classes, row);
-		double weight = class == ignored ? 0 : load_or(t->in[0], weights, class, 1);
 		int64_t at = row * x.strides[0] + class * x.strides[1];
+		double weight;
 
 		if (class != ignored && (class < 0 || class >= x.sizes[1]))
 			return -ENOTSUP;
+		weight = class == ignored ? 0 : load_or(t->in[0], weights, class, 1);
 		if (!back) {
 			emu_store(t->in[0], emu_pointer_of(args, 3), row,
 				  class == ignored ? 0 : -weight * emu_load(t->in[0], x.data, at));

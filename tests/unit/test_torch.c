@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/array.h"
+#include "replay/emugpu/torch/offsets.h"
+#include "replay/emugpu/torch/torch.h"
+#include "tests/unit/test.h"
+
+#define DROPOUT(type)                                                                              \
+	"at::native::(anonymous namespace)::fused_dropout_kernel<" type ", " type                  \
+	", unsigned int, 1, 1, bool>"
+#define LOSS(kind)                                                                                 \
+	"at::native::(anonymous namespace)::nll_loss_forward_" kind "<float, float, long>"
+
+enum { N = 64 };
+
+static const size_t *sizes; /* of the parameters of a launch */
+
+static size_t arg_bytes(const struct gpuemu_launch *launch, unsigned i)
+{
+	return sizes[i];
+}
+
+/* Returns whether the kernel computed. */
+static int launch(const char *name, void *const *args, const size_t *bytes)
+{
+	const struct gpuemu_kernel *k = emu_torch_kernel(name, name);
+	struct gpuemu_launch l = {
+		.name = name, .grid = {1, 1, 1}, .block = {8, 1, 1}, .arg_bytes = arg_bytes};
+
+	ck_assert_ptr_nonnull(k);
+	sizes = bytes;
+	l.kernel = k;
+	k->run(&l, args);
+	return !l.skipped;
+}
+
+static struct emu_tensor_info tensor(void *data)
+{
+	return (struct emu_tensor_info){.data = data, .sizes = {N}, .strides = {1}, .dims = 1};
+}
+
+static void drop(const char *name, void *from, void *to, void *keep, size_t keep_bytes,
+		 uint8_t *mask)
+{
+	struct emu_tensor_info t[] = {tensor(from), tensor(to), tensor(mask)};
+	struct {
+		uint64_t seed, offset, added;
+	} state = {42, 8, 0};
+	int32_t n = N;
+	const size_t bytes[] = {sizeof(t[0]), sizeof(t[0]), sizeof(t[0]),
+				sizeof(n),    keep_bytes,   sizeof(state)};
+	void *const args[] = {&t[0], &t[1], &t[2], &n, keep, &state};
+
+	ck_assert(launch(name, args, bytes));
+}
+
+/* PyTorch draws floats for tensors of any type. */
+START_TEST(dropout_of_doubles)
+{
+	static float f[N], g[N], keep = 0.5f;
+	static double d[N], e[N], keep_too = 0.5;
+	uint8_t masks[2][N];
+	int n = 0;
+
+	for (int i = 0; i < N; i++)
+		d[i] = f[i] = (float)i;
+	drop(DROPOUT("float"), f, g, &keep, sizeof(keep), masks[0]);
+	drop(DROPOUT("double"), d, e, &keep_too, sizeof(keep_too), masks[1]);
+	for (int i = 0; i < N; i++) {
+		ck_assert_uint_eq(masks[0][i], masks[1][i]);
+		ck_assert(g[i] == e[i]);
+		n += masks[0][i];
+	}
+	ck_assert(n > N / 4 && n < 3 * N / 4);
+}
+END_TEST
+
+/* Memory that no host kernel wrote may hold any class. */
+START_TEST(classes_out_of_range)
+{
+	static const int64_t bad[] = {-1, 4, INT64_C(1) << 40, INT64_MIN / 8};
+	static float x[4], weights[4], loss, total;
+	int64_t class, rows = 1, columns = 4, ignored = -100;
+	uint8_t mean = 1;
+	void *to = &loss, *total_too = &total, *from = x, *classes = &class, *w = weights;
+	struct {
+		void *data;
+		int64_t sizes[2], strides[2];
+	} accessor = {x, {1, 4}, {4, 1}};
+	const size_t bytes[] = {8, 8, 8, 8, 8, 1, 8, 8, 8, 8};
+	const size_t row_bytes[] = {8, sizeof(accessor), 8, 8, 8, 8, 8};
+	void *const args[] = {&to,   &total_too, &from,	   &classes, &w,
+			      &mean, &rows,	 &columns, &columns, &ignored};
+	void *const row_args[] = {&rows, &accessor, &classes, &to, &w, &columns, &ignored};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		class = bad[i];
+		ck_assert(!launch(LOSS("reduce_cuda_kernel_2d"), args, bytes));
+		ck_assert(!launch("at::native::nll_loss_forward_no_reduce_cuda_kernel<float, long>",
+				  row_args, row_bytes));
+	}
+	class = 2;
+	ck_assert(launch(LOSS("reduce_cuda_kernel_2d"), args, bytes));
+}
+END_TEST
+
+TESTS("torch", dropout_of_doubles, classes_out_of_range)
