@@ -96,6 +96,12 @@ if command -v strace >/dev/null; then
 	gputrace pack -o out good
 	equal "$(echo out*)" out
 	rm out
+	# A signal ends the command.
+	for command in 'pack -o out good' 'unpack -o out packed'; do
+		gputrace pack -o packed good
+		fails -143 strace -qq -o /dev/null -e inject=renameat2:signal=SIGTERM gputrace $command
+		rm -rf out packed
+	done
 else
 	left_out "a writer that is killed at its last call (needs strace)"
 fi

@@ -39,7 +39,7 @@ static int default_output(const char *trace, char *buf, size_t len)
 		       : -ENAMETOOLONG;
 }
 
-static int run(const struct cli_args *args)
+static int pack(const struct cli_args *args)
 {
 	const char *trace = args->operands[0], *output = args->values[OPT_OUTPUT];
 	scoped(output_done) struct output target = {0};
@@ -65,10 +65,20 @@ static int run(const struct cli_args *args)
 		r = fmt_pack(trace, target.trace, (int)level, &err);
 	if (r < 0)
 		return trace_arg_fail(r, &err, "pack", trace);
+	if (output_signal())
+		return CLI_FAILED;
 	r = output_commit(&target);
 	if (r < 0)
 		return output_fail(r, output, 1);
 	return damage.n > 0 ? damage_say(&damage, trace, "%s is damaged too", output) : CLI_OK;
+}
+
+static int run(const struct cli_args *args)
+{
+	int status = pack(args);
+
+	output_raise();
+	return status;
 }
 
 const struct cli_command cmd_pack = {

@@ -42,7 +42,7 @@ static int default_output(const char *file, char *buf, size_t len)
 	return -EINVAL;
 }
 
-static int run(const struct cli_args *args)
+static int unpack(const struct cli_args *args)
 {
 	const char *file = args->operands[0], *output = args->values[OPT_OUTPUT];
 	scoped(output_done) struct output target = {0};
@@ -70,10 +70,20 @@ static int run(const struct cli_args *args)
 				  &err);
 	if (r < 0)
 		return cli_fail(r, &err, "unpack", file, NULL);
+	if (output_signal())
+		return CLI_FAILED;
 	r = output_commit(&target);
 	if (r < 0)
 		return output_fail(r, output, 1);
 	return damage.n > 0 ? damage_say(&damage, file, "%s is damaged too", output) : CLI_OK;
+}
+
+static int run(const struct cli_args *args)
+{
+	int status = unpack(args);
+
+	output_raise();
+	return status;
 }
 
 const struct cli_command cmd_unpack = {
