@@ -46,6 +46,12 @@ int rex_share_open(int fd, struct rex_share **ret)
 	return 0;
 }
 
+void rex_share_close(struct rex_share *s, int fd)
+{
+	munmap(s, sizeof(*s));
+	close(fd);
+}
+
 struct rex_settings *rex_share_settings(struct rex_share *s)
 {
 	return &s->settings;

@@ -31,6 +31,8 @@ struct rex_settings {
 int rex_share_make(void);
 /* Maps it. A negative descriptor: a table of this process alone. 0 or -errno. */
 int rex_share_open(int fd, struct rex_share **ret);
+/* Unmaps it, and closes the descriptor. */
+void rex_share_close(struct rex_share *s, int fd);
 
 struct rex_settings *rex_share_settings(struct rex_share *s);
 

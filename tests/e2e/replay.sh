@@ -78,6 +78,10 @@ fails -2 gpureplay --iterations 3-x middle
 
 # Executed several times, and as slowly as the recorded host.
 replay 2 --iterations 2 --repeat 2 middle | has_line -x 'Executed 2 times: each operation is exact.'
+(
+	ulimit -n 24 # of which executions keep none
+	replay 2 --iterations 2 --repeat 20 middle | has_line -x 'Executed 20 times: each operation is exact.'
+)
 replay 2 --iterations 2 --speed=recorded middle | has_line -x 'All are the same.'
 fails -2 gpureplay --speed=fast middle
 replay 2 --cublas=api middle | has_line -x 'All are the same.'

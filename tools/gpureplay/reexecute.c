@@ -26,6 +26,7 @@ struct job {
 	const char *path;
 	struct fmt_trace *recorded, *replayed;
 	struct rex_share *share;
+	int share_fd;
 	struct rex_range range; /* iterations that are executed */
 	bool is_cut_off;
 	uint64_t left_out;	 /* calls of a recording that was cut off */
@@ -155,6 +156,7 @@ static int set_environment(struct job *job)
 	r = rex_share_open(fd, &job->share);
 	if (r < 0)
 		return r;
+	job->share_fd = fd;
 	settings = rex_share_settings(job->share);
 	settings->range = job->range;
 	settings->keeps_gaps = speed && strcmp(speed, "recorded") == 0;
@@ -209,6 +211,8 @@ static int run_again(struct job *job)
 
 	snprintf(output, sizeof(output), "%s/again", job->folder.path);
 	r = run_recorded(job, output);
+	if (job->share != first)
+		rex_share_close(job->share, job->share_fd);
 	job->share = first; /* has the counts of the first execution */
 	if (r == CLI_OK)
 		r = trace_arg_open(output, &again);
