@@ -14,7 +14,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-static void put_blob(struct rec_recorder *r, const char *name)
+/* False if the content could not be read: its file stays as it is. */
+static bool put_blob(struct rec_recorder *r, const char *name)
 {
 	scoped(close_fd) int fd =
 		openat(r->session.dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -26,18 +27,19 @@ static void put_blob(struct rec_recorder *r, const char *name)
 
 	if (sscanf(name, "blob-%16llx%16llx", &high, &low) != 2 || fd < 0 || fstat(fd, &st) < 0 ||
 	    st.st_size <= 0)
-		return;
+		return false;
 	head = (struct rec_piece_blob){.name = {low, high}, .bytes = (uint64_t)st.st_size};
 	if (st.st_size > FMT_CHUNK_RAW_MAX / 2) {
 		rec_put(r, REC_PIECE_BLOB, 0, 0, &head, sizeof(head));
-		return;
+		return true;
 	}
 	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (data == MAP_FAILED)
-		return;
+		return false;
 	piece.bytes += (uint64_t)st.st_size;
 	rec_raw_put_parts(&r->raw, &piece, &head, sizeof(head), data);
 	munmap((void *)(uintptr_t)data, (size_t)st.st_size);
+	return true;
 }
 
 /* Contents that are in the recording. Their files stay, empty: the library does not write a content
@@ -57,8 +59,8 @@ static void copy_blob(struct rec_recorder *r, const char *name, struct copied *c
 	if (strncmp(name, "blob-", 5) != 0 || strlen(name) >= sizeof(c->names[0]) ||
 	    array_reserve(&c->names, c->n + 1, &c->cap) < 0)
 		return;
-	put_blob(r, name);
-	strcpy(c->names[c->n++], name);
+	if (put_blob(r, name))
+		strcpy(c->names[c->n++], name);
 }
 
 static void close_dir(DIR **d)

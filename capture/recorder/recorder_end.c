@@ -44,6 +44,7 @@ int rec_finish(struct rec_recorder *r)
 		e = rec_round_now(r);
 	if (e < 0)
 		return (int)e;
+	rec_copy_blobs(r, false); /* of processes that are running, since the round began */
 	rec_raw_flush(&r->raw);
 	unread = rec_unread(r);
 	rec_raw_end(&r->raw);
