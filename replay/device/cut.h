@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Where the processes of a recording that was cut off have to end, so that none waits for another
+/* Decides where the processes of a cut-off recording end, so that none waits for another
  * one's call that is not there. One thread. */
 #pragma once
 

@@ -16,7 +16,7 @@
 
 struct rex_share;
 
-/* What all processes are asked for; set before they start. */
+/* Options of all processes; set before they start. */
 #define REX_PROCESSES 4096
 
 struct rex_settings {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the scope of a key may name besides ranks. */
+/* The kinds of scope that a key accepts besides ranks. */
 enum { KERNELS = 1, COLLECTIVES = 2, RANKS = 4 };
 
 enum value { SPEED, WORD, COUNT };

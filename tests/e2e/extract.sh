@@ -50,7 +50,7 @@ grep -qE '[1-4] of [0-9]* bytes differ; memory-[0-9]*.bin differs first at byte 
 fails -1 emulated gpureplay --json bias_relu
 python3 -c 'import json, sys; assert not json.load(open(sys.argv[1]))["same"]' stdout
 
-# What runs in place of the GPU's code cannot start programs.
+# A host kernel cannot start programs.
 fails -1 env ESCAPE="$work/escaped" gpuemu -o report --kernels "$BUILD/tests/e2e/libescape.so" -- gpureplay bias_relu
 has_line -E '^escape: write (EACCES|0), start EPERM$' <stderr
 
@@ -82,7 +82,7 @@ os.read(read, filled)
 assert p.wait() == -signal.SIGINT, p.returncode
 END
 
-# What cannot be extracted, or run.
+# Launches that cannot be extracted, and folders that cannot be run.
 rm -f stdout stderr # left by `fails`
 refuses 3 'is not the launch of a kernel' gputrace extract --op 0 -o none run
 refuses 3 'no operation 99999999' gputrace extract --op 99999999 -o none run

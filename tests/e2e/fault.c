@@ -136,7 +136,7 @@ static struct {
 	int (*host_function)(void *stream, void (*f)(void *), void *data);
 } cu;
 
-/* What the thread's next kernel of NCCL receives. */
+/* The buffer that the thread's next kernel of NCCL receives. */
 static __thread struct {
 	void *at;
 	size_t bytes;

@@ -165,7 +165,7 @@ gputrace import -o imported files/*.json >/dev/null
 fails -3 gpureplay imported
 says 'not a recording of gpucapture'
 
-# What runs in place of the GPUs' code can neither write files nor start programs.
+# A host kernel can neither write files nor start programs.
 status=0
 ESCAPE=$work/escaped GPUEMU_PLUGINS=$examples/kernels.so:$BUILD/tests/e2e/libescape.so gpuemu -o report -- \
 	gpureplay ddp1 >out 2>errors || status=$?

@@ -257,7 +257,7 @@ static struct sum sum_of(const struct fmt_cause *c)
 	return s;
 }
 
-/* What the executed part of the run is, and what is not known of it. */
+/* Prints which part of the run was executed. */
 static void put_range(const struct job *job, struct text *out)
 {
 	if (job->range.first == FMT_BEFORE && job->range.last == FMT_AFTER)

@@ -287,7 +287,7 @@ static int add_content(struct extract_launch *l, const struct extract_content *c
 	return 0;
 }
 
-/* What the launch read and wrote, by its digests, with the contents that the trace holds. */
+/* Lists the buffers that the launch read and wrote, by its digests, with recorded contents. */
 static int read_contents(struct search *s, const struct fmt_slice *slice, fmt_number number,
 			 struct fmt_error *err)
 {

@@ -97,7 +97,8 @@ static int explain_rank(struct job *j, uint32_t rank)
 	return r;
 }
 
-/* What the recorder saw of the rank, or of all ranks of its process if it is the first of them. */
+/* Adds the edges that the recorder saw: those of the rank, or of all ranks of its process if it is
+ * the first of them. */
 static int explain_process(struct job *j, uint32_t rank)
 {
 	scoped(infer_process_done) struct infer_process p = {0};
