@@ -81,7 +81,8 @@ static int reserve_last(struct compile *c)
 static int find_order(struct compile *c)
 {
 	const struct fmt_slice *s = c->slice;
-	int64_t before = INT64_MIN;
+	int64_t before = INT64_MIN; /* the launch of the last operation of `track` */
+	uint32_t track = UINT32_MAX;
 
 	c->p->n_order = 0;
 	for (size_t i = 0; i < s->n_events; i++) {
@@ -92,9 +93,10 @@ static int find_order(struct compile *c)
 		    c->p->templates[e->template].kind == FMT_SYNC)
 			continue;
 		at = launched_ns(c, e);
-		if (i > 0 && e[-1].track == e->track && at < before)
+		if (track == e->track && at < before)
 			at = before;
 		before = at;
+		track = e->track;
 		if (add_launch(c->p,
 			       (struct overlap_launch){at, (uint32_t)i, is_collective(c, i)}) < 0)
 			return -ENOMEM;
