@@ -65,10 +65,16 @@ uint32_t infer_process_next(const struct infer_process *p, uint32_t *view)
 
 /* ---- thread-order ---- */
 
-/* A thread of the process, and the call that it made last. */
+struct thread_call {
+	uint32_t view, call; /* INFER_NONE: none yet */
+};
+
+/* A thread of the process, the call that it made last, and the last one that began before it. Calls
+ * that begin at the same time do not wait for each other: their order is not that of their events.
+ */
 struct thread {
 	int64_t pid, tid;
-	uint32_t view, call; /* INFER_NONE: none yet */
+	struct thread_call last, before;
 };
 
 struct threads {
@@ -93,7 +99,7 @@ static int find_thread(struct threads *t, const struct fmt_track *track, uint32_
 			return 0;
 	if (array_reserve(&t->all, t->n + 1, &t->cap) < 0)
 		return -ENOMEM;
-	t->all[t->n++] = (struct thread){track->pid, track->tid, 0, INFER_NONE};
+	t->all[t->n++] = (struct thread){track->pid, track->tid, {0, INFER_NONE}, {0, INFER_NONE}};
 	return 0;
 }
 
@@ -117,13 +123,19 @@ static int find_threads(struct threads *t, const struct infer_process *p)
 }
 
 /* The call begins its own time after the thread's last call; inside it, after its start. */
-static int follow(struct infer_view *v, uint32_t call, const struct infer_view *of, uint32_t last)
+static int follow(const struct infer_process *p, uint32_t view, uint32_t call,
+		  struct thread_call last)
 {
-	const struct infer_call *c = &v->calls[call], *from = &of->calls[last];
+	struct infer_view *v = p->views[view], *of = p->views[last.view];
+	const struct infer_call *c = &v->calls[call], *from = &of->calls[last.call];
+	uint32_t to = infer_outermost(v, c->event);
 	int inside = from->end_ns > c->start_ns;
 
+	if (v->n_edges > 0 && v->edges[v->n_edges - 1].to == to &&
+	    v->edges[v->n_edges - 1].rule == INFER_THREAD_ORDER)
+		return 0;
 	return infer_add(v, &(struct infer_edge){.from = from->event,
-						 .to = infer_outermost(v, c->event),
+						 .to = to,
 						 .from_op = INFER_NONE,
 						 .to_op = INFER_NONE,
 						 .of = of,
@@ -131,6 +143,11 @@ static int follow(struct infer_view *v, uint32_t call, const struct infer_view *
 							   (inside ? from->start_ns : from->end_ns),
 						 .kind = inside ? FMT_EDGE_SPAWN : FMT_EDGE_START,
 						 .rule = INFER_THREAD_ORDER});
+}
+
+static int64_t start_of(const struct infer_process *p, struct thread_call at)
+{
+	return at.call == INFER_NONE ? INT64_MIN : p->views[at.view]->calls[at.call].start_ns;
 }
 
 int infer_thread_order(const struct infer_process *p)
@@ -146,10 +163,11 @@ int infer_thread_order(const struct infer_process *p)
 
 		if (c->nested)
 			continue;
-		if (thread->call != INFER_NONE && thread->view != view)
-			r = follow(p->views[view], call, p->views[thread->view], thread->call);
-		thread->view = view;
-		thread->call = call;
+		if (start_of(p, thread->last) < c->start_ns)
+			thread->before = thread->last;
+		if (thread->before.call != INFER_NONE && thread->before.view != view)
+			r = follow(p, view, call, thread->before);
+		thread->last = (struct thread_call){view, call};
 	}
 	return r;
 }
