@@ -113,7 +113,9 @@ void rec_copy_blobs(struct rec_recorder *r, bool all)
 	if (c.n == 0 || rec_raw_flush(&r->raw) < 0)
 		return;
 	for (size_t i = 0; i < c.n; i++) {
-		scoped(close_fd) int fd = openat(r->session.dir_fd, c.names[i],
-						 O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW);
+		int fd = openat(r->session.dir_fd, c.names[i],
+				O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW);
+
+		close_fd(&fd);
 	}
 }

@@ -10,7 +10,14 @@ cd "$work"
 python3 "$SOURCE/tests/e2e/faults.py" "$BUILD" --count 4 --seed "$(date +%j)" >found || die "$(cat found)"
 equal "$(grep -c ': 4 of 4 found' found)" 6
 
-# A stored content that was damaged: its checksum says so.
-printf '\377\0\377' | dd of=ddp2/blobs.chunks bs=1 seek=30000 conv=notrunc 2>/dev/null
+# Stored contents that were damaged: their checksums say so.
+python3 - <<'PYTHON'
+with open('ddp2/blobs.chunks', 'r+b') as file:
+    data = bytearray(file.read())
+    for at in range(30000, len(data) - 4096, 65536): # behind the header, before the index
+        data[at] ^= 255
+    file.seek(0)
+    file.write(data)
+PYTHON
 fails -3 gpuemu --gpus 2 -o report --kernels "$BUILD/examples/kernels.so" -- gpureplay ddp2
 grep -q 'cannot re-execute ddp2: ' stderr || die "$(cat stderr)"

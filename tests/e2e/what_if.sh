@@ -143,6 +143,10 @@ assert gpu['mean_step_ns']['predicted'] < 0.8 * emulated, gpu['mean_step_ns']
 assert gpu['critical_path']['emulated'] == off['critical_path']['emulated']
 PYTHON
 done
+# The same with recorded events, whose synchronisations are events of streams too.
+python3 "$SOURCE/bench/make_run.py" --plan=ddp --ranks 4 --steps 2 --syncs -o "$work/run-syncs"
+gputrace import -o "$work/syncs" "$work/run-syncs"/rank-*.json >"$work/imported"
+gpureplay --emulate --what-if overlap=off "$work/syncs" >"$work/report"
 # Another GPU model: the recorded one changes nothing, and a faster one shortens kernels alone.
 fails -2 gpureplay --emulate --what-if gpu=H100 "$work/ddp"
 says "of which no model is known"

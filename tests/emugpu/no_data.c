@@ -72,6 +72,7 @@ static void exchange(void)
 		OK(cuCtxSetCurrent(contexts[i]));
 		OK(cuMemcpyDtoH(sum, memory[i], sizeof(sum)));
 		TRUE(sum[0] == 7 && sum[99] == 7);
+		TRUE(ncclCommDestroy(comms[i]) == ncclSuccess);
 	}
 }
 
@@ -87,6 +88,7 @@ static void multiply(void)
 			 32768, &one, (float *)(memory[0] + 8 * GB),
 			 32768) == CUBLAS_STATUS_SUCCESS);
 	OK(cuStreamSynchronize(NULL));
+	TRUE(cublasDestroy(handle) == CUBLAS_STATUS_SUCCESS);
 }
 
 int main(void)

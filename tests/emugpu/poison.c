@@ -40,6 +40,7 @@ int main(void)
 {
 	CUdeviceptr x, y, all;
 	CUfunction f;
+	CUmodule module;
 
 	TRUE(dlopen("libstdc++.so.6", RTLD_NOW | RTLD_GLOBAL)); /* the demangler */
 	use_device(0);
@@ -59,5 +60,7 @@ int main(void)
 	scale(f, 256, x, all);
 	TRUE(nans(all, 256) == 256);
 	TRUE(nans(all + 1024, 256) == 0);
+	OK(cuFuncGetModule(&module, f));
+	OK(cuModuleUnload(module));
 	return 0;
 }

@@ -27,5 +27,6 @@ int main(void)
 				 N, (const float *)a + N * N, N, &zero, (float *)a + 2 * N * N,
 				 N) == CUBLAS_STATUS_SUCCESS);
 	OK(cuStreamSynchronize(NULL));
+	TRUE(cublasDestroy(handle) == CUBLAS_STATUS_SUCCESS);
 	return 0;
 }
