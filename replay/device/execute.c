@@ -2,6 +2,7 @@
 #include "replay/device/execute.h"
 
 #include "base/host.h"
+#include "formats/trace/wrap.h"
 #include "replay/device/build.h"
 #include "replay/device/functions.h"
 #include "replay/device/keyframe.h"
@@ -236,13 +237,13 @@ static size_t next_call(const struct thread *t, size_t at)
 	return at;
 }
 
-/* Waits as long as the recorded thread took to go on from its last call. */
+/* Waits as long as the recorded thread took from the end of its last call to this one. */
 static void keep_gap(const struct thread *t, const struct rex_call *c)
 {
-	int64_t gap_ns = t->last ? c->start_ns - t->last->end_ns : 0;
+	int64_t gap_ns = t->last ? fmt_sub(c->start_ns, t->last->end_ns) : 0;
 	struct timespec left;
 
-	gap_ns -= host_clock_ns(CLOCK_MONOTONIC) - t->returned_ns;
+	gap_ns = fmt_sub(gap_ns, host_clock_ns(CLOCK_MONOTONIC) - t->returned_ns);
 	if (!t->last || gap_ns <= 0)
 		return;
 	left = (struct timespec){gap_ns / 1000000000, gap_ns % 1000000000};
