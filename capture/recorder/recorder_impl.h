@@ -39,8 +39,8 @@ struct rec_recorder {
 /* Appends a piece to the recording. */
 int rec_put(struct rec_recorder *r, enum rec_piece_kind kind, uint32_t ring, uint64_t position,
 	    const void *data, size_t bytes);
-/* Copies contents that appeared in the session folder: before the rings, which name them. With
- * `all`, whatever is there. */
+/* Copies contents that appeared in the session folder since the last call; all of them if `all`.
+ * Call it before the rings are read, since their records name contents. */
 void rec_copy_blobs(struct rec_recorder *r, bool all);
 /* Opens rings that are new. */
 int rec_find_rings(struct rec_recorder *r);

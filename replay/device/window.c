@@ -37,7 +37,7 @@ static int last_keyframe(const struct fmt_trace *t, uint32_t rank, int64_t limit
 	return r;
 }
 
-/* The first and last iteration of all ranks; false: there is none. */
+/* Finds the first and the last iteration of all ranks; false if the trace has no iterations. */
 static bool iterations_of(const struct fmt_trace *t, struct rex_range *ret)
 {
 	bool found = false;

@@ -7,8 +7,8 @@
  * A time is scaled by a factor for each variant; what is scaled alike has the same number of
  * factors (sim_scale()). Factors of several changes multiply.
  *
- * Not thread-safe. Functions that return a scale return 0, which is none, for a change of NULL, and
- * without memory, which sets change_error().
+ * Not thread-safe. Functions that return a scale return 0, "not scaled", if the change is NULL, and
+ * if memory is exhausted, which also sets change_error().
  */
 #pragma once
 

@@ -433,11 +433,11 @@ static void op_meets(struct compile *c, struct sim_point *point, size_t i, uint3
 	const struct fmt_edge *transfer = transfer_of(c, i);
 	uint32_t member =
 		sim_participant(sim_collectives(c->p->sim), c->index, c->rank->groups[comm]);
-	uint32_t scaled = c->p->lacks[comm] ? SIM_NONE : comm;
+	uint32_t scaled = c->p->incomplete[comm] ? SIM_NONE : comm;
 	uint16_t scale = change_collective(c->p->change, c->index, e->template, scaled,
 					   bytes_of(c, e, template));
 
-	if (c->p->lacks[comm])
+	if (c->p->incomplete[comm])
 		count(&c->p->counts.unmatched, &c->p->counts.unmatched_ns, e);
 	if (change_lacks_latency(c->p->change, e->template, scaled))
 		count(&c->p->counts.no_latency, &c->p->counts.no_latency_ns, e);

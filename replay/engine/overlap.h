@@ -19,7 +19,7 @@ void overlap_begin(struct compile *c);
 /* OVERLAP_OFF: adds the waits of the operation that is event i; for rising i. */
 void overlap_wait(struct compile *c, struct sim_point *point, size_t i);
 
-/* OVERLAP_FULL: whether an edge to the operation is none in the changed run. */
+/* OVERLAP_FULL: whether the changed run ignores an edge to the operation that is event i. */
 int overlap_drops(const struct compile *c, const struct fmt_edge *e, size_t i);
 
 /* OVERLAP_FULL: whether the operation does not wait for its launch. */

@@ -20,7 +20,7 @@ void program_free(struct program *p)
 	}
 	arena_done(&p->arena);
 	free(p->groups);
-	free(p->lacks);
+	free(p->incomplete);
 	free(p->templates);
 	fmt_template_gaps_done(&p->template_gaps);
 	free(p->nest);
@@ -145,19 +145,19 @@ static void present_done(struct present *m)
 static int add_group(struct program *p, uint32_t comm, struct present *m)
 {
 	const struct fmt_comm *c = fmt_comm(p->names, comm);
-	uint32_t n = 0, lacks = 0;
+	uint32_t n = 0, missing = 0;
 
 	p->groups[comm] = SIM_NONE;
 	for (uint32_t i = 0; i < (c->n_ranks == 0 ? p->n_ranks : c->n_ranks); i++) {
 		uint32_t rank = c->n_ranks == 0 ? i : program_rank_of(p, c->ranks[i]);
 
-		lacks |= rank == p->n_ranks;
+		missing |= rank == p->n_ranks;
 		if (rank == p->n_ranks || m->last[rank] == comm + 1)
 			continue;
 		m->last[rank] = comm + 1;
 		m->ranks[n++] = rank;
 	}
-	p->lacks[comm] = lacks != 0;
+	p->incomplete[comm] = missing != 0;
 	return n < 2 ? 0 : sim_group(sim_collectives(p->sim), m->ranks, n, &p->groups[comm]);
 }
 
@@ -196,8 +196,8 @@ static int add_groups(struct program *p)
 	};
 
 	p->groups = malloc(((size_t)n_copies * n + 1ul) * sizeof(*p->groups));
-	p->lacks = calloc(n + 1ul, sizeof(*p->lacks));
-	if (!m.ranks || !m.last || !p->groups || !p->lacks)
+	p->incomplete = calloc(n + 1ul, sizeof(*p->incomplete));
+	if (!m.ranks || !m.last || !p->groups || !p->incomplete)
 		return -ENOMEM;
 	p->n_groups = n;
 	for (uint32_t i = 0; i < p->n_ranks; i++)

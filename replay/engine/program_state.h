@@ -99,8 +99,8 @@ struct program {
 	struct program_rank *ranks;
 	struct numbered *by_number; /* the ranks, in the order of their numbers */
 	uint32_t n_ranks;
-	uint32_t *groups; /* by copy, then communicator; SIM_NONE: fewer than two ranks */
-	uint8_t *lacks;	  /* by communicator: ranks of it are not in the trace */
+	uint32_t *groups;    /* by copy, then communicator; SIM_NONE: fewer than two ranks */
+	uint8_t *incomplete; /* by communicator: some of its ranks are not in the trace */
 	uint32_t n_groups;
 
 	struct fmt_template_gaps template_gaps;

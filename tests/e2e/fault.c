@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* One fault in a run of an example. $FAULT is "KIND GPU NUMBER AT": the operation NUMBER of that
- * kind on GPU, from 0, is not what it should be.
+ * kind on GPU, counted from 0, is changed.
  *
  *     kernel     a host kernel of the example writes a wrong value as element AT
  *     copy       byte AT that a copy or collective received is flipped

@@ -52,7 +52,7 @@ START_TEST(test_division)
 }
 END_TEST
 
-/* How the nanoseconds from `start` to `end` divide, each of which has seen a kernel (1), a
+/* Counts the nanoseconds from `start` to `end` by what ran in each: nothing (0), a kernel (1), a
  * collective (2), or both (3). */
 static struct fmt_busy count(const uint8_t *seen, int64_t start, int64_t end)
 {

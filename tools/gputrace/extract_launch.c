@@ -10,7 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* What is looked for, and the process that made it. */
+/* The launch to extract, and the process that made it. */
 struct search {
 	struct fmt_trace *trace;
 	struct rex_process process;

@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* How the events of a template are shown in the tables. */
+/* The table that shows the events of a template, and the constant text of its rows. */
 struct plan {
 	int table;			 /* enum fmt_table, or -1 for none */
 	struct fmt_row_template *own;	 /* its rows in that table */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What is compared of two traces `a` and `b`. */
+/* The part of two traces `a` and `b` that is compared. */
 #pragma once
 
 #include "formats/trace/model.h"

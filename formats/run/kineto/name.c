@@ -196,7 +196,8 @@ static int name_metadata(struct kineto_naming *t, const struct kineto_rank *k, u
 						json.len);
 }
 
-/* The string member of an object; 0 if there is none. */
+/* Stores the string member `key` of a JSON object; 0 (the empty string) if the object has no such
+ * member. 0 or -ENOMEM. */
 static int name_member(struct kineto_naming *t, const char *json, size_t len, const char *key,
 		       fmt_str *ret)
 {

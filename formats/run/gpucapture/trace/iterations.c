@@ -111,8 +111,8 @@ static int64_t collect(const struct fmt_names *names, const struct fmt_run_part 
 	return s->n < 2 ? -1 : covers;
 }
 
-/* Whether ranges like `a`, which cover so much, tell iterations rather than those like `b`: if they
- * say so, however short the run was beside what went before. */
+/* Whether prefix `a` is more likely than `b` to name iterations: a usual name of iterations wins,
+ * else the prefix that covers more time. */
 static bool is_better(const struct prefix *a, int64_t a_covers, const struct prefix *b,
 		      int64_t b_covers)
 {
@@ -120,7 +120,7 @@ static bool is_better(const struct prefix *a, int64_t a_covers, const struct pre
 }
 
 /* Finds the prefix of range names that covers the most of the run: at least a quarter, unless the
- * name says that it is an iteration. *ret is unchanged if there is none. */
+ * prefix is a usual name of iterations ("step"). *ret is unchanged if no prefix is found. */
 static void from_ranges(struct fmt_iterations *s, const struct fmt_names *names,
 			const struct fmt_run_part *part, struct prefix *ret)
 {

@@ -25,7 +25,7 @@ struct rec_pattern {
 	size_t n;
 };
 
-/* How the iterations of a rank are found; kept from segment to segment. */
+/* State of the search for the iterations of a rank, from one segment to the next. */
 struct rec_iterations_of {
 	enum rec_iterations_way way;
 	uint32_t leader; /* 1 + the rank of the same process whose iterations these are; 0: unknown
