@@ -219,11 +219,22 @@ need_traces() {
 	done
 }
 
-# server DIR: prints the process id of the server of the mount on DIR, found by its command line.
-server() {
+# server DIR: prints the process id of the server of the mount on DIR, found by its command line. The
+# server of an earlier mount there may still be ending: this waits until one is left.
+servers() {
 	for p in $(pgrep -x gputracefs); do
 		if grep -qzxF -- "$1" "/proc/$p/cmdline" 2>/dev/null; then
 			echo "$p"
 		fi
 	done
+}
+
+one_server() {
+	found=$(servers "$1")
+	[ "$(wc -w <<<"$found")" -eq 1 ]
+}
+
+server() {
+	eventually one_server "$1" || die "not one server of $1: $found"
+	echo "$found"
 }
