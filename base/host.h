@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Clocks and processes of the system. Any number of threads at once. */
+/* Clocks, processors, threads and processes of the system. Any number of threads at once. */
 #pragma once
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +21,28 @@ static inline int64_t host_clock_ns(clockid_t clock)
 
 	clock_gettime(clock, &t);
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* The processors that this process may use, at least 1. */
+static inline unsigned host_n_processors(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
+}
+
+/* Starts a thread with all signals blocked: they are for the program's own threads. 0 or a negative
+ * errno. */
+static inline int host_thread_start(pthread_t *ret, void *(*run)(void *arg), void *arg)
+{
+	sigset_t all, old;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	r = pthread_create(ret, NULL, run, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return -r;
 }
 
 /* The number in field `field` (from 4) of /proc/PID/stat; 0: no such process, or a zombie. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fs/ahead.h"
 
+#include "base/host.h"
 #include "base/scope.h"
 
 #include <errno.h>
-#include <sched.h>
 
 #define FIRST_BATCH (UINT64_C(1) << 20)
 #define LAST_BATCH (UINT64_C(16) << 20)
@@ -13,10 +13,9 @@
 /* One per processor; none if there is a single one, which the reader needs. */
 static unsigned n_workers(void)
 {
-	cpu_set_t set;
-	int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+	unsigned n = host_n_processors();
 
-	return n <= 1 ? 0 : n < MAX_WORKERS ? (unsigned)n : MAX_WORKERS;
+	return n == 1 ? 0 : n < MAX_WORKERS ? n : MAX_WORKERS;
 }
 
 void fs_ahead_init(struct fs_ahead *a, struct fs *fs, struct fs_pool *pool, fs_store *store,

@@ -18,6 +18,7 @@
 #pragma once
 
 #include "fs/edges.h"
+#include "fs/node.h"
 #include "fs/pool.h"
 
 /* Stores whole pages, or the end of the file. 0 or a negative errno. */

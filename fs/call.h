@@ -3,7 +3,9 @@
 /* A request of the kernel that another thread than its receiver may answer later. */
 #pragma once
 
-#include "fs/node.h"
+#include "fs/ino.h"
+
+#include <stddef.h>
 
 struct fs_call {
 	void (*answer)(const struct fs_call *c);
@@ -12,7 +14,7 @@ struct fs_call {
 	fs_ino ino;
 	size_t size;
 	uint64_t offset;
-	char name[FS_NAME_MAX + 1];
+	char name[FS_NAME_BYTES];
 	bool is_pooled;	      /* a thread of the pool answers it: fs_pool_give() sets this */
 	struct fs_call *next; /* in the list of the call's owner */
 };

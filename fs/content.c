@@ -11,20 +11,6 @@
 
 #include <stdbool.h>
 
-struct fs_scope fs_scope_of(const struct fs_node *where)
-{
-	switch (where->dir) {
-	case FS_ITERATION:
-		return (struct fs_scope){where->iteration, FS_ALL};
-	case FS_ITERATION_GPU:
-		return (struct fs_scope){where->iteration, where->gpu};
-	case FS_GPU:
-		return (struct fs_scope){FS_ALL, where->gpu};
-	default:
-		return (struct fs_scope){FS_ALL, FS_ALL};
-	}
-}
-
 /* ---- files, heads and tails that are rendered whole */
 
 /* Heads of tables, and tails, are the same for every file: their keys in the cache, beside those of

@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include "fs/node.h"
 #include "fs/tree.h"
 #include "fs/view.h"
 
@@ -25,9 +24,6 @@ struct fs_file {
 	/* Of FS_QUICK: the size of the text if it is known before rendering; or NULL. */
 	int (*size)(struct fs_tree *t, const struct fs_node *where, uint64_t *ret);
 };
-
-/* The part of the run that the files of a directory cover. */
-struct fs_scope fs_scope_of(const struct fs_node *where);
 
 int fs_content_size(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
 		    uint64_t *ret);

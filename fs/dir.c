@@ -5,6 +5,8 @@
 #include "fs/render.h"
 #include "fs/stored.h"
 
+#include <sys/stat.h>
+
 #define SUMMARY                                                                                    \
 	{                                                                                          \
 		"summary", FS_WHOLE, 0, fs_render_summary                                          \

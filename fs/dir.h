@@ -6,14 +6,11 @@
 #pragma once
 
 #include "fs/content.h"
-#include "fs/node.h"
 
 struct fs_sub {
 	const char *name;
 	enum fs_dir dir;
 };
-
-#define FS_NAME_BYTES (FS_NAME_MAX + 1)
 
 struct fs_more {
 	/* Upper bound on the number of entries; some may not exist. */

@@ -2,7 +2,6 @@
 #include "fs/fuse.h"
 
 #include "base/scope.h"
-#include "fs/fuse_server.h"
 
 #include <errno.h>
 #include <string.h>

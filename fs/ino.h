@@ -48,6 +48,11 @@ enum fs_run_number {
 #define FS_MAX_GPUS (1u << 20)
 #define FS_MAX_ITERATIONS (1u << 24)
 
+/* Of a file, without and with the final NUL. */
+#define FS_NAME_MAX 255
+#define FS_NAME_BYTES (FS_NAME_MAX + 1)
+
+/* A file or directory. */
 struct fs_node {
 	enum fs_dir dir;
 	uint32_t file;

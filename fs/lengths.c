@@ -1,15 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fs/lengths.h"
 
+#include "base/host.h"
 #include "base/scope.h"
-#include "fs/pool.h"
 #include "fs/timeline.h"
 
 #include <errno.h>
-#include <sched.h>
 
 #define THREADS_MAX 16
 #define LONG_RECORDS 65536u
+
+static _Atomic uint64_t *length_slot(const struct fs_piece *p)
+{
+	uint64_t slice = p->tree->ranks[p->rank].slices_before + p->slice;
+
+	return &p->tree->lengths[slice * FS_PIECES + (uint64_t)p->number];
+}
+
+uint64_t fs_piece_known(const struct fs_piece *p)
+{
+	return atomic_load_explicit(length_slot(p), memory_order_relaxed);
+}
+
+void fs_piece_set_length(const struct fs_piece *p, uint64_t length)
+{
+	atomic_store_explicit(length_slot(p), length + 1, memory_order_relaxed);
+}
 
 static int count_tables(struct fs_tree *t, const struct fmt_slice *slice)
 {
@@ -39,7 +55,7 @@ static int count_piece(struct fs_tree *t, int piece, const struct fmt_slice *sli
 	return piece == FS_PIECE_TIMELINE ? count_timeline(t, slice) : count_tables(t, slice);
 }
 
-int fs_lengths_of_piece(const struct fs_piece *p)
+static int count_cached(const struct fs_piece *p)
 {
 	struct fs_item *item;
 	int r = fs_tree_slice(p->tree, p->rank, p->slice, &item);
@@ -49,6 +65,21 @@ int fs_lengths_of_piece(const struct fs_piece *p)
 	r = count_piece(p->tree, p->number, fs_item_value(item));
 	fs_cache_put(p->tree->cache, item);
 	return r;
+}
+
+int fs_piece_length(const struct fs_piece *p, uint64_t *ret)
+{
+	uint64_t length = fs_piece_known(p);
+	int r;
+
+	if (!length) {
+		r = count_cached(p);
+		if (r < 0)
+			return r;
+		length = fs_piece_known(p);
+	}
+	*ret = length - 1;
+	return 0;
 }
 
 /* ---- long files */
@@ -119,8 +150,7 @@ int fs_lengths_of_file(struct fs_tree *t, struct fs_scope scope, int piece)
 {
 	struct counting c = {.tree = t, .scope = scope, .piece = piece};
 	pthread_t threads[THREADS_MAX];
-	cpu_set_t set;
-	unsigned n = sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
+	unsigned n = host_n_processors();
 	unsigned started = 0;
 	uint64_t largest;
 	size_t bytes;
@@ -131,7 +161,7 @@ int fs_lengths_of_file(struct fs_tree *t, struct fs_scope scope, int piece)
 	bytes = n * largest * FS_RECORD_BYTES;
 	fs_cache_reserve(t->cache, bytes);
 	pthread_mutex_init(&c.lock, NULL);
-	while (started < n - 1 && fs_thread_start(&threads[started], count, &c) == 0)
+	while (started < n - 1 && host_thread_start(&threads[started], count, &c) == 0)
 		started++;
 	count(&c);
 	while (started > 0)

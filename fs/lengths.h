@@ -5,11 +5,24 @@
  */
 #pragma once
 
-#include "fs/piece.h"
+#include "fs/tree.h"
 
-/* Counts a piece; if it belongs to a table, counts the slice's pieces of all tables. */
-int fs_lengths_of_piece(const struct fs_piece *p);
+/* The text of a slice in a file. A longer one is rendered and cached in windows. */
+struct fs_piece {
+	struct fs_tree *tree;
+	int number; /* enum fmt_table, or FS_PIECE_TIMELINE */
+	uint32_t rank, slice;
+	uint32_t window;
+};
+
+/* The length plus 1; 0 if it is not known. */
+uint64_t fs_piece_known(const struct fs_piece *p);
+void fs_piece_set_length(const struct fs_piece *p, uint64_t length);
+
+/* The length. If it is not known, counts it; of a table, counts the slice's pieces of all tables.
+ */
+int fs_piece_length(const struct fs_piece *p, uint64_t *ret);
 
 /* Counts the unknown lengths of a file on all processors if there are many; otherwise leaves them
- * to fs_lengths_of_piece(). */
+ * to fs_piece_length(). */
 int fs_lengths_of_file(struct fs_tree *t, struct fs_scope scope, int piece);

@@ -3,8 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "fs/content.h"
-#include "fs/piece.h"
+#include "fs/lengths.h"
 
 /* The pieces of one file. */
 struct wanted {

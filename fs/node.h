@@ -8,27 +8,14 @@
  */
 #pragma once
 
-#include "formats/trace/store/trace.h"
 #include "fs/ino.h"
+#include "fs/options.h"
 #include "fs/view.h"
 
 #include <stdbool.h>
 #include <sys/stat.h>
 
 struct fs;
-
-/* Emulates a trace, changed by `spec` unless that is NULL; the mount owns the result. Called once
- * for each run, on first access to emulated/ or what-if/SPEC/, for one run at a time. With `ret`
- * NULL, only checks the spec, and may be called at any time: 0, or -EINVAL and the reason in
- * err->what. */
-typedef int fs_emulate(void *context, struct fmt_trace *trace, const char *spec,
-		       struct fmt_trace **ret, struct fmt_error *err);
-
-struct fs_options {
-	size_t cache_bytes;  /* bound on resident bytes; 0: 64 MiB */
-	fs_emulate *emulate; /* NULL: neither emulated/ nor what-if/ */
-	void *context;	     /* of emulate */
-};
 
 /* Takes ownership of `trace`, also on failure. */
 int fs_open(struct fmt_trace *trace, const struct fs_options *options, struct fs **ret,
@@ -57,10 +44,8 @@ int fs_stat(struct fs *fs, fs_ino ino, struct fs_attr *ret);
  * valid spec: -ENOSPC if there are too many. */
 int fs_lookup(struct fs *fs, fs_ino parent, const char *name, struct fs_attr *ret);
 
-#define FS_NAME_MAX 255
-
 struct fs_entry {
-	char name[FS_NAME_MAX + 1];
+	char name[FS_NAME_BYTES];
 	fs_ino ino;
 	mode_t type;   /* S_IFDIR, S_IFREG, S_IFLNK */
 	uint64_t next; /* offset of the next entry */
@@ -82,12 +67,6 @@ long fs_link(struct fs *fs, fs_ino ino, char *buf, size_t size);
 /* The bytes [offset, offset + size) of a file; fewer only at its end. The caller zeroes `view`
  * before, and calls fs_view_done() afterwards in any case. */
 int fs_read(struct fs *fs, fs_ino ino, uint64_t offset, size_t size, struct fs_view *view);
-
-/* A range of a file that is rendered at little more cost than any part of it. */
-struct fs_window {
-	uint64_t from, end;
-	bool is_last; /* the file ends at `end` */
-};
 
 /* The window that contains `offset`; -ENOENT for files that are rendered as a whole. */
 int fs_window(struct fs *fs, fs_ino ino, uint64_t offset, struct fs_window *ret);

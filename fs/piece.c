@@ -4,7 +4,6 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/render/export/chrome.h"
-#include "fs/lengths.h"
 #include "fs/timeline.h"
 
 void fs_blob_drop(void *value)
@@ -44,23 +43,6 @@ int fs_blob_of(struct text *text, void **ret, size_t *bytes)
 	*bytes = sizeof(*b) + text->cap;
 	*ret = b;
 	return 0;
-}
-
-static _Atomic uint64_t *length_slot(const struct fs_piece *p)
-{
-	uint64_t slice = p->tree->ranks[p->rank].slices_before + p->slice;
-
-	return &p->tree->lengths[slice * FS_PIECES + (uint64_t)p->number];
-}
-
-uint64_t fs_piece_known(const struct fs_piece *p)
-{
-	return atomic_load_explicit(length_slot(p), memory_order_relaxed);
-}
-
-void fs_piece_set_length(const struct fs_piece *p, uint64_t length)
-{
-	atomic_store_explicit(length_slot(p), length + 1, memory_order_relaxed);
 }
 
 static struct fs_key piece_key(const struct fs_piece *p, uint32_t window)
@@ -248,19 +230,4 @@ int fs_piece_get(struct fs_piece *p, struct fs_item **ret)
 	r = fs_cache_get(c, piece_key(p, p->window), &maker, ret);
 	fs_cache_release(c, bytes);
 	return r;
-}
-
-int fs_piece_length(const struct fs_piece *p, uint64_t *ret)
-{
-	uint64_t length = fs_piece_known(p);
-	int r;
-
-	if (!length) {
-		r = fs_lengths_of_piece(p);
-		if (r < 0)
-			return r;
-		length = fs_piece_known(p);
-	}
-	*ret = length - 1;
-	return 0;
 }

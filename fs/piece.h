@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/text.h"
-#include "fs/tree.h"
+#include "fs/lengths.h"
 
 /* Rendered text, as a value of the cache. */
 struct fs_blob {
@@ -25,18 +25,5 @@ int fs_blob_of(struct text *text, void **ret, size_t *bytes);
 /* A longer piece is rendered and cached in windows of this size. */
 #define FS_WINDOW_BYTES (2u << 20)
 
-struct fs_piece {
-	struct fs_tree *tree;
-	int number; /* enum fmt_table, or FS_PIECE_TIMELINE */
-	uint32_t rank, slice;
-	uint32_t window;
-};
-
-/* The length plus 1; 0 if it is not known. */
-uint64_t fs_piece_known(const struct fs_piece *p);
-void fs_piece_set_length(const struct fs_piece *p, uint64_t length);
-
-/* The length; counts it if it is not known. */
-int fs_piece_length(const struct fs_piece *p, uint64_t *ret);
 /* The blob of p->window; end its use with fs_cache_put(). */
 int fs_piece_get(struct fs_piece *p, struct fs_item **ret);

@@ -1,22 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fs/pool.h"
 
+#include "base/host.h"
 #include "base/scope.h"
 
 #include <errno.h>
-#include <signal.h>
-
-int fs_thread_start(pthread_t *ret, void *(*run)(void *arg), void *arg)
-{
-	sigset_t all, old;
-	int r;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &old);
-	r = pthread_create(ret, NULL, run, arg);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -r;
-}
 
 int fs_pool_init(struct fs_pool *p, unsigned max_threads)
 {
@@ -67,7 +55,7 @@ static int start_threads(struct fs_pool *p)
 
 	if (p->n_waiting < p->n_idle || p->n_threads == p->max_threads)
 		return 0;
-	r = fs_thread_start(&p->threads[p->n_threads], work, p);
+	r = host_thread_start(&p->threads[p->n_threads], work, p);
 	p->n_threads += r == 0;
 	return p->n_threads > 0 ? 0 : r;
 }

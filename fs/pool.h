@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Threads that answer calls, beside the thread that receives them. They are started on demand and
- * have all signals blocked. */
+ * have all signals blocked: the thread that ends the mount handles them. */
 #pragma once
 
 #include "fs/call.h"
@@ -32,7 +32,3 @@ bool fs_pool_is_busy(struct fs_pool *p);
 
 /* Returns once all calls are answered. */
 void fs_pool_done(struct fs_pool *p);
-
-/* Starts a thread with all signals blocked: the thread that ends the mount handles them. 0 or a
- * negative errno. */
-int fs_thread_start(pthread_t *ret, void *(*run)(void *arg), void *arg);

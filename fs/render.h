@@ -38,3 +38,4 @@ fs_render fs_render_comm_collectives;
 fs_render fs_render_modules;
 fs_render fs_render_contents;
 fs_render fs_render_stored;
+int fs_stored_size(struct fs_tree *t, const struct fs_node *where, uint64_t *ret);

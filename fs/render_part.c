@@ -4,7 +4,6 @@
 #include "base/scope.h"
 #include "formats/render/export/svg.h"
 #include "formats/render/report/report.h"
-#include "fs/content.h"
 
 static struct fmt_part part_of(const struct fs_tree *t, const struct fs_node *where)
 {

@@ -8,7 +8,7 @@
 
 int fs_render_stored(struct fs_tree *t, const struct fs_node *where, struct text *out)
 {
-	const struct fs_stored_item *item = fs_stored_at(t, where);
+	const struct fs_stored_item *item = fs_stored_at(t->stored, where);
 	uint8_t *data;
 	size_t len;
 	int r = fmt_blob_read(t->trace, item->name, &data, &len, NULL);
@@ -19,6 +19,12 @@ int fs_render_stored(struct fs_tree *t, const struct fs_node *where, struct text
 	out->data = (char *)data;
 	out->len = out->cap = len;
 	return len == item->bytes ? 0 : -EBADMSG;
+}
+
+int fs_stored_size(struct fs_tree *t, const struct fs_node *where, uint64_t *ret)
+{
+	*ret = fs_stored_at(t->stored, where)->bytes;
+	return 0;
 }
 
 /* ---- modules/index */

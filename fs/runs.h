@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "fs/node.h"
+#include "fs/options.h"
 #include "fs/tree.h"
 
 struct fs_runs;

@@ -137,13 +137,7 @@ uint64_t fs_stored_find(const struct fs_stored_list *list, const char *name)
 	return at < list->n ? at : UINT64_MAX;
 }
 
-const struct fs_stored_item *fs_stored_at(const struct fs_tree *t, const struct fs_node *where)
+const struct fs_stored_item *fs_stored_at(struct fs_stored *s, const struct fs_node *where)
 {
-	return &fs_stored_list(t->stored, where->dir == FS_MODULES)->items[where->iteration];
-}
-
-int fs_stored_size(struct fs_tree *t, const struct fs_node *where, uint64_t *ret)
-{
-	*ret = fs_stored_at(t, where)->bytes;
-	return 0;
+	return &fs_stored_list(s, where->dir == FS_MODULES)->items[where->iteration];
 }

@@ -6,7 +6,8 @@
 #pragma once
 
 #include "formats/trace/images.h"
-#include "fs/dir.h"
+#include "formats/trace/store/trace.h"
+#include "fs/ino.h"
 
 struct fs_stored_item {
 	uint64_t name[2];
@@ -34,6 +35,4 @@ void fs_stored_name(const struct fs_stored_item *item, char ret[FS_NAME_BYTES]);
 uint64_t fs_stored_find(const struct fs_stored_list *list, const char *name);
 
 /* The item of a node in modules/ or contents/. */
-const struct fs_stored_item *fs_stored_at(const struct fs_tree *t, const struct fs_node *where);
-
-int fs_stored_size(struct fs_tree *t, const struct fs_node *where, uint64_t *ret);
+const struct fs_stored_item *fs_stored_at(struct fs_stored *s, const struct fs_node *where);

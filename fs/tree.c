@@ -181,6 +181,20 @@ void fs_tree_free(struct fs_tree *t)
 
 /* ---- slices */
 
+struct fs_scope fs_scope_of(const struct fs_node *where)
+{
+	switch (where->dir) {
+	case FS_ITERATION:
+		return (struct fs_scope){where->iteration, FS_ALL};
+	case FS_ITERATION_GPU:
+		return (struct fs_scope){where->iteration, where->gpu};
+	case FS_GPU:
+		return (struct fs_scope){FS_ALL, where->gpu};
+	default:
+		return (struct fs_scope){FS_ALL, FS_ALL};
+	}
+}
+
 int fs_tree_next(const struct fs_tree *t, struct fs_scope scope, struct fs_cursor *cursor,
 		 uint32_t *rank, uint32_t *slice)
 {

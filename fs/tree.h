@@ -74,6 +74,9 @@ struct fs_scope {
 	uint32_t iteration, rank;
 };
 
+/* The part of the run that the files of a directory cover. */
+struct fs_scope fs_scope_of(const struct fs_node *where);
+
 /* Walks over the slices of a scope: start with {0}; 1: a slice, 0: end. */
 struct fs_cursor {
 	uint32_t rank, at;

@@ -5,12 +5,20 @@
 
 #include "fs/cache.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/uio.h>
 
 /* The cache item of a part, and the function that ends its use. */
 struct fs_held {
 	struct fs_item *item;
 	void (*put)(struct fs_cache *c, struct fs_item *item);
+};
+
+/* A range of a file that is rendered at little more cost than any part of it. */
+struct fs_window {
+	uint64_t from, end;
+	bool is_last; /* the file ends at `end` */
 };
 
 struct fs_view {

@@ -2,11 +2,10 @@
 #include "replay/engine/source_thread.h"
 
 #include "base/array.h"
+#include "base/host.h"
 #include "base/scope.h"
 
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 
 /* A slice to load (without a block), or one to take. */
 struct job {
@@ -128,18 +127,9 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Signals are for the program's own threads. */
 static void start(struct source_thread *t)
 {
-	cpu_set_t set;
-	sigset_t all, old;
-
-	if (sched_getaffinity(0, sizeof(set), &set) < 0 || CPU_COUNT(&set) < 2)
-		return;
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &old);
-	t->threaded = pthread_create(&t->thread, NULL, run, t) == 0;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	t->threaded = host_n_processors() > 1 && host_thread_start(&t->thread, run, t) == 0;
 }
 
 int source_thread_new(const struct replay_source *source, struct source_thread **ret)

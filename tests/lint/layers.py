@@ -29,7 +29,7 @@ NO_FILE_CIRCLES = ('capture/library/',)
 
 # A header of another project, and the one place that may include it.
 ONLY_IN = {
-    r'fuse.*\.h': 'fs/fuse',
+    r'fuse.*\.h': ('fs/fuse', 'fs/mount'),
     r'zstd\.h': ('formats/', 'replay/emugpu/driver/code/image.c'),
     r'xxhash\.h': ('formats/', 'capture/library/ring/blob.c'),
     r'nettle/.*': 'formats/',

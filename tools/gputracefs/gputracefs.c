@@ -3,7 +3,7 @@
 /* Shows a trace as files. */
 #include "base/scope.h"
 #include "base/text.h"
-#include "fs/fuse.h"
+#include "fs/mount.h"
 #include "tools/cli.h"
 #include "tools/gputracefs/emulated.h"
 #include "tools/gputracefs/mount_options.h"
@@ -93,7 +93,7 @@ static const char *mount_hint(int r, const struct fmt_error *err)
 static int serve(struct fs *fs, const struct fs_mount *mount)
 {
 	struct fmt_error err = {.offset = FMT_NO_OFFSET};
-	int r = fs_fuse_serve(fs, mount, &err);
+	int r = fs_mount_serve(fs, mount, &err);
 
 	if (r != FS_STILL_EMULATING)
 		fs_close(fs);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/trace/store/loader.h"
 
+#include "base/host.h"
+
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 
 #define THREADS_MAX 16
 #define AHEAD (2 * THREADS_MAX) /* slices */
@@ -94,21 +94,16 @@ static void *decode(void *arg)
 	return NULL;
 }
 
-/* Threads that could not be started are done without. Signals are for the program's own. */
+/* Threads that could not be started are done without. */
 static void start_threads(struct fmt_loader *l)
 {
-	cpu_set_t set;
-	int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-	sigset_t all, old;
+	unsigned n = host_n_processors();
 
 	if (n < 2)
 		return;
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &old);
-	for (int i = 0; i < n && i < THREADS_MAX; i++)
-		if (pthread_create(&l->threads[l->n_threads], NULL, decode, l) == 0)
+	for (unsigned i = 0; i < n && i < THREADS_MAX; i++)
+		if (host_thread_start(&l->threads[l->n_threads], decode, l) == 0)
 			l->n_threads++;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 int fmt_loader_new(struct fmt_trace *t, const struct fmt_part *part, unsigned want,

@@ -2,13 +2,12 @@
 #include "formats/run/gpucapture/trace/making.h"
 
 #include "base/array.h"
+#include "base/host.h"
 #include "base/scope.h"
 #include "formats/run/gpucapture/trace/carry.h"
 #include "formats/run/gpucapture/trace/facts.h"
 #include "formats/run/gpucapture/trace/segment.h"
 #include "formats/trace/store/names_code.h"
-
-#include <sched.h>
 
 /* If so many segments of calls and operations are pending, the records that would complete them are
  * missing: events older than the newest segment are no longer waited for. */
@@ -74,13 +73,6 @@ void rec_making_free(struct rec_making *m)
 	free(m);
 }
 
-static int n_cores(void)
-{
-	cpu_set_t set;
-
-	return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
 int rec_making_new(struct fmt_names *names, const struct rec_window *window,
 		   const struct rec_plan *plan, const char *path, struct rec_making **ret)
 {
@@ -93,7 +85,7 @@ int rec_making_new(struct fmt_names *names, const struct rec_window *window,
 				 .plan = plan,
 				 .steps = plan->steps,
 				 .path = strdup(path),
-				 .n_threads = window->threads ?: n_cores()};
+				 .n_threads = window->threads ?: (int)host_n_processors()};
 	m->segment = m->enough = window->segment ? window->segment : REC_SEGMENT;
 	m->read = calloc(plan->ranks.n + (size_t)1, sizeof(*m->read));
 	m->kept = calloc(plan->ranks.n + (size_t)1, sizeof(*m->kept));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/fuse_server.h"
+#include "fs/mount.h"
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "fs/fuse.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -245,7 +246,7 @@ static int serve(struct fs_server *s, struct fmt_error *err)
 	return r < 0 ? r : 0;
 }
 
-int fs_fuse_serve(struct fs *fs, const struct fs_mount *mount, struct fmt_error *err)
+int fs_mount_serve(struct fs *fs, const struct fs_mount *mount, struct fmt_error *err)
 {
 	char *argv[] = {(char *)"gputracefs", (char *)"-o", (char *)mount->options,
 			mount->debug ? (char *)"-d" : NULL, NULL};
