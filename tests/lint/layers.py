@@ -25,7 +25,7 @@ MAY_USE = {
 KNOWN_CIRCLES = set()
 
 # Folders, with their subfolders, in which no sources may include each other in a circle: x.c and x.h count as one source.
-NO_FILE_CIRCLES = ('capture/library/',)
+NO_FILE_CIRCLES = ('capture/library/', 'fs/')
 
 # A header of another project, and the one place that may include it.
 ONLY_IN = {
