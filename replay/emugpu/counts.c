@@ -26,7 +26,7 @@ void emu_counts_start(const struct emu_counts *c)
 		return;
 	counts = c;
 	pthread_atfork(NULL, NULL, forget);
-	emu_counting = 1;
+	emu_counting |= EMU_COUNTED;
 }
 
 static void add_line(struct text *lines, const char *library, const char *name, uint64_t calls)

@@ -17,6 +17,8 @@ struct emu_counts {
 	unsigned n;
 };
 
+/* Calls are counted, or reported to an observer (observe.h). */
+enum { EMU_COUNTED = 1, EMU_OBSERVED = 2 };
 extern int emu_counting;
 
 static inline void emu_count(uint64_t *calls)

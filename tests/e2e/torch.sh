@@ -42,6 +42,18 @@ equal "$(cat "$work/out")" "done
 done"
 
 need_capture
+# torch.profiler and gpucapture record the same operations.
+profiler=$SOURCE/tests/e2e/torch_profiler.py
+gpucapture -o "$work/captured" -- gpuemu --gpus 2 -- "$GPUEMU_TORCH_PYTHON" -m torch.distributed.run --standalone \
+	--nproc-per-node 2 "$profiler" "$work/profile.json" >"$work/out" 2>"$work/told"
+for rank in 0 1; do
+	gputrace export --gpu=$rank -o "$work/captured.json" "$work/captured"
+	gputrace import -o "$work/profiled.$rank" "$work/profile.json.$rank" >/dev/null
+	gputrace export -o "$work/profiled.json" "$work/profiled.$rank"
+	python3 "$profiler" --compare "$work/profiled.json" "$work/captured.json"
+	grep -q ncclDevKernel_AllReduce "$work/profiled.json"
+done
+
 gpucapture --digest=comm -o "$work/trace" -- gpuemu --gpus 2 --json -o "$work/report" -- "$GPUEMU_TORCH_PYTHON" \
 	-m torch.distributed.run --standalone --nproc-per-node 2 "$program" >"$work/out" 2>"$work/told"
 gputrace verify "$work/trace" >/dev/null

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/capture.h"
 #include "replay/emugpu/driver/logs.h"
+#include "replay/emugpu/driver/observed.h"
 #include "replay/emugpu/driver/stream.h"
 
 #include <stdlib.h>
@@ -327,6 +328,8 @@ EMU_API CUresult cuCtxSynchronize_v2(CUcontext context)
 
 	if (!r)
 		r = emu_capture_check(self);
+	if (!r)
+		emu_observe_wait(EMU_WAIT_CONTEXT, c, 0);
 	return r ? r : emu_context_wait(self, c);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/capture.h"
 #include "replay/emugpu/driver/logs.h"
+#include "replay/emugpu/driver/observed.h"
 #include "replay/emugpu/driver/shared_event.h"
 #include "replay/emugpu/driver/stream.h"
 
@@ -175,6 +176,7 @@ EMU_API CUresult cuEventSynchronize(CUevent event)
 	if (e->capture)
 		return CUDA_ERROR_CAPTURED_EVENT;
 	c = e->context;
+	emu_observe_wait(EMU_WAIT_EVENT, c, 0);
 	if (e->shared) {
 		emu_wait(self, emu_shared_wait(e->shared, emu_shared_issued(e->shared)),
 			 (int64_t)c->device->model.sync_ns);

@@ -46,6 +46,7 @@ int64_t emu_dep_wait(struct emu_dep *d);
 struct emu_track {
 	struct emu_device *device;
 	struct emu_context *context;
+	uint64_t stream; /* its id */
 	int64_t tail_ns; /* end of the last op */
 };
 
@@ -107,7 +108,7 @@ struct emu_op {
 	int64_t ready_ns;     /* latest known moment that it waits for */
 	struct emu_dep *deps; /* pending moments that it waits for; owned */
 	unsigned n_deps;
-	int posted; /* post.c */
+	uint32_t posted, correlation; /* post.c; the submitting call, for an observer */
 	union {
 		struct emu_kernel_op kernel;
 		struct emu_copy_op copy;

@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "replay/emugpu/driver/capture.h"
 #include "replay/emugpu/driver/logs.h"
+#include "replay/emugpu/driver/observed.h"
 #include "replay/emugpu/driver/shared_event.h"
 #include <gpuemu.h>
 
@@ -33,7 +34,7 @@ int emu_stream_new(struct emu_context *c, unsigned flags, int priority, struct e
 	s->priority = priority;
 	s->id = emu_new_id();
 	s->context = c;
-	s->track = (struct emu_track){.device = c->device, .context = c};
+	s->track = (struct emu_track){.device = c->device, .context = c, .stream = s->id};
 	s->tail = &s->head;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->wake, NULL);
@@ -311,6 +312,7 @@ CUresult emu_submit(struct emu_thread *self, struct emu_stream *s, struct emu_op
 	if (s->capture)
 		return emu_capture_add(s, op);
 	op->issued_ns = self->now_ns;
+	op->correlation = emu_observed_call();
 	if (legacy_deps(s, op) < 0) {
 		emu_op_done(op);
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -428,6 +430,7 @@ EMU_API CUresult cuStreamSynchronize(CUstream handle)
 
 	if (r)
 		return r;
+	emu_observe_wait(EMU_WAIT_STREAM, s->context, s->id);
 	if (s == s->context->null_stream && !(uintptr_t)handle) {
 		/* The null stream ends after all streams that it waits for. */
 		struct emu_op op = {.type = &emu_wait_type};
@@ -479,6 +482,7 @@ EMU_API CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned flag
 		return r;
 	if (!emu_is_event(event))
 		return CUDA_ERROR_INVALID_HANDLE;
+	emu_observe_wait(EMU_WAIT_STREAM_EVENT, s->context, s->id);
 	if (e->shared)
 		return emu_shared_submit(self, e->shared, s, 0);
 	if (e->capture || s->capture)

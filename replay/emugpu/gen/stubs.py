@@ -38,6 +38,7 @@ LIBRARIES = {
         'node': '',
         'typedefs': 'cudaTypedefs.h',
         'results': 'CUDA_(?:ERROR_)?',
+        'observed': True,
     },
     'libcudart.so.13': {
         'headers': ['cuda_runtime_api.h', 'cuda_profiler_api.h'],
@@ -47,6 +48,7 @@ LIBRARIES = {
         'defines': ['__CUDA_API_VERSION_INTERNAL'],
         'node': 'libcudart.so.13',
         'results': 'cuda(?:Error)?',
+        'observed': True,
     },
     'libcublas.so.13': {
         'headers': ['cublas_v2.h', 'cublas_api.h', 'cublasXt.h'],
@@ -90,6 +92,7 @@ LIBRARIES = {
         'refuse': 'CUPTI_ERROR_NOT_SUPPORTED',
         'defines': [],
         'node': 'libcupti.so.13',
+        'results': 'CUPTI_(?:ERROR_)?',
     },
     'libnvidia-ml.so.1': {
         'headers': ['nvml.h'],
@@ -167,6 +170,7 @@ def results(library, args):
 
 C_TOP = '''/* Made by replay/emugpu/gen/stubs.py from {headers}. */
 {defines}#include "replay/emugpu/counts.h"
+#include "replay/emugpu/observe.h"
 #include "replay/emugpu/refuse.h"
 
 {includes}
@@ -206,6 +210,20 @@ EMU_API {weak}{returns} {name}({parameters})
 }}
 '''
 
+C_OBSERVED = '''
+{returns} emu_{base}({parameters});
+EMU_API {returns} {name}({parameters})
+{{
+	if (__builtin_expect(!emu_counting, 1))
+		return emu_{base}({arguments});
+	emu_count(&calls[{call}]);
+	emu_observe_enter(public_names[{call}]);
+	{returns} r = emu_{base}({arguments});
+	emu_observe_leave((int)r);
+	return r;
+}}
+'''
+
 C_STUB = '''
 EMU_API {returns} {name}({parameters})
 {{
@@ -219,9 +237,11 @@ C_PER_THREAD = '''
 EMU_API {returns} {name}({parameters})
 {{
 	emu_count(&calls[{call}]);
+	emu_observe_enter(public_names[{call}]);
 	emu_per_thread++;
 	{returns} r = emu_{base}({arguments});
 	emu_per_thread--;
+	emu_observe_leave((int)r);
 	return r;
 }}
 '''
@@ -261,6 +281,8 @@ def bodies(library, declared, hand, public):
             refused.append(name)
         elif written == base and base != name:
             out += C_PER_THREAD.format(**row)
+        elif library.get('observed') and returns == library['status']:
+            out += C_OBSERVED.format(**row)
         else:
             out += C_COUNTED.format(**row, give='' if returns == 'void' else 'return ',
                                     weak='' if written == name else '__attribute__((weak)) ')

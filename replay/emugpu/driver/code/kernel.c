@@ -3,6 +3,7 @@
 
 #include "replay/emugpu/data.h"
 #include "replay/emugpu/driver/missing.h"
+#include "replay/emugpu/driver/observed.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -142,6 +143,7 @@ static int64_t kernel_run(struct emu_op *op, struct emu_track *track, int64_t re
 		emu_missing_computed(op);
 	if (l.error && !__atomic_load_n(&track->context->error, __ATOMIC_RELAXED))
 		__atomic_store_n(&track->context->error, l.error, __ATOMIC_RELEASE);
+	emu_op_ran(op, track, l.start_ns, l.end_ns);
 	return l.end_ns;
 }
 

@@ -220,6 +220,7 @@ static int64_t graph_run(struct emu_op *op, struct emu_track *track, int64_t rea
 						  x->steps[x->deps[s->first_dep + k]].end_ns, 0);
 		if (op->graph.tickets && s->op.type == &emu_kernel_type)
 			s->op.kernel.ticket = op->graph.tickets[i];
+		s->op.correlation = op->correlation;
 		if (!s->disabled)
 			emu_op_run(&s->op, &own);
 		s->end_ns = own.tail_ns;

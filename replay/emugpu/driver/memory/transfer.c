@@ -5,6 +5,7 @@
 #include "replay/emugpu/driver/capture.h"
 #include "replay/emugpu/driver/memory.h"
 #include "replay/emugpu/driver/missing.h"
+#include "replay/emugpu/driver/observed.h"
 #include "replay/emugpu/driver/timing.h"
 
 #include <string.h>
@@ -153,6 +154,7 @@ static int64_t copy_run(struct emu_op *op, struct emu_track *track, int64_t read
 	move_bytes(c);
 	if (c->kind != EMU_H2H)
 		emu_missing_copied(c->to, c->from, total_bytes(c), c->kind == EMU_D2H);
+	emu_op_ran(op, track, taken.start_ns, end_ns);
 	return end_ns;
 }
 
@@ -271,6 +273,7 @@ static int64_t set_run(struct emu_op *op, struct emu_track *track, int64_t ready
 	for (size_t y = 0; y < s->height && fills(s); y++)
 		fill_line(s->to + y * s->pitch, s->value, s->item_bytes, s->width);
 	emu_missing_filled(s->to);
+	emu_op_ran(op, track, taken.start_ns, taken.end_ns);
 	return taken.end_ns;
 }
 

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/cupti/cupti.h"
+
+#include "replay/emugpu/versions.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static struct {
+	pthread_once_t once;
+	gpuemu_observe_fn *driver, *runtime;
+	uint64_t (*host_ns)(void);
+	void (*pause)(void), (*resume)(void);
+	int64_t since_1970_ns; /* at the zero of virtual time */
+} emulated = {.once = PTHREAD_ONCE_INIT};
+
+static uint8_t wanted[CUPTI_ACTIVITY_KIND_COUNT];
+
+static gpuemu_observe_fn *observed(const char *library)
+{
+	void *l = dlopen(library, RTLD_NOW);
+
+	return l ? (gpuemu_observe_fn *)dlsym(l, "gpuemu_observe") : NULL;
+}
+
+static void find(void)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+	int64_t (*zero_ns)(void);
+	struct timespec now, up;
+
+	if (!driver)
+		return;
+	emulated.host_ns = (uint64_t(*)(void))dlsym(driver, "gpuemu_host_ns");
+	emulated.pause = (void (*)(void))dlsym(driver, "gpuemu_clock_pause");
+	emulated.resume = (void (*)(void))dlsym(driver, "gpuemu_clock_resume");
+	zero_ns = (int64_t(*)(void))dlsym(driver, "gpuemu_zero_ns");
+	emulated.driver = observed("libcuda.so.1");
+	emulated.runtime = observed("libcudart.so.13");
+	if (!emulated.host_ns || !emulated.pause || !emulated.resume || !zero_ns) {
+		emulated.driver = NULL; /* not the emulated driver */
+		return;
+	}
+	/* The clocks advance alike, be they real or virtual. */
+	clock_gettime(CLOCK_REALTIME, &now);
+	clock_gettime(CLOCK_MONOTONIC, &up);
+	emulated.since_1970_ns = (now.tv_sec - up.tv_sec) * INT64_C(1000000000) + now.tv_nsec -
+				 up.tv_nsec + zero_ns();
+}
+
+static int is_emulated(void)
+{
+	pthread_once(&emulated.once, find);
+	return emulated.driver != NULL;
+}
+
+int64_t cupti_now_ns(void)
+{
+	return (int64_t)emulated.host_ns();
+}
+
+void cupti_pause(void)
+{
+	emulated.pause();
+}
+
+void cupti_resume(void)
+{
+	emulated.resume();
+}
+
+uint64_t cupti_stamp(int64_t virtual_ns)
+{
+	return (uint64_t)(emulated.since_1970_ns + virtual_ns);
+}
+
+int cupti_wants(CUpti_ActivityKind kind)
+{
+	return wanted[kind];
+}
+
+void cupti_update(void)
+{
+	const struct emu_observer *o = cupti_has_callbacks() ? &cupti_observer : NULL;
+
+	for (int i = 0; i < CUPTI_ACTIVITY_KIND_COUNT; i++)
+		if (wanted[i])
+			o = &cupti_observer;
+	if (!is_emulated())
+		return;
+	emulated.driver(o);
+	if (emulated.runtime)
+		emulated.runtime(o);
+}
+
+static CUptiResult set_wanted(CUpti_ActivityKind kind, int on)
+{
+	char use[64];
+
+	switch (kind) {
+	case CUPTI_ACTIVITY_KIND_KERNEL:
+	case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+	case CUPTI_ACTIVITY_KIND_MEMCPY:
+	case CUPTI_ACTIVITY_KIND_MEMSET:
+	case CUPTI_ACTIVITY_KIND_DRIVER:
+	case CUPTI_ACTIVITY_KIND_RUNTIME:
+	case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+	case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
+	case CUPTI_ACTIVITY_KIND_OVERHEAD: /* emulation has none to report */
+		break;
+	default:
+		snprintf(use, sizeof(use), "cuptiActivityEnable (kind %d)", (int)kind);
+		emu_refused_use("libcupti.so.13", use);
+		return CUPTI_ERROR_NOT_SUPPORTED;
+	}
+	if (!is_emulated())
+		return CUPTI_ERROR_NOT_INITIALIZED;
+	wanted[kind] = (uint8_t)on;
+	cupti_update();
+	return CUPTI_SUCCESS;
+}
+
+/* ---- the public functions ---- */
+
+EMU_API CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
+{
+	return set_wanted(kind, 1);
+}
+
+EMU_API CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
+{
+	return set_wanted(kind, 0);
+}
+
+static CUptiResult skip(CUpti_CallbackDomain domain, CUpti_CallbackId id, uint8_t enable)
+{
+	if (id >= CUPTI_CBIDS)
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	cupti_skip[domain][id] = !enable;
+	return CUPTI_SUCCESS;
+}
+
+EMU_API CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId id, uint8_t enable)
+{
+	return skip(CUPTI_CB_DOMAIN_DRIVER_API, id, enable);
+}
+
+EMU_API CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, uint8_t enable)
+{
+	return skip(CUPTI_CB_DOMAIN_RUNTIME_API, id, enable);
+}
+
+/* Buffers are the client's, so there are no sizes to set. */
+EMU_API CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute what, size_t *bytes,
+					      void *value)
+{
+	return bytes && value ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+EMU_API CUptiResult cuptiGetTimestamp(uint64_t *ret)
+{
+	if (!ret)
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	if (!is_emulated())
+		return CUPTI_ERROR_NOT_INITIALIZED;
+	*ret = cupti_stamp(cupti_now_ns());
+	return CUPTI_SUCCESS;
+}
+
+EMU_API CUptiResult cuptiGetVersion(uint32_t *ret)
+{
+	if (!ret)
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	*ret = CUPTI_API_VERSION;
+	return CUPTI_SUCCESS;
+}
+
+EMU_API CUptiResult cuptiGetResultString(CUptiResult result, const char **ret)
+{
+	for (unsigned i = 0; ret && i < emu_n_results; i++) {
+		if (emu_results[i].value == (int)result) {
+			*ret = emu_results[i].name;
+			return CUPTI_SUCCESS;
+		}
+	}
+	return CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+EMU_API CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t id, const char **ret)
+{
+	const struct cupti_cbid *found = NULL;
+
+	if (domain == CUPTI_CB_DOMAIN_DRIVER_API || domain == CUPTI_CB_DOMAIN_RUNTIME_API)
+		found = cupti_cbid_of_id(domain, id);
+	if (!ret || !found)
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	*ret = found->name;
+	return CUPTI_SUCCESS;
+}
+
+EMU_API CUptiResult cuptiFinalize(void)
+{
+	memset(wanted, 0, sizeof(wanted));
+	cupti_drop_subscriber();
+	return cuptiActivityFlushAll(0);
+}
+
+/* PyTorch stamps its own events with the processor's cycle counter, asks CUPTI for stamps of that
+ * counter, and takes any stamp for one. Cycles are not virtual, so such stamps would give ops wrong
+ * durations. Kineto asks this exported function of its own (libkineto::use_cupti_tsc, a reference
+ * to bool), which a preloaded library can replace: no. */
+uint8_t *_ZN9libkineto13use_cupti_tscEv(void);
+
+EMU_API uint8_t *_ZN9libkineto13use_cupti_tscEv(void)
+{
+	static __thread uint8_t no;
+
+	no = 0;
+	return &no;
+}

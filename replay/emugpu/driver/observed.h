@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Reports to the observer (replay/emugpu/observe.h), if there is one. Any thread. */
+#pragma once
+
+#include "replay/emugpu/driver/device.h"
+#include "replay/emugpu/observe.h"
+
+/* A kernel, copy or fill ran. */
+void emu_op_ran(const struct emu_op *op, const struct emu_track *track, int64_t start_ns,
+		int64_t end_ns);
+
+/* The current call synchronises; stream 0 if not with one. */
+static inline void emu_observe_wait(enum emu_observed_wait wait, const struct emu_context *c,
+				    uint64_t stream)
+{
+	const struct emu_observer *o = emu_observer();
+
+	if (o)
+		o->waits(wait, (uint32_t)c->id, (uint32_t)stream);
+}
+
+/* The current call's number; 0 without an observer. */
+static inline uint32_t emu_observed_call(void)
+{
+	const struct emu_observer *o = emu_observer();
+
+	return o ? o->correlation() : 0;
+}

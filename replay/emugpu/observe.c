@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/observe.h"
+#include "replay/emugpu/counts.h"
+#include "replay/emugpu/refuse.h"
+
+#include <stddef.h>
+
+const struct emu_observer *emu_observer_;
+
+EMU_API void gpuemu_observe(const struct emu_observer *o)
+{
+	__atomic_store_n(&emu_observer_, o, __ATOMIC_RELEASE);
+	if (o)
+		__atomic_fetch_or(&emu_counting, EMU_OBSERVED, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_and(&emu_counting, ~EMU_OBSERVED, __ATOMIC_RELAXED);
+}
+
+void emu_observe_enter(const char *function)
+{
+	const struct emu_observer *o = emu_observer();
+
+	if (o)
+		o->enter(function);
+}
+
+void emu_observe_leave(int result)
+{
+	const struct emu_observer *o = emu_observer();
+
+	if (o)
+		o->leave(result);
+}
