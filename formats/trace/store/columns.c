@@ -112,22 +112,31 @@ void fmt_column_fix(struct fmt_columns_out *c, uint64_t id, enum fmt_column_base
 		c->error = -ENOMEM;
 }
 
+/* Space for one more value. */
+static int reserve_value(struct fmt_column_out *o)
+{
+	size_t values_cap = o->cap, from_class_cap = o->cap;
+
+	if (o->n < o->cap)
+		return 0;
+	if (array_reserve(&o->values, o->n + 1, &values_cap) < 0 ||
+	    array_reserve(&o->from_class, o->n + 1, &from_class_cap) < 0)
+		return -ENOMEM;
+	o->cap = values_cap;
+	return 0;
+}
+
 void fmt_column_add(struct fmt_columns_out *c, uint64_t id, int64_t v, int64_t *last_of_class)
 {
 	struct fmt_column_out *o = c->error ? NULL : column_of(c, id);
-	int64_t from_class = fmt_sub(v, *last_of_class);
 
-	if (!o || array_reserve(&o->values, o->n + 1, &o->values_cap) < 0 ||
-	    array_reserve(&o->from_class, o->n + 1, &o->from_class_cap) < 0) {
+	if (!o || reserve_value(o) < 0) {
 		c->error = -ENOMEM;
 		return;
 	}
 	o->values[o->n] = v;
-	o->from_class[o->n++] = from_class;
-	o->cost[FMT_BASE_ZERO] += cost_of(v);
-	o->cost[FMT_BASE_LAST] += cost_of(fmt_sub(v, o->last));
-	o->cost[FMT_BASE_CLASS] += cost_of(from_class);
-	o->last = *last_of_class = v;
+	o->from_class[o->n++] = fmt_sub(v, *last_of_class);
+	*last_of_class = v;
 }
 
 void fmt_column_add_plain(struct fmt_columns_out *c, uint64_t id, int64_t v)
@@ -137,30 +146,47 @@ void fmt_column_add_plain(struct fmt_columns_out *c, uint64_t id, int64_t v)
 	fmt_column_add(c, id, v, &none);
 }
 
+/* A varint's longest form, in bytes. */
+#define VARINT_MAX 10
+
 uint8_t fmt_column_put_integers(const int64_t *v, size_t n, struct text *out)
 {
-	uint8_t kind = FMT_COLUMN_BYTE;
+	char *at = text_reserve(out, n * VARINT_MAX);
+	int64_t any = 0, large = 0;
+	uint8_t kind;
 
-	for (size_t i = 0; i < n && kind != FMT_COLUMN_SVARINT; i++)
-		kind = v[i] < 0 ? FMT_COLUMN_SVARINT : v[i] > UINT8_MAX ? FMT_COLUMN_VARINT : kind;
-	for (size_t i = 0; i < n; i++)
-		if (kind == FMT_COLUMN_BYTE)
-			fmt_put_u8(out, (uint8_t)v[i]);
-		else if (kind == FMT_COLUMN_VARINT)
-			fmt_put_varint(out, (uint64_t)v[i]);
-		else
-			fmt_put_svarint(out, v[i]);
+	for (size_t i = 0; i < n; i++) {
+		any |= v[i];
+		large |= v[i] & ~(int64_t)UINT8_MAX;
+	}
+	kind = any < 0 ? FMT_COLUMN_SVARINT : large ? FMT_COLUMN_VARINT : FMT_COLUMN_BYTE;
+	for (size_t i = 0; at && i < n; i++) {
+		uint64_t rest = kind == FMT_COLUMN_SVARINT ? fmt_fold(v[i]) : (uint64_t)v[i];
+
+		for (; kind != FMT_COLUMN_BYTE && rest >= 0x80; rest >>= 7)
+			*at++ = (char)(rest | 0x80);
+		*at++ = (char)rest;
+	}
+	text_end(out, at);
 	return kind;
 }
 
 static enum fmt_column_base cheapest(const struct fmt_column_out *o)
 {
+	uint64_t cost[FMT_COLUMN_BASES] = {0};
 	enum fmt_column_base best = FMT_BASE_ZERO;
+	int64_t last = 0;
 
 	if (o->fixed_base >= 0)
 		return (enum fmt_column_base)o->fixed_base;
+	for (size_t i = 0; i < o->n; i++) {
+		cost[FMT_BASE_ZERO] += cost_of(o->values[i]);
+		cost[FMT_BASE_LAST] += cost_of(fmt_sub(o->values[i], last));
+		cost[FMT_BASE_CLASS] += cost_of(o->from_class[i]);
+		last = o->values[i];
+	}
 	for (enum fmt_column_base b = FMT_BASE_LAST; b < FMT_COLUMN_BASES; b++)
-		if (o->cost[b] < o->cost[best])
+		if (cost[b] < cost[best])
 			best = b;
 	return best;
 }
@@ -187,12 +213,13 @@ int fmt_columns_put(struct fmt_columns_out *c, uint64_t may_omit, struct text *o
 
 	for (size_t i = 0; i < c->n && !c->error; i++) {
 		struct fmt_column_out *o = &c->columns[i];
-		enum fmt_column_base base = cheapest(o);
 		size_t before = bytes.len;
+		enum fmt_column_base base;
 		uint8_t kind;
 
 		if (o->n == 0 || (o->id < may_omit && all_zero(o)))
 			continue;
+		base = cheapest(o);
 		if (base == FMT_BASE_LAST)
 			subtract_last(o->values, o->n);
 		kind = fmt_column_put_integers(base == FMT_BASE_CLASS ? o->from_class : o->values,

@@ -89,10 +89,8 @@ struct fmt_column_out {
 	uint64_t id;
 	int64_t *values;     /* owned */
 	int64_t *from_class; /* owned: each value's difference from its class's last */
-	size_t n, values_cap, from_class_cap;
-	int64_t last;
-	int fixed_base;			 /* -1: the cheapest */
-	uint64_t cost[FMT_COLUMN_BASES]; /* estimate, by base */
+	size_t n, cap;
+	int fixed_base; /* -1: the cheapest */
 };
 
 #define FMT_COLUMNS_FOUND 256

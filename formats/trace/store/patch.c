@@ -52,6 +52,8 @@ static size_t piece_length(const struct finder *f, size_t offset, const uint8_t 
 
 	if (most > left)
 		most = left;
+	while (most - n >= 8 && memcmp(f->base + offset + n, at + n, 8) == 0)
+		n += 8;
 	while (n < most && f->base[offset + n] == at[n])
 		n++;
 	return n < PIECE_MIN ? 0 : n;

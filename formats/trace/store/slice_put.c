@@ -248,13 +248,17 @@ static void order_groups(struct writing *w, uint32_t n_templates)
 static void put_times(const struct writing *w, int64_t *steps, struct fmt_slice_parts *ret)
 {
 	size_t n_long = 0;
+	char *low = NULL;
 
 	for (size_t i = 0; i < w->n_points; i++)
 		n_long += fmt_fold(steps[i]) > INT8_MAX;
-	for (size_t i = 0; n_long > w->n_points / 2 && i < w->n_points; i++) {
-		text_char(&ret->low_bytes, (char)(steps[i] & 0xff));
+	if (n_long > w->n_points / 2)
+		low = text_reserve(&ret->low_bytes, w->n_points);
+	for (size_t i = 0; low && i < w->n_points; i++) {
+		*low++ = (char)(steps[i] & 0xff);
 		steps[i] >>= 8;
 	}
+	text_end(&ret->low_bytes, low);
 	ret->times_kind = fmt_column_put_integers(steps, w->n_points, &ret->times);
 }
 
@@ -270,7 +274,8 @@ static int code_times(struct writing *w, struct fmt_slice_parts *ret)
 		const struct point *p = &w->points[i];
 		struct card *card = &w->cards[p->card];
 
-		steps[p->is_end ? card->next_end++ : card->next_begin++] = p->step_ns / unit;
+		steps[p->is_end ? card->next_end++ : card->next_begin++] =
+			unit == 1 ? p->step_ns : p->step_ns / unit;
 	}
 	fmt_column_add_plain(&w->columns, FMT_SLICE_UNIT, unit);
 	put_times(w, steps, ret);
