@@ -160,13 +160,14 @@ int main(void)
 {
 	CUpti_SubscriberHandle subscriber;
 	CUdeviceptr to;
+	CUmodule module;
 	CUfunction f;
 	CUstream s;
 
 	use_device(0);
-	f = load_kernel(".version 7.0\n.target sm_52\n.address_size 64\n"
-			".visible .entry nothing()\n{\n\tret;\n}\n",
-			"nothing");
+	OK(cuModuleLoadData(&module, ".version 7.0\n.target sm_52\n.address_size 64\n"
+				     ".visible .entry nothing()\n{\n\tret;\n}\n"));
+	OK(cuModuleGetFunction(&f, module, "nothing"));
 	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	OK(cuMemAlloc(&to, BYTES));
 	check_refusals();
@@ -191,6 +192,7 @@ int main(void)
 	TRUE(seen.n[EXTERNAL] == 1 && seen.n[WAIT] == 1 && seen.enters == 1 && seen.exits == 1);
 	TRUE(seen.last_end <= seen.ended);
 	CUPTI(cuptiFinalize());
+	OK(cuModuleUnload(module));
 	OK(cuMemFree(to));
 	OK(cuStreamDestroy(s));
 	return 0;

@@ -7,8 +7,17 @@
 #include "replay/emugpu/observe.h"
 
 /* A kernel, copy or fill ran. */
-void emu_op_ran(const struct emu_op *op, const struct emu_track *track, int64_t start_ns,
-		int64_t end_ns);
+void emu_op_report(const struct emu_observer *to, const struct emu_op *op,
+		   const struct emu_track *track, int64_t start_ns, int64_t end_ns);
+
+static inline void emu_op_ran(const struct emu_op *op, const struct emu_track *track,
+			      int64_t start_ns, int64_t end_ns)
+{
+	const struct emu_observer *o = emu_observer();
+
+	if (o)
+		emu_op_report(o, op, track, start_ns, end_ns);
+}
 
 /* The current call synchronises; stream 0 if not with one. */
 static inline void emu_observe_wait(enum emu_observed_wait wait, const struct emu_context *c,

@@ -212,15 +212,21 @@ EMU_API {weak}{returns} {name}({parameters})
 
 C_OBSERVED = '''
 {returns} emu_{base}({parameters});
-EMU_API {returns} {name}({parameters})
+
+static __attribute__((noinline)) {returns} observe_{name}({parameters})
 {{
-	if (__builtin_expect(!emu_counting, 1))
-		return emu_{base}({arguments});
 	emu_count(&calls[{call}]);
 	emu_observe_enter(public_names[{call}]);
 	{returns} r = emu_{base}({arguments});
 	emu_observe_leave((int)r);
 	return r;
+}}
+
+EMU_API {returns} {name}({parameters})
+{{
+	if (__builtin_expect(emu_counting, 0))
+		return observe_{name}({arguments});
+	return emu_{base}({arguments});
 }}
 '''
 

@@ -20,10 +20,9 @@ static void describe_kernel(const struct emu_kernel_op *k, struct emu_observed_o
 	ret->local_bytes = (uint32_t)e->local_bytes;
 }
 
-void emu_op_ran(const struct emu_op *op, const struct emu_track *track, int64_t start_ns,
-		int64_t end_ns)
+void emu_op_report(const struct emu_observer *to, const struct emu_op *op,
+		   const struct emu_track *track, int64_t start_ns, int64_t end_ns)
 {
-	const struct emu_observer *observer = emu_observer();
 	struct emu_observed_op o = {
 		.device = track->device->ordinal,
 		.stream = (uint32_t)track->stream,
@@ -33,8 +32,6 @@ void emu_op_ran(const struct emu_op *op, const struct emu_track *track, int64_t 
 		.end_ns = end_ns,
 	};
 
-	if (!observer)
-		return;
 	if (op->type == &emu_kernel_type) {
 		describe_kernel(&op->kernel, &o);
 	} else if (op->type == &emu_copy_type) {
@@ -47,5 +44,5 @@ void emu_op_ran(const struct emu_op *op, const struct emu_track *track, int64_t 
 		o.bytes = op->set.width * op->set.item_bytes * op->set.height;
 		o.value = op->set.value;
 	}
-	observer->ran(&o);
+	to->ran(&o);
 }
