@@ -16,18 +16,17 @@ EMU_API void gpuemu_observe(const struct emu_observer *o)
 		__atomic_fetch_and(&emu_counting, ~EMU_OBSERVED, __ATOMIC_RELAXED);
 }
 
-void emu_observe_enter(const char *function)
+const struct emu_observer *emu_observe_enter(const char *function)
 {
 	const struct emu_observer *o = emu_observer();
 
 	if (o)
 		o->enter(function);
+	return o;
 }
 
-void emu_observe_leave(int result)
+void emu_observe_leave(const struct emu_observer *o, int result)
 {
-	const struct emu_observer *o = emu_observer();
-
 	if (o)
 		o->leave(result);
 }

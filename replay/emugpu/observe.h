@@ -53,9 +53,10 @@ static inline const struct emu_observer *emu_observer(void)
 	return __atomic_load_n(&emu_observer_, __ATOMIC_ACQUIRE);
 }
 
-/* For gen/stubs.py: around each counted call while emu_counting is not 0. */
-void emu_observe_enter(const char *function);
-void emu_observe_leave(int result);
+/* For gen/stubs.py: around each call while emu_counting is not 0. The first returns the observer,
+ * which is told of the end even if nobody observes by then. */
+const struct emu_observer *emu_observe_enter(const char *function);
+void emu_observe_leave(const struct emu_observer *o, int result);
 
 /* Exported by both libraries: `o` observes from now on (NULL: nobody does). It is kept by address,
  * and may still be called for a moment after it was replaced. */

@@ -14,6 +14,8 @@ enum { KERNEL, COPY, FILL, CALL, EXTERNAL, WAIT, KINDS };
 static struct {
 	int n[KINDS], requested, completed, enters, exits;
 	uint32_t stream, launch, external_of;
+	int finalise; /* in a callback: 1 at the exit of a call, 2 at its begin */
+	CUpti_SubscriberHandle subscriber;
 	uint64_t last_end, begun, ended;
 } seen;
 
@@ -46,7 +48,7 @@ static void see_call(const CUpti_ActivityAPI *a)
 	if (a->cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel)
 		seen.launch = a->correlationId;
 	TRUE(a->start <= a->end && a->returnValue == 0);
-	TRUE(a->cbid != CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent);
+	TRUE(seen.finalise || a->cbid != CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent);
 	seen.n[CALL]++;
 }
 
@@ -107,9 +109,14 @@ static void CUPTIAPI called(void *data, CUpti_CallbackDomain domain, CUpti_Callb
 
 	TRUE(data == &seen && domain == CUPTI_CB_DOMAIN_DRIVER_API);
 	TRUE(strcmp(c->functionName, "cuLaunchKernel") == 0);
-	if (c->callbackSite == CUPTI_API_ENTER) {
+	if (c->callbackSite == CUPTI_API_ENTER && seen.finalise > 1) {
+		CUPTI(cuptiFinalize());
+	} else if (c->callbackSite == CUPTI_API_ENTER) {
 		*c->correlationData = 5;
 		seen.enters++;
+	} else if (seen.finalise) {
+		CUPTI(cuptiUnsubscribe(seen.subscriber));
+		CUPTI(cuptiFinalize());
 	} else {
 		TRUE(*c->correlationData == 5 && *(CUresult *)c->functionReturnValue == 0);
 		seen.exits++;
@@ -139,6 +146,24 @@ static void work(CUfunction f, CUstream s, CUdeviceptr to)
 	CUPTI(cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, NULL));
 	OK(cuCtxGetCurrent(&current));
 	OK(cuStreamSynchronize(s));
+}
+
+/* A client may finalise in a callback, and begin again. */
+static void finalise_in_call(CUfunction f, CUstream s, CUdeviceptr to)
+{
+	for (seen.finalise = 1; seen.finalise <= 2; seen.finalise++) {
+		int calls = seen.n[CALL];
+
+		CUPTI(cuptiSubscribe(&seen.subscriber, called, &seen));
+		CUPTI(cuptiEnableCallback(1, seen.subscriber, CUPTI_CB_DOMAIN_DRIVER_API,
+					  CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel));
+		work(f, s, to);
+		CUPTI(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_DRIVER));
+		work(f, s, to);
+		CUPTI(cuptiActivityDisable(CUPTI_ACTIVITY_KIND_DRIVER));
+		CUPTI(cuptiActivityFlushAll(0));
+		TRUE(seen.n[CALL] == calls + 5); /* with cuCtxGetCurrent */
+	}
 }
 
 static void check_refusals(void)
@@ -191,7 +216,8 @@ int main(void)
 	TRUE(seen.n[KERNEL] == 1 && seen.n[COPY] == 1 && seen.n[FILL] == 1 && seen.n[CALL] == 4);
 	TRUE(seen.n[EXTERNAL] == 1 && seen.n[WAIT] == 1 && seen.enters == 1 && seen.exits == 1);
 	TRUE(seen.last_end <= seen.ended);
-	CUPTI(cuptiFinalize());
+	CUPTI(cuptiActivityEnableDriverApi(CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent, 1));
+	finalise_in_call(f, s, to);
 	OK(cuModuleUnload(module));
 	OK(cuMemFree(to));
 	OK(cuStreamDestroy(s));

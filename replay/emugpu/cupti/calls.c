@@ -109,12 +109,11 @@ static void record(int64_t end_ns, int result)
 			       end_ns, self.correlation);
 }
 
-/* A call that began before the observer did is left without having been entered. */
 static void leave(int result)
 {
 	int64_t end_ns;
 
-	if (self.depth == 0 || --self.depth > 0)
+	if (--self.depth > 0)
 		return;
 	end_ns = cupti_now_ns();
 	cupti_pause();

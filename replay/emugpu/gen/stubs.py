@@ -216,9 +216,9 @@ C_OBSERVED = '''
 static __attribute__((noinline)) {returns} observe_{name}({parameters})
 {{
 	emu_count(&calls[{call}]);
-	emu_observe_enter(public_names[{call}]);
+	const struct emu_observer *o_ = emu_observe_enter(public_names[{call}]);
 	{returns} r = emu_{base}({arguments});
-	emu_observe_leave((int)r);
+	emu_observe_leave(o_, (int)r);
 	return r;
 }}
 
@@ -243,11 +243,11 @@ C_PER_THREAD = '''
 EMU_API {returns} {name}({parameters})
 {{
 	emu_count(&calls[{call}]);
-	emu_observe_enter(public_names[{call}]);
+	const struct emu_observer *o_ = emu_observe_enter(public_names[{call}]);
 	emu_per_thread++;
 	{returns} r = emu_{base}({arguments});
 	emu_per_thread--;
-	emu_observe_leave((int)r);
+	emu_observe_leave(o_, (int)r);
 	return r;
 }}
 '''
