@@ -4,6 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 [ -x "$BUILD/tools/gpuemu" ] || skip "gpuemu was not built (no CUDA headers)"
 [ -n "${GPUEMU_TORCH_PYTHON:-}" ] || skip "GPUEMU_TORCH_PYTHON names no python with PyTorch"
+unset PYTHONUNBUFFERED # lines of several ranks would mix
 
 program=$SOURCE/tests/e2e/torch_train.py
 gpuemu --gpus 1 --json -o "$work/one" -- "$GPUEMU_TORCH_PYTHON" "$program" >"$work/out" 2>"$work/told"
