@@ -129,6 +129,7 @@ class Rank:
         self.correlation, self.external = 1000, 1
         self.instances = {}
         self.worker = Thread(self, PID + number + 500, 0)
+        self.step = 0
         self.skew = self.draw(-run.skew, run.skew + 1, 'skew')
 
     # ---- draws: the same one for the same thing, however fast the machine is ---------------------
@@ -370,6 +371,7 @@ class Run:
 def training(rank, thread, options):
     rank.external = 1
     for step in range(options.steps):
+        rank.step = step
         mark = {'cat': 'user_annotation', 'name': f'ProfilerStep#{step + 1}', 'tid': thread.tid,
                 'start': thread.now, 'args': {}}
         rank.events.append(mark)
@@ -494,6 +496,8 @@ def arguments(argv=None):
     parser.add_argument('--edges', action='store_true', help='prints the true edges as JSON')
     parser.add_argument('--file', choices=['rank', 'processes', 'hidden', 'process'], default='rank')
     parser.add_argument('--ahead', action='store_true', help="the host does not wait at a step's end")
+    parser.add_argument('--unstable', action='store_true',
+                        help='plan fsdp: in the third step the host waits for another event before one layer')
     parser.add_argument('-o', '--output', help='folder for the files')
     options = parser.parse_args(argv)
     if options.plan == 'parallel':

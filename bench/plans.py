@@ -179,7 +179,8 @@ def fsdp(rank, thread, options):
         rank.kernel(host, 'split', 14 * US)
         if ahead is not None:
             if len(done) > 1:
-                yield from rank.block(host, 'cudaEventSynchronize', done[-2])
+                other = options.unstable and rank.step == 2 and len(done) == options.layers // 2
+                yield from rank.block(host, 'cudaEventSynchronize', done[-3 if other else -2])
             gather(host, ahead)
         for part in range(3):
             last = rank.kernel(host, f'{name}{part}', int(duration * slow))

@@ -9,6 +9,7 @@
 #include "replay/engine/feed.h"
 #include "replay/engine/rewrite.h"
 #include "replay/engine/score.h"
+#include "replay/engine/stability.h"
 #include "replay/engine/straggler.h"
 
 #include "base/scope.h"
@@ -37,8 +38,9 @@ struct emulation {
 	struct change *change;	  /* NULL: no variants */
 	float *stragglers;	  /* as change.h says; NULL: not needed */
 	struct score *score;
-	struct path *path;	 /* NULL: not wanted */
-	struct rewrite *rewrite; /* NULL: no output */
+	struct stability *stability; /* NULL: not wanted */
+	struct path *path;	     /* NULL: not wanted */
+	struct rewrite *rewrite;     /* NULL: no output */
 	uint64_t n_slices, n_taken;
 };
 
@@ -46,6 +48,7 @@ static void emulation_done(struct emulation *e)
 {
 	rewrite_free(e->rewrite);
 	score_free(e->score);
+	stability_free(e->stability);
 	path_free(e->path);
 	change_free(e->change);
 	free(e->stragglers);
@@ -108,9 +111,14 @@ static int taken(void *context, uint32_t rank, struct fmt_slice *slice, const in
 	scoped(fmt_slice_freep) struct fmt_slice *s = slice;
 	struct emulation *e = context;
 	const struct replay_options *options = e->pass->options;
-	int more = continues(e, rank, e->taken[rank]++);
+	uint32_t index = e->taken[rank]++;
+	int more = continues(e, rank, index);
 	int r = score_slice(e->score, rank, s, times, variants, more);
 
+	if (r == 0 && e->stability)
+		r = stability_slice(e->stability, rank, s,
+				    s->iteration.number >= 0 && !more &&
+					    (index == 0 || !continues(e, rank, index - 1)));
 	if (r == 0 && e->rewrite)
 		r = rewrite_slice(e->rewrite, rank, s, e->pass->n_specs > 0 ? variants : times,
 				  err);
@@ -257,6 +265,8 @@ static int emulation_init(struct emulation *e, struct fmt_error *err)
 	if (r == 0)
 		r = score_new(e->trace, e->change, pass->n_specs, !pass->options->steps_only,
 			      e->path, e->copies, &e->score);
+	if (r == 0 && pass->options->n_what_ifs == 0)
+		r = stability_new(fmt_trace_names(e->trace), e->n_ranks, &e->stability);
 	if (r < 0 || !pass->out_path)
 		return r;
 	return rewrite_new(e->trace, pass->out_path,
@@ -314,6 +324,17 @@ static int check_network(const struct emulation *e, const struct replay_report *
 	return 0;
 }
 
+static int finish(struct emulation *e, struct replay_report *ret)
+{
+	int r = score_finish(e->score, ret);
+
+	if (r == 0 && e->path)
+		r = path_finish(e->path, &ret->path);
+	if (r == 0 && e->stability)
+		r = stability_finish(e->stability, e->numbers, &ret->stability);
+	return r;
+}
+
 int pass_run(const struct pass *pass, struct replay_report *ret, struct fmt_error *err)
 {
 	scoped(emulation_done) struct emulation e = {.pass = pass, .trace = pass->trace};
@@ -368,9 +389,7 @@ int pass_run(const struct pass *pass, struct replay_report *ret, struct fmt_erro
 			.within_bytes_per_s = e.copies->within_bytes_per_s,
 			.between_bytes_per_s = e.copies->between_bytes_per_s,
 		};
-	r = score_finish(e.score, ret);
-	if (r == 0 && e.path)
-		r = path_finish(e.path, &ret->path);
+	r = finish(&e, ret);
 	if (r == 0)
 		r = check_network(&e, ret, err);
 	if (r < 0)

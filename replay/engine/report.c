@@ -134,6 +134,7 @@ void replay_report_json(const struct replay_report *r, struct text *out)
 		    " \"unexplained\": %" PRIu64 ", \"broken\": %" PRIu64 ", \"too_far\": %" PRIu64
 		    ", \"repeated\": %" PRIu64 ", \"within\": %" PRIu64 ",\n",
 		    r->unexplained, r->broken, r->too_far, r->repeated, r->within);
+	replay_stability_json(r, out);
 	text_printf(out, " \"leverage\": %.6f, \"ops\": %" PRIu64 ", \"seconds\": %.6f}\n",
 		    replay_leverage(r), r->ops, r->seconds);
 }
@@ -247,6 +248,7 @@ void replay_report_text(const struct replay_report *r, int colour, struct text *
 		fmt_text_time(out, r->start_error_max_ns);
 		text_char(out, '\n');
 		replay_leverage_text(r, out);
+		replay_stability_text(r, colour, out);
 	} else {
 		text_str(out, "the trace has no iterations to compare\n");
 	}

@@ -7,6 +7,7 @@
 
 #include "formats/render/report/busy.h"
 #include "replay/engine/path.h"
+#include "replay/engine/stability.h"
 #include "replay/engine/what_if.h"
 
 /* A step of a changed run. */
@@ -61,6 +62,8 @@ struct replay_report {
 	uint64_t no_model; /* kernels of which another GPU model knows nothing; 0 unless asked */
 	int64_t no_model_ns;
 
+	struct stability_report stability; /* of inferred waits; empty with changed runs */
+
 	/* Distance between emulated and recorded starts of operations, both relative to the start
 	 * of their iteration. */
 	int64_t start_error_p50_ns, start_error_p95_ns, start_error_max_ns;
@@ -90,6 +93,11 @@ double replay_mean_step_ns(const struct replay_report *r, uint32_t what_if);
 /* By what part steps would be shorter if device operations took no time. */
 double replay_leverage(const struct replay_report *r);
 void replay_leverage_text(const struct replay_report *r, struct text *out);
+
+/* Whether inferred waits keep their partner (stability_report.c). The JSON is a member with a comma
+ * behind it. */
+void replay_stability_json(const struct replay_report *r, struct text *out);
+void replay_stability_text(const struct replay_report *r, int colour, struct text *out);
 
 /* "key": {...}; without step_ns if it is NULL. */
 void replay_times_json(struct text *out, const char *key, const int64_t *step_ns,
