@@ -2,11 +2,24 @@
 
 /* Convolutions as cuDNN computes them: as one matrix product whose operand is not formed (implicit
  * GEMM), or by Winograd's transformation where the filter is 3 x 3 and the stride 1: in one kernel
- * with tiles of 2 x 2, or in 36 products between two transformations, with tiles of 4 x 4. */
+ * with tiles of 2 x 2, or in 36 products between two transformations, with tiles of 4 x 4. With few
+ * channels in a group, tiles of a product are mostly padding, and a thread for each result is
+ * faster. */
 #include "replay/cost/kernel.h"
 #include "replay/cost/product.h"
 
 #include <math.h>
+
+/* The part of the FP32 peak that a thread for each result reaches: it reads an operand from the L1
+ * cache for each multiplication, and the cache delivers half as many as there are FP32 lanes. */
+#define DIRECT_EFFICIENCY 0.25
+
+/* Parts of the sum over all pixels of a filter gradient, which has few results: as many as fill any
+ * GPU. */
+#define MOST_PARTS 1024
+
+/* Tensor cores read channels in vectors of this size. */
+#define VECTOR_BYTES 16
 
 static double volume(const double v[3])
 {
@@ -20,7 +33,19 @@ struct job {
 	double images, groups, in, out; /* channels of a group */
 	double height, width, pixels;	/* of the result */
 	double taps;
+	double operations, bytes; /* bytes of the operands and the result */
+	int filter_gradient;
 };
+
+/* With a stride, a gradient of the data falls into one product for each remainder of a position
+ * divided by the stride; each has a part of the taps. A remainder without taps is zero. */
+static void divide_by_stride(struct job *j, double stride)
+{
+	double parts = fmin(j->taps, stride);
+
+	j->pixels *= parts / stride;
+	j->taps /= parts;
+}
 
 /* A gradient is a convolution too: of the data, with channels exchanged; of the filter, summed over
  * all pixels. */
@@ -29,6 +54,7 @@ static struct job job_of(const struct cost_gpu *g, const struct gpuemu_convoluti
 {
 	int data = c->direction == GPUEMU_DATA_GRADIENT;
 	const double *size = data ? c->in : c->out;
+	double filters = c->in_channels * c->out_channels / c->groups * volume(c->kernel);
 	struct job j = {.g = g,
 			.math = math,
 			.busy_ns = busy_ns,
@@ -37,31 +63,52 @@ static struct job job_of(const struct cost_gpu *g, const struct gpuemu_convoluti
 			.groups = c->groups,
 			.height = size[1],
 			.width = size[2],
-			.taps = volume(c->kernel)};
+			.taps = volume(c->kernel),
+			.operations = 2 * c->batch * volume(c->out) * filters,
+			.filter_gradient = c->direction == GPUEMU_FILTER_GRADIENT};
 
 	j.in = (data ? c->out_channels : c->in_channels) / c->groups;
 	j.out = (data ? c->in_channels : c->out_channels) / c->groups;
 	j.pixels = j.images * j.height * j.width;
-	if (data) /* with a stride, each tap meets only some of the results */
-		j.taps *= volume(c->out) / volume(c->in);
+	/* A stride longer than the filter skips a part of the input. */
+	j.bytes = j.element * (c->batch * c->in_channels * volume(c->in) *
+				       (data ? 1 : fmin(1, j.taps / volume(c->stride))) +
+			       c->batch * c->out_channels * volume(c->out) + filters);
+	if (data)
+		divide_by_stride(&j, volume(c->stride));
 	return j;
 }
 
-static struct cost implicit(const struct job *j, int filter_gradient)
+static struct cost implicit(const struct job *j)
 {
+	double vector = j->math == GPUEMU_FP32 || j->math == GPUEMU_FP64
+				? 1
+				: fmax(1, VECTOR_BYTES / j->element);
+	double in = ceil(j->in / vector) * vector;
 	struct gpuemu_product p = {.m = j->pixels,
 				   .n = j->out,
-				   .k = j->in * j->taps,
+				   .k = in * j->taps,
 				   .batch = j->groups,
 				   .a_bytes = j->element,
 				   .b_transposed = 1};
 	struct cost_tiling t = {.reuse = j->taps, .efficiency = j->g->convolution_efficiency};
 
-	if (filter_gradient) {
-		p.m = j->in * j->taps;
+	if (j->filter_gradient) {
+		p.m = in * j->taps;
 		p.k = j->pixels;
+		t.most_splits = MOST_PARTS;
 	}
 	return cost_of_tiled_product(j->g, &p, j->math, j->busy_ns, &t);
+}
+
+static struct cost direct(const struct job *j)
+{
+	const struct cost_gpu *g = j->g;
+	enum gpuemu_math math = j->math == GPUEMU_FP64 ? GPUEMU_FP64 : GPUEMU_FP32;
+	double math_ns = 1e9 * j->operations / (cost_peak(g, math) * DIRECT_EFFICIENCY);
+	double ns = g->kernel_ns + fmax(math_ns, cost_stream_ns(g, j->bytes, 0.5));
+
+	return (struct cost){.ns = ns, .source = COST_ROOFLINE, .bytes = j->bytes};
 }
 
 /* A kernel before the others transforms the filters: numbers read and written for each. */
@@ -106,6 +153,12 @@ static struct cost winograd(const struct job *j)
 				   .a_bytes = j->element,
 				   .b_transposed = 1};
 	struct cost_tiling t = {.reuse = 1, .efficiency = 1};
+
+	if (j->filter_gradient) {
+		p.m = j->in;
+		p.k = tiles;
+		t.most_splits = MOST_PARTS;
+	}
 	struct cost c = cost_of_tiled_product(j->g, &p, j->math, j->busy_ns, &t);
 	double bytes = j->groups * j->element * (plain + transformed);
 
@@ -115,23 +168,39 @@ static struct cost winograd(const struct job *j)
 	return c;
 }
 
+static struct cost faster(struct cost a, struct cost b)
+{
+	return b.ns < a.ns ? b : a;
+}
+
+/* Tensor cores read half precision with the channels last: kernels before and after change the
+ * order. */
+static void add_transposition(const struct job *j, struct cost *c)
+{
+	c->ns += cost_stream_ns(j->g, 2 * j->bytes, 0.5) + 2 * (j->g->kernel_ns + j->g->gap_ns);
+	c->bytes += 2 * j->bytes;
+}
+
 struct cost cost_of_convolution(const struct cost_gpu *g, const struct gpuemu_convolution *c,
 				enum gpuemu_math math, double busy_ns)
 {
 	struct cost_gpu cooler = *g; /* convolutions draw less power than products */
-	struct job j = job_of(&cooler, c, math, busy_ns);
-	struct cost best, other;
-	int can_transform = math == GPUEMU_FP32 && c->kernel[0] == 1 && c->kernel[1] == 3 &&
+	struct job j = job_of(&cooler, c, cost_math_on(g, math), busy_ns);
+	struct cost best;
+	int can_transform = j.math == GPUEMU_FP32 && c->kernel[0] == 1 && c->kernel[1] == 3 &&
 			    c->kernel[2] == 3 && volume(c->stride) == 1 && volume(c->dilation) == 1;
 
 	cooler.sustained_clock = g->convolution_clock;
-	best = implicit(&j, c->direction == GPUEMU_FILTER_GRADIENT);
-	if (can_transform) {
-		other = winograd_fused(&j);
-		best = other.ns < best.ns ? other : best;
-		other = winograd(&j);
-		best = other.ns < best.ns ? other : best;
-	}
+	best = implicit(&j);
+	if (c->groups > 1 || c->direction != GPUEMU_FORWARD)
+		best = faster(best, direct(&j));
+	if (can_transform && !j.filter_gradient)
+		best = faster(best, winograd_fused(&j));
+	if (can_transform)
+		best = faster(best, winograd(&j));
+	if (c->element_bytes == 2 && !c->channels_last)
+		add_transposition(&j, &best);
 	best.class = COST_CLASS_CONVOLUTION;
+	best.ns = fmax(best.ns, g->kernel_ns + cost_stream_ns(g, fmax(best.bytes, j.bytes), 0.5));
 	return best;
 }

@@ -18,11 +18,19 @@ struct tile {
 
 enum { TILES = 8, MOST_SPLITS = 16 };
 
+/* From a number of parts to the next one that is tried: all up to 10, then fewer. */
+#define SPLIT_STEP 1.1
+
 /* From rows of so many elements on, each is in pages of its own, which old GPUs look up slowly. */
 #define FAR 6000
 
 /* Kernels for dimensions that are multiples of this can be chosen freely. */
 #define ALIGNED 8
+
+enum gpuemu_math cost_math_on(const struct cost_gpu *g, enum gpuemu_math math)
+{
+	return math == GPUEMU_TF32 && g->compute < 8 ? GPUEMU_FP32 : math;
+}
 
 static int uses_tensor(const struct cost_gpu *g, enum gpuemu_math math)
 {
@@ -75,6 +83,7 @@ struct job {
 	enum gpuemu_math math;
 	double element, stored; /* bytes */
 	double reuse, clock;	/* the clock includes efficiency */
+	double most_splits;	/* 0: as cuBLAS */
 };
 
 static struct job job_of(const struct cost_gpu *g, const struct gpuemu_product *p,
@@ -82,7 +91,7 @@ static struct job job_of(const struct cost_gpu *g, const struct gpuemu_product *
 {
 	double element = p->a_bytes ? p->a_bytes : cost_element_bytes(math);
 
-	return (struct job){g, p, math, element, p->d_bytes ? p->d_bytes : element, 1, 1};
+	return (struct job){g, p, math, element, p->d_bytes ? p->d_bytes : element, 1, 1, 0};
 }
 
 static int is_aligned(const struct gpuemu_product *p)
@@ -160,6 +169,8 @@ static double most_splits(const struct job *j, const struct tile *t)
 {
 	double blocks = ceil(j->p->m / t->m) * ceil(j->p->n / t->n);
 
+	if (j->most_splits)
+		return j->most_splits;
 	if (j->p->batch > 1 || (j->g->compute >= 8 && blocks > j->g->split_blocks * j->g->sms))
 		return 1;
 	return MOST_SPLITS;
@@ -170,7 +181,7 @@ static double split_ns(const struct job *j, const struct tile *t)
 {
 	double ns = tile_ns(j, t, 1), most = most_splits(j, t);
 
-	for (double z = 2, next = 0; z <= most && next < 1.1 * ns; z++) {
+	for (double z = 2, next = 0; z <= most && next < 1.1 * ns; z = ceil(z * SPLIT_STEP)) {
 		next = tile_ns(j, t, z);
 		ns = fmin(ns, next);
 	}
@@ -215,15 +226,16 @@ struct cost cost_of_tiled_product(const struct cost_gpu *g, const struct gpuemu_
 				  enum gpuemu_math math, double busy_ns,
 				  const struct cost_tiling *t)
 {
-	struct job j = job_of(g, p, math);
+	struct job j = job_of(g, p, cost_math_on(g, math));
 	double efficiency = t && t->efficiency ? t->efficiency : 1;
 	double bytes;
 
 	j.reuse = t && t->reuse ? t->reuse : 1;
+	j.most_splits = t ? t->most_splits : 0;
 	j.clock = efficiency;
 	bytes = p->batch * ((p->m / j.reuse + p->n) * p->k * j.element + p->m * p->n * j.stored);
 	/* Never less than the peaks allow. Small operands may be in the cache. */
-	double math_ns = 1e9 * 2 * p->m * p->n * p->k * p->batch / cost_peak(g, math);
+	double math_ns = 1e9 * 2 * p->m * p->n * p->k * p->batch / cost_peak(g, j.math);
 	double memory_ns = 1e9 * fmax(0, bytes - g->l2_bytes) / g->memory_bytes_per_s;
 
 	j.clock = efficiency * cost_clock(g, busy_ns > 0 ? busy_ns : with_tile_ns(&j, t));
@@ -232,7 +244,7 @@ struct cost cost_of_tiled_product(const struct cost_gpu *g, const struct gpuemu_
 	return (struct cost){
 		.ns = ns,
 		.class = COST_CLASS_PRODUCT,
-		.source = math == GPUEMU_FP32 ? COST_MEASURED : COST_ROOFLINE,
+		.source = j.math == GPUEMU_FP32 ? COST_MEASURED : COST_ROOFLINE,
 		.bytes = bytes,
 		.memory =
 			fmin(1, 1e9 * bytes / ns / (g->memory_bytes_per_s * g->memory_efficiency)),

@@ -9,9 +9,10 @@
 struct cost_tiling {
 	double m, n; /* 0: the fastest */
 	int sliced;
-	double splits;	   /* parts of k */
-	double reuse;	   /* uses of each element of A in memory; 0: 1 */
-	double efficiency; /* beside that of the tile; 0: 1 */
+	double splits;	    /* parts of k */
+	double most_splits; /* with the fastest tile: at most so many parts; 0: as cuBLAS */
+	double reuse;	    /* uses of each element of A in memory; 0: 1 */
+	double efficiency;  /* beside that of the tile; 0: 1 */
 };
 
 /* `t` may be NULL: the fastest. */
@@ -20,6 +21,9 @@ struct cost cost_of_tiled_product(const struct cost_gpu *gpu, const struct gpuem
 				  const struct cost_tiling *t);
 
 double cost_element_bytes(enum gpuemu_math math);
+
+/* The arithmetic with which the model computes: FP32 where tensor cores do not have TF32. */
+enum gpuemu_math cost_math_on(const struct cost_gpu *gpu, enum gpuemu_math math);
 
 /* The clock, as a part of the boost clock, of arithmetic that runs for so long. */
 double cost_clock(const struct cost_gpu *gpu, double ns);

@@ -154,6 +154,138 @@ START_TEST(limits_of_power)
 }
 END_TEST
 
+/* Convolutions of ResNet-50: channels, size of the filter, stride, size of the input; a depthwise
+ * one of MobileNet; one of audio and one of video. */
+static const struct {
+	const char *name;
+	double in_channels, out_channels, groups, kernel[3], stride[3], in[3];
+} layers[] = {
+	{"first", 3, 64, 1, {1, 7, 7}, {1, 2, 2}, {1, 224, 224}},
+	{"1x1 64", 64, 64, 1, {1, 1, 1}, {1, 1, 1}, {1, 56, 56}},
+	{"3x3 64", 64, 64, 1, {1, 3, 3}, {1, 1, 1}, {1, 56, 56}},
+	{"1x1 64-256", 64, 256, 1, {1, 1, 1}, {1, 1, 1}, {1, 56, 56}},
+	{"1x1 256-64", 256, 64, 1, {1, 1, 1}, {1, 1, 1}, {1, 56, 56}},
+	{"1x1 256-128", 256, 128, 1, {1, 1, 1}, {1, 1, 1}, {1, 56, 56}},
+	{"3x3 128 s2", 128, 128, 1, {1, 3, 3}, {1, 2, 2}, {1, 56, 56}},
+	{"1x1 128-512", 128, 512, 1, {1, 1, 1}, {1, 1, 1}, {1, 28, 28}},
+	{"1x1 256-512 s2", 256, 512, 1, {1, 1, 1}, {1, 2, 2}, {1, 56, 56}},
+	{"1x1 512-128", 512, 128, 1, {1, 1, 1}, {1, 1, 1}, {1, 28, 28}},
+	{"3x3 128", 128, 128, 1, {1, 3, 3}, {1, 1, 1}, {1, 28, 28}},
+	{"1x1 512-256", 512, 256, 1, {1, 1, 1}, {1, 1, 1}, {1, 28, 28}},
+	{"3x3 256 s2", 256, 256, 1, {1, 3, 3}, {1, 2, 2}, {1, 28, 28}},
+	{"1x1 256-1024", 256, 1024, 1, {1, 1, 1}, {1, 1, 1}, {1, 14, 14}},
+	{"1x1 512-1024 s2", 512, 1024, 1, {1, 1, 1}, {1, 2, 2}, {1, 28, 28}},
+	{"1x1 1024-256", 1024, 256, 1, {1, 1, 1}, {1, 1, 1}, {1, 14, 14}},
+	{"3x3 256", 256, 256, 1, {1, 3, 3}, {1, 1, 1}, {1, 14, 14}},
+	{"1x1 1024-512", 1024, 512, 1, {1, 1, 1}, {1, 1, 1}, {1, 14, 14}},
+	{"3x3 512 s2", 512, 512, 1, {1, 3, 3}, {1, 2, 2}, {1, 14, 14}},
+	{"1x1 512-2048", 512, 2048, 1, {1, 1, 1}, {1, 1, 1}, {1, 7, 7}},
+	{"1x1 1024-2048 s2", 1024, 2048, 1, {1, 1, 1}, {1, 2, 2}, {1, 14, 14}},
+	{"1x1 2048-512", 2048, 512, 1, {1, 1, 1}, {1, 1, 1}, {1, 7, 7}},
+	{"3x3 512", 512, 512, 1, {1, 3, 3}, {1, 1, 1}, {1, 7, 7}},
+	{"groups 32", 128, 128, 32, {1, 3, 3}, {1, 1, 1}, {1, 56, 56}},
+	{"depthwise", 96, 96, 96, {1, 3, 3}, {1, 2, 2}, {1, 112, 112}},
+	{"1d", 64, 64, 1, {1, 1, 9}, {1, 1, 1}, {1, 1, 16000}},
+	{"3d", 64, 64, 1, {3, 3, 3}, {1, 1, 1}, {8, 56, 56}},
+};
+
+static struct gpuemu_convolution layer_of(int i, double batch)
+{
+	struct gpuemu_convolution c = {.batch = batch,
+				       .in_channels = layers[i].in_channels,
+				       .out_channels = layers[i].out_channels,
+				       .groups = layers[i].groups};
+
+	for (int d = 0; d < 3; d++) {
+		c.in[d] = layers[i].in[d];
+		c.out[d] = ceil(layers[i].in[d] / layers[i].stride[d]);
+		c.kernel[d] = layers[i].kernel[d];
+		c.stride[d] = layers[i].stride[d];
+		c.dilation[d] = 1;
+	}
+	return c;
+}
+
+static double volume(const double v[3])
+{
+	return v[0] * v[1] * v[2];
+}
+
+/* A gradient has as many operations as the convolution, and uses as many multiprocessors: that of
+ * the filter, too, whose result is small. */
+static void check_gradients(const struct cost_gpu *g, int i, double batch, enum gpuemu_math math)
+{
+	struct gpuemu_convolution c = layer_of(i, batch);
+	double filters = c.in_channels * c.out_channels / c.groups * volume(c.kernel);
+	double operations = 2 * batch * volume(c.out) * filters;
+	double element = math == GPUEMU_FP16 ? 2 : 4;
+	double read = fmin(1, volume(c.kernel) / volume(c.stride)); /* the stride skips the rest */
+	double bytes = element * batch *
+		       (c.in_channels * volume(c.in) * read + c.out_channels * volume(c.out));
+	double forward_ns = cost_of_convolution(g, &c, math, COST_BUSY_NS).ns;
+
+	for (int way = GPUEMU_FORWARD; way <= GPUEMU_FILTER_GRADIENT; way++) {
+		c.direction = (enum gpuemu_direction)way;
+		double ns = cost_of_convolution(g, &c, math, COST_BUSY_NS).ns;
+
+		/* Winograd's transformation saves up to three quarters. */
+		ck_assert(operations / 4 / (ns / 1e9) <= cost_peak(g, math));
+		ck_assert((bytes - g->l2_bytes) / (ns / 1e9) <= g->memory_bytes_per_s);
+		/* Three channels of a result leave most of a tensor core's tile unused. */
+		if (way == GPUEMU_DATA_GRADIENT && c.in_channels < 8 && math != GPUEMU_FP32)
+			continue;
+		ck_assert_msg(ns <= 3 * forward_ns, "%s, %s, math %d, batch %g, way %d: %f times",
+			      g->name, layers[i].name, math, batch, way, ns / forward_ns);
+	}
+}
+
+START_TEST(gradients_of_convolutions)
+{
+	static const enum gpuemu_math maths[] = {GPUEMU_FP32, GPUEMU_TF32, GPUEMU_FP16};
+
+	for (const struct cost_gpu_text *t = cost_gpu_texts; t->name; t++) {
+		struct cost_gpu g = gpu_of(t->name);
+
+		for (size_t m = 0; m < sizeof(maths) / sizeof(maths[0]); m++)
+			for (double batch = 2; batch <= 256; batch *= 4)
+				check_gradients(&g, _i, batch, maths[m]);
+	}
+}
+END_TEST
+
+/* Channels in groups of their own take little more than the time of their bytes. */
+START_TEST(depthwise_convolutions)
+{
+	for (const struct cost_gpu_text *t = cost_gpu_texts; t->name; t++) {
+		struct cost_gpu g = gpu_of(t->name);
+		struct gpuemu_convolution c = layer_of(sizeof(layers) / sizeof(layers[0]) - 3, 64);
+		double bytes = 4 * 64 * 96 * (volume(c.in) + volume(c.out));
+
+		ck_assert_str_eq(layers[sizeof(layers) / sizeof(layers[0]) - 3].name, "depthwise");
+		for (int way = GPUEMU_FORWARD; way <= GPUEMU_FILTER_GRADIENT; way++) {
+			c.direction = (enum gpuemu_direction)way;
+			double ns = cost_of_convolution(&g, &c, GPUEMU_FP32, 0).ns;
+
+			ck_assert_msg(ns <= 2e9 * bytes / g.memory_bytes_per_s, "%s, %d: %f",
+				      t->name, way, ns);
+		}
+	}
+}
+END_TEST
+
+/* GPUs without TF32 compute in FP32. */
+START_TEST(tensor_cores_without_tf32)
+{
+	struct cost_gpu v100 = gpu_of("V100"), a100 = gpu_of("A100");
+	struct gpuemu_convolution c = layer_of(2, 32);
+
+	ck_assert(cost_of_convolution(&v100, &c, GPUEMU_TF32, 0).ns ==
+		  cost_of_convolution(&v100, &c, GPUEMU_FP32, 0).ns);
+	ck_assert(cost_of_convolution(&a100, &c, GPUEMU_TF32, 0).ns <
+		  cost_of_convolution(&a100, &c, GPUEMU_FP32, 0).ns);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("cost");
@@ -163,5 +295,9 @@ int main(void)
 	tcase_add_test(tcase, nothing_beyond_the_peaks);
 	tcase_add_test(tcase, recorded_kernels_elsewhere);
 	tcase_add_test(tcase, limits_of_power);
+	tcase_add_loop_test(tcase, gradients_of_convolutions, 0,
+			    sizeof(layers) / sizeof(layers[0]));
+	tcase_add_test(tcase, depthwise_convolutions);
+	tcase_add_test(tcase, tensor_cores_without_tf32);
 	return run_case("cost", tcase);
 }
