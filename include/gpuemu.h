@@ -73,7 +73,7 @@ struct gpuemu_convolution {
 };
 
 /* The work of one launch: a product (m is not 0), a convolution (batch is not 0), or flops and
- * bytes. */
+ * bytes. `bytes` of a convolution, if not 0, include those of operations fused with it. */
 struct gpuemu_cost {
 	double flops;
 	double bytes; /* read and written */

@@ -133,6 +133,75 @@ static void test_legacy(void)
 	DNN(cudnnDestroyTensorDescriptor(ty));
 }
 
+/* Milliseconds of a convolution of x, w and y at `at`: 0 forward, 1 data, 2 filter. */
+static float time_of(int direction, cudnnTensorDescriptor_t tx, cudnnTensorDescriptor_t ty,
+		     cudnnFilterDescriptor_t tw, cudnnConvolutionDescriptor_t c,
+		     const CUdeviceptr at[3])
+{
+	void *px = (void *)at[0], *pw = (void *)at[1], *py = (void *)at[2];
+	CUevent before, after;
+	float ms;
+
+	OK(cuEventCreate(&before, 0));
+	OK(cuEventCreate(&after, 0));
+	OK(cuEventRecord(before, NULL));
+	if (direction == 0)
+		DNN(cudnnConvolutionForward(handle, &one, tx, px, tw, pw, c,
+					    CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, NULL, 0,
+					    &zero, ty, py));
+	else if (direction == 1)
+		DNN(cudnnConvolutionBackwardData(handle, &one, tw, pw, ty, py, c,
+						 CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, NULL, 0, &zero,
+						 tx, px));
+	else
+		DNN(cudnnConvolutionBackwardFilter(handle, &one, tx, px, ty, py, c,
+						   CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, NULL, 0,
+						   &zero, tw, pw));
+	OK(cuEventRecord(after, NULL));
+	OK(cuEventSynchronize(after));
+	OK(cuEventElapsedTime(&ms, before, after));
+	OK(cuEventDestroy(before));
+	OK(cuEventDestroy(after));
+	return ms;
+}
+
+/* Gradients take about as long as the convolution: the filter's, too, whose result is small. */
+static void test_times(void)
+{
+	enum { BATCH = 32, IN = 64, OUT = 256, SIZE = 56 };
+	cudnnTensorDescriptor_t tx, ty;
+	cudnnFilterDescriptor_t tw;
+	cudnnConvolutionDescriptor_t c;
+	CUdeviceptr at[3];
+	float ms[3];
+
+	OK(cuMemAlloc(&at[0], (size_t)4 * BATCH * IN * SIZE * SIZE));
+	OK(cuMemAlloc(&at[1], (size_t)4 * IN * OUT));
+	OK(cuMemAlloc(&at[2], (size_t)4 * BATCH * OUT * SIZE * SIZE));
+	DNN(cudnnCreateTensorDescriptor(&tx));
+	DNN(cudnnCreateTensorDescriptor(&ty));
+	DNN(cudnnCreateFilterDescriptor(&tw));
+	DNN(cudnnCreateConvolutionDescriptor(&c));
+	DNN(cudnnSetTensor4dDescriptor(tx, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, BATCH, IN, SIZE,
+				       SIZE));
+	DNN(cudnnSetTensor4dDescriptor(ty, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, BATCH, OUT, SIZE,
+				       SIZE));
+	DNN(cudnnSetFilter4dDescriptor(tw, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, OUT, IN, 1, 1));
+	DNN(cudnnSetConvolution2dDescriptor(c, 0, 0, 1, 1, 1, 1, CUDNN_CROSS_CORRELATION,
+					    CUDNN_DATA_FLOAT));
+	for (int i = 0; i < 3; i++)
+		ms[i] = time_of(i, tx, ty, tw, c, at);
+	TRUE(ms[0] > 0.01f && ms[0] < 1);
+	TRUE(ms[1] > 0.5f * ms[0] && ms[1] < 2 * ms[0]);
+	TRUE(ms[2] > 0.5f * ms[0] && ms[2] < 2 * ms[0]);
+	DNN(cudnnDestroyConvolutionDescriptor(c));
+	DNN(cudnnDestroyFilterDescriptor(tw));
+	DNN(cudnnDestroyTensorDescriptor(tx));
+	DNN(cudnnDestroyTensorDescriptor(ty));
+	for (int i = 0; i < 3; i++)
+		OK(cuMemFree(at[i]));
+}
+
 /* ---- the graph API ---- */
 
 static cudnnBackendDescriptor_t make(cudnnBackendDescriptorType_t type)
@@ -328,6 +397,7 @@ int main(void)
 	TRUE(cudnnGetVersion() >= 90000);
 	make_data();
 	test_legacy();
+	test_times();
 	test_graph();
 	test_batch_norm();
 	test_rnn_weights();

@@ -132,31 +132,67 @@ static int64_t last_size(const struct emu_dnn_descriptor *tensor, int from_end)
 		     : 0;
 }
 
-static double operations_of(const struct emu_dnn_descriptor *op)
+static void add_convolution(struct emu_dnn_work *w, const struct emu_dnn_descriptor *op)
 {
-	const struct convolution_op *a = convolution_of(op);
-	const struct emu_dnn_descriptor *q, *k;
 	struct emu_convolution c;
 
-	if (a)
-		return describe(op, a, NULL, 1, &c) == CUDNN_STATUS_SUCCESS
-			       ? emu_convolution_operations(&c)
-			       : 0;
+	if (describe(op, convolution_of(op), NULL, 1, &c) != CUDNN_STATUS_SUCCESS ||
+	    emu_convolution_check(&c) < 0)
+		return;
+	w->cost.flops += emu_convolution_operations(&c);
+	w->cost.convolution = emu_dnn_shape(&c);
+	w->tile = EMU_DNN_TILE;
+}
+
+static void add_product(struct emu_dnn_work *w, const struct emu_dnn_descriptor *op)
+{
+	const struct emu_dnn_descriptor *d =
+		emu_dnn_child(op, CUDNN_ATTR_OPERATION_MATMUL_CDESC, 0);
+	const struct emu_dnn_descriptor *a =
+		emu_dnn_child(op, CUDNN_ATTR_OPERATION_MATMUL_ADESC, 0);
+	struct gpuemu_product p = {.m = (double)last_size(d, 1),
+				   .n = (double)last_size(d, 2),
+				   .k = (double)last_size(a, 1)};
+
+	if (p.m <= 0 || p.n <= 0)
+		return;
+	p.batch = count_of(d) / (p.m * p.n);
+	/* Of two products, fused as in attention, only the sum of the operations counts. */
+	w->cost.product = w->cost.flops > 0 ? (struct gpuemu_product){0} : p;
+	w->cost.flops += 2 * count_of(d) * p.k;
+	w->tile = EMU_DNN_TILE;
+}
+
+/* A block has 128 rows of a head. */
+static void add_attention(struct emu_dnn_work *w, const struct emu_dnn_descriptor *q,
+			  const struct emu_dnn_descriptor *k, int products)
+{
+	w->cost.flops += 2 * products * count_of(q) * (double)last_size(k, 2);
+	w->tile = 128 * (double)last_size(q, 1);
+}
+
+static void add_operations(struct emu_dnn_work *w, const struct emu_dnn_descriptor *op)
+{
 	switch (op->type) {
+	case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
+	case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+	case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
+		add_convolution(w, op);
+		break;
 	case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:
-		return 2 * count_of(emu_dnn_child(op, CUDNN_ATTR_OPERATION_MATMUL_CDESC, 0)) *
-		       (double)last_size(emu_dnn_child(op, CUDNN_ATTR_OPERATION_MATMUL_ADESC, 0),
-					 1);
-	case CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR: /* two products */
-		q = emu_dnn_child(op, CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, 0);
-		k = emu_dnn_child(op, CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, 0);
-		return 4 * count_of(q) * (double)last_size(k, 2);
-	case CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR: /* five */
-		q = emu_dnn_child(op, CUDNN_ATTR_OPERATION_SDPA_BWD_QDESC, 0);
-		k = emu_dnn_child(op, CUDNN_ATTR_OPERATION_SDPA_BWD_KDESC, 0);
-		return 10 * count_of(q) * (double)last_size(k, 2);
+		add_product(w, op);
+		break;
+	case CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR:
+		add_attention(w, emu_dnn_child(op, CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, 0),
+			      emu_dnn_child(op, CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, 0), 2);
+		break;
+	case CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR:
+		add_attention(w, emu_dnn_child(op, CUDNN_ATTR_OPERATION_SDPA_BWD_QDESC, 0),
+			      emu_dnn_child(op, CUDNN_ATTR_OPERATION_SDPA_BWD_KDESC, 0), 5);
+		break;
 	default:
-		return count_of(emu_dnn_child(op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, 0));
+		w->cost.flops +=
+			count_of(emu_dnn_child(op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, 0));
 	}
 }
 
@@ -178,20 +214,21 @@ static void add_tensor(struct emu_dnn_work *w, const struct emu_dnn_descriptor *
 	w->pointers[i] = at;
 	emu_dnn_type((cudnnDataType_t)emu_dnn_integer(tensor, CUDNN_ATTR_TENSOR_DATA_TYPE, 0, 0),
 		     &type);
-	w->bytes += count_of(tensor) * (double)emu_type_bytes(type);
+	w->cost.bytes += count_of(tensor) * (double)emu_type_bytes(type);
 	w->elements = count_of(tensor) > w->elements ? count_of(tensor) : w->elements;
 	if (type == EMU_F16 || type == EMU_BF16)
-		w->math = GPUEMU_FP16;
+		w->cost.math = GPUEMU_FP16;
 }
 
 static cudnnStatus_t run_fused(cudnnHandle_t handle, const struct emu_dnn_descriptor *graph,
 			       const struct emu_dnn_descriptor *pack, int tensor)
 {
-	struct emu_dnn_work w = {.kind = EMU_DNN_FUSED, .math = tensor ? GPUEMU_TF32 : GPUEMU_FP32};
+	struct emu_dnn_work w = {.kind = EMU_DNN_FUSED,
+				 .cost.math = tensor ? GPUEMU_TF32 : GPUEMU_FP32};
 	const struct emu_dnn_descriptor *op;
 
 	for (int64_t i = 0; (op = emu_dnn_child(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, i)); i++) {
-		w.operations += operations_of(op);
+		add_operations(&w, op);
 		for (size_t k = 0; k < op->n; k++) {
 			const struct emu_dnn_descriptor *t =
 				emu_dnn_child(op, op->attributes[k].name, 0);

@@ -4,6 +4,7 @@
 #include "replay/emugpu/cudnn/descriptor.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 /* Larger work takes its time and computes nothing, unless $GPUEMU_COMPUTE is "all": on a host, a
@@ -19,7 +20,7 @@ static int computes(const struct emu_dnn_work *w)
 		return 1;
 	if (value && strcmp(value, "0") == 0)
 		return 0;
-	return w->kind == EMU_DNN_CONVOLUTION ? w->operations <= MOST_OPERATIONS
+	return w->kind == EMU_DNN_CONVOLUTION ? w->cost.flops <= MOST_OPERATIONS
 					      : w->elements <= MOST_ELEMENTS;
 }
 
@@ -41,9 +42,7 @@ static void cost(const struct gpuemu_launch *launch, void *const *args, struct g
 	const struct emu_dnn_work *w = args[0];
 
 	(void)launch;
-	ret->flops = w->operations;
-	ret->bytes = w->bytes;
-	ret->math = w->math;
+	*ret = w->cost;
 }
 
 static const size_t param_bytes[] = {sizeof(struct emu_dnn_work)};
@@ -67,10 +66,9 @@ static const struct gpuemu_kernel kernels[] = {
 
 enum { N_KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
 
-/* A block computes a tile of 128 x 128 of a product, or 1024 elements of other results. */
 static unsigned blocks_of(const struct emu_dnn_work *w)
 {
-	double tile = w->kind == EMU_DNN_BATCH_NORM ? 1024 : 128 * 128;
+	double tile = w->tile ? w->tile : 1024;
 	double blocks = (w->elements + tile - 1) / tile;
 
 	return blocks < 1 ? 1 : blocks > INT32_MAX ? INT32_MAX : (unsigned)blocks;
@@ -97,6 +95,40 @@ double emu_dnn_bytes(const struct emu_tensor5 *t)
 	return t->data ? (double)emu_tensor5_count(t) * (double)emu_type_bytes(t->type) : 0;
 }
 
+static void triple(double ret[3], const int64_t *sizes)
+{
+	for (int i = 0; i < 3; i++)
+		ret[i] = (double)sizes[i];
+}
+
+struct gpuemu_convolution emu_dnn_shape(const struct emu_convolution *c)
+{
+	static const enum gpuemu_direction directions[EMU_CONVOLUTION_KINDS] = {
+		[EMU_CONVOLUTION_FORWARD] = GPUEMU_FORWARD,
+		[EMU_CONVOLUTION_DATA] = GPUEMU_DATA_GRADIENT,
+		[EMU_CONVOLUTION_FILTER] = GPUEMU_FILTER_GRADIENT,
+	};
+	struct gpuemu_convolution ret = {
+		.direction = directions[c->kind],
+		.batch = (double)c->x.size[0],
+		.in_channels = (double)c->x.size[1],
+		.out_channels = (double)c->y.size[1],
+		.groups = (double)(c->x.size[1] / c->w.size[1]),
+		.element_bytes = (double)emu_type_bytes(c->x.type),
+		.channels_last = c->x.size[1] == 1 || c->x.stride[1] == 1,
+	};
+
+	triple(ret.in, c->x.size + 2);
+	triple(ret.out, c->y.size + 2);
+	triple(ret.kernel, c->w.size + 2);
+	triple(ret.stride, c->step);
+	triple(ret.dilation, c->dilation);
+	return ret;
+}
+
+/* Pixels of a part of the sum of a filter gradient. */
+#define PART_PIXELS 1024
+
 cudnnStatus_t emu_dnn_convolve(cudnnHandle_t handle, const struct emu_convolution *c)
 {
 	const struct emu_tensor5 *result = c->kind == EMU_CONVOLUTION_FORWARD ? &c->y
@@ -104,14 +136,19 @@ cudnnStatus_t emu_dnn_convolve(cudnnHandle_t handle, const struct emu_convolutio
 									      : &c->w;
 	struct emu_dnn_work w = {
 		.kind = EMU_DNN_CONVOLUTION,
-		.math = emu_gpu_math(c->x.type, c->tensor),
-		.operations = emu_convolution_operations(c),
-		.bytes = emu_dnn_bytes(&c->x) + emu_dnn_bytes(&c->w) + emu_dnn_bytes(&c->y),
 		.elements = (double)emu_tensor5_count(result),
+		.tile = EMU_DNN_TILE,
 		.convolution = *c,
 	};
 
 	if (emu_convolution_check(c) < 0)
 		return CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH;
+	w.cost = (struct gpuemu_cost){
+		.flops = emu_convolution_operations(c),
+		.math = emu_gpu_math(c->x.type, c->tensor),
+		.convolution = emu_dnn_shape(c),
+	};
+	if (c->kind == EMU_CONVOLUTION_FILTER)
+		w.tile /= ceil(w.cost.flops / (2 * w.elements * PART_PIXELS));
 	return emu_dnn_launch(handle, &w);
 }

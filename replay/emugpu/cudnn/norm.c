@@ -75,12 +75,12 @@ static cudnnStatus_t launch(cudnnHandle_t handle, struct emu_dnn_work *w, cudnnB
 	    emu_dnn_type(parameters->type, &b->type) < 0)
 		return CUDNN_STATUS_NOT_SUPPORTED;
 	w->kind = EMU_DNN_BATCH_NORM;
-	w->math = emu_gpu_math(b->type, 0);
+	w->cost.math = emu_gpu_math(b->type, 0);
 	for (int i = 0; i < n && r == CUDNN_STATUS_SUCCESS; i++) {
 		if (!operands[i].data)
 			continue;
 		r = emu_dnn_tensor(operands[i].tensor, operands[i].data, operands[i].to);
-		w->bytes += emu_dnn_bytes(operands[i].to);
+		w->cost.bytes += emu_dnn_bytes(operands[i].to);
 	}
 	if (r != CUDNN_STATUS_SUCCESS)
 		return r;
@@ -88,9 +88,9 @@ static cudnnStatus_t launch(cudnnHandle_t handle, struct emu_dnn_work *w, cudnnB
 		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
 	/* Statistics need the input before it can be normalised, so it is read twice. */
 	if (b->kind != EMU_NORM_INFERENCE)
-		w->bytes += emu_dnn_bytes(&b->x) + emu_dnn_bytes(&b->y_grad);
+		w->cost.bytes += emu_dnn_bytes(&b->x) + emu_dnn_bytes(&b->y_grad);
 	w->elements = (double)emu_tensor5_count(&b->x);
-	w->operations = 8 * w->elements;
+	w->cost.flops = 8 * w->elements;
 	return emu_dnn_launch(handle, w);
 }
 

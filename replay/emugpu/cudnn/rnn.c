@@ -220,24 +220,31 @@ struct pass {
 	cudnnHandle_t handle;
 	const struct cudnnRNNStruct *d;
 	const struct cudnnRNNDataStruct *x;
-	double products; /* of the size of a forward pass's */
-	int per_step;	 /* 0: all steps in one product */
+	enum { FORWARD, DATA_GRADIENT, WEIGHT_GRADIENT } direction;
 	const void *pointers[8];
 };
+
+/* A step has few results, in small tiles. */
+#define STEP_TILE (32 * 32)
 
 static cudnnStatus_t launch(const struct pass *p, enum emu_dnn_kind kind, double items,
 			    double inputs, double outputs)
 {
-	double size = (double)element_bytes(p->d);
 	enum emu_type type = EMU_F32;
+	struct gpuemu_product of[] = {
+		[FORWARD] = {.m = outputs, .n = items, .k = inputs},
+		[DATA_GRADIENT] = {.m = inputs, .n = items, .k = outputs},
+		[WEIGHT_GRADIENT] = {.m = inputs, .n = outputs, .k = items},
+	};
 	struct emu_dnn_work w = {.kind = kind,
-				 .operations = 2 * p->products * items * inputs * outputs,
-				 .bytes = p->products * size *
-					  (items * (inputs + outputs) + inputs * outputs),
-				 .elements = items * outputs};
+				 .elements = of[p->direction].m * of[p->direction].n,
+				 .tile = kind == EMU_DNN_RNN_STEP ? STEP_TILE : EMU_DNN_TILE};
 
 	emu_dnn_type(p->d->type, &type);
-	w.math = emu_gpu_math(type, p->d->math != CUDNN_FMA_MATH);
+	w.cost.math = emu_gpu_math(type, p->d->math != CUDNN_FMA_MATH);
+	w.cost.product = of[p->direction];
+	w.cost.product.batch = 1;
+	w.cost.product.a_bytes = (double)element_bytes(p->d);
 	memcpy(w.pointers, p->pointers, sizeof(p->pointers));
 	return emu_dnn_launch(p->handle, &w);
 }
@@ -249,7 +256,7 @@ static cudnnStatus_t run_layer(const struct pass *p, int32_t layer)
 	double hidden = output_width(d);
 	cudnnStatus_t r = launch(p, EMU_DNN_RNN_INPUT, items, input_width(d, layer), outputs);
 
-	if (!p->per_step)
+	if (p->direction == WEIGHT_GRADIENT)
 		return r == CUDNN_STATUS_SUCCESS
 			       ? launch(p, EMU_DNN_RNN_INPUT, items, hidden, outputs)
 			       : r;
@@ -278,7 +285,7 @@ EMU_API cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t
 				      size_t weight_bytes, const void *weights, size_t work_bytes,
 				      void *work, size_t reserve_bytes, void *reserve)
 {
-	return run(&(struct pass){handle, d, xDesc, 1, 1, {x, y, hx, hy, cx, cy, weights}});
+	return run(&(struct pass){handle, d, xDesc, FORWARD, {x, y, hx, hy, cx, cy, weights}});
 }
 
 EMU_API cudnnStatus_t cudnnRNNBackwardData_v8(
@@ -289,7 +296,8 @@ EMU_API cudnnStatus_t cudnnRNNBackwardData_v8(
 	void *dcx, size_t weight_bytes, const void *weights, size_t work_bytes, void *work,
 	size_t reserve_bytes, void *reserve)
 {
-	return run(&(struct pass){handle, d, xDesc, 1, 1, {y, dy, dx, hx, dhx, dcx, weights}});
+	return run(&(struct pass){
+		handle, d, xDesc, DATA_GRADIENT, {y, dy, dx, hx, dhx, dcx, weights}});
 }
 
 EMU_API cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t d,
@@ -301,5 +309,5 @@ EMU_API cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNND
 						 size_t work_bytes, void *work,
 						 size_t reserve_bytes, void *reserve)
 {
-	return run(&(struct pass){handle, d, xDesc, 1, 0, {x, hx, y, weights}});
+	return run(&(struct pass){handle, d, xDesc, WEIGHT_GRADIENT, {x, hx, y, weights}});
 }

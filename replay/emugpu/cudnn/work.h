@@ -21,10 +21,14 @@ enum emu_dnn_kind {
 
 enum { EMU_DNN_POINTERS = 32 };
 
+/* Elements of the result of a product that a block computes. */
+#define EMU_DNN_TILE (128 * 128)
+
 struct emu_dnn_work {
-	uint32_t kind;			    /* enum emu_dnn_kind */
-	uint32_t math;			    /* enum gpuemu_math */
-	double operations, bytes, elements; /* elements: of the result */
+	uint32_t kind; /* enum emu_dnn_kind */
+	struct gpuemu_cost cost;
+	double elements; /* of the result */
+	double tile;	 /* elements of the result that a block computes; 0: 1024 */
 	union {
 		struct emu_convolution convolution;
 		struct emu_batch_norm norm;
@@ -37,5 +41,8 @@ cudnnStatus_t emu_dnn_launch(cudnnHandle_t handle, const struct emu_dnn_work *wo
 
 /* Fills in the cost of a convolution and launches it. */
 cudnnStatus_t emu_dnn_convolve(cudnnHandle_t handle, const struct emu_convolution *c);
+
+/* The convolution for the model of durations. */
+struct gpuemu_convolution emu_dnn_shape(const struct emu_convolution *c);
 
 double emu_dnn_bytes(const struct emu_tensor5 *t);

@@ -187,7 +187,13 @@ int emu_occupancy(const struct emu_device *d, const struct emu_function *f, int 
 	return cost_occupancy(&d->model, block_threads, f->entry->registers, (double)shared_bytes);
 }
 
-/* Of a kernel whose host kernel says what its work is. */
+static struct cost slower(struct cost a, struct cost b)
+{
+	return b.ns > a.ns ? b : a;
+}
+
+/* Of a kernel whose host kernel says what its work is. A convolution may be fused with operations
+ * that read and write more. */
 static struct cost stated_cost(const struct cost_gpu *g, const struct gpuemu_cost *c,
 			       struct cost_launch *l)
 {
@@ -195,11 +201,14 @@ static struct cost stated_cost(const struct cost_gpu *g, const struct gpuemu_cos
 		return (struct cost){.ns = (double)c->ns, .source = COST_RECORDED};
 	if (c->product.m > 0)
 		return cost_of_product(g, &c->product, c->math, COST_BUSY_NS);
-	if (c->convolution.batch > 0)
-		return cost_of_convolution(g, &c->convolution, c->math, COST_BUSY_NS);
 	l->bytes = c->bytes;
-	l->operations = c->flops;
 	l->math = c->math;
+	if (c->convolution.batch > 0) {
+		struct cost ret = cost_of_convolution(g, &c->convolution, c->math, COST_BUSY_NS);
+
+		return c->bytes > 0 ? slower(ret, cost_of_kernel(g, l)) : ret;
+	}
+	l->operations = c->flops;
 	return cost_of_kernel(g, l);
 }
 
