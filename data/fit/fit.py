@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""fit.py [--write] [--measured DIR] [--eval PROGRAM] [--rows N]
+"""fit.py [--write] [--only CLASS] [--measured DIR] [--eval PROGRAM] [--rows N]
 
 Fits the coefficients of replay/cost to measured operators (DIR/operators.tsv.gz, default
 ../shared/measured) and prints how well they predict what was left out: shapes, and whole GPUs.
@@ -144,16 +144,16 @@ def coefficients(path):
     return {words[0]: float(words[1]) for words in lines if len(words) == 2 and words[0] not in ('name', 'alias', 'pci_device')}
 
 
-def fit(program, data, gpus, start, rounds):
+def fit(program, data, gpus, start, rounds, classes):
     """The values fitted to the measurements of some GPUs."""
     values = {}
-    for klass in CLASSES:
+    for klass in classes:
         have = [g for g in gpus if data.of('fit', [g], klass)]
         rows = data.of('fit', have, klass)
         bounds = {('', key): (least, most) for key, least, most in COMMON[klass]}
         for key, least, most in OWN.get(klass, []):
             bounds.update({(g, key): (least, most) for g in have if g in APART.get(key, FILES)})
-        values.update({k: start[k[0]].get(k[1], start[''][k[1]]) if k[0] else start[''][k[1]] for k in bounds})
+        values.update({k: {**DEFAULTS, **start[''], **start[k[0]]}[k[1]] for k in bounds})
         values = search(program, rows, values, bounds, klass, rounds)
         print('  fitted', klass, file=sys.stderr, flush=True)
     return values
@@ -173,17 +173,29 @@ def cell(e):
     return f'{e[0]:6.1%} {e[1]:+6.1%} {e[2]:6.1%}'
 
 
-def print_table(program, data, everything, others):
+def blind(gpu, sheets, fitted):
+    """The values of a GPU of which nothing is known but its data sheet. Power limits its clock: it sustains as many
+    operations per joule as the best of the measured GPUs of its process."""
+    sheet = sheets[gpu]
+    values = {(gpu, key): DEFAULTS[key] for key in OWN_KEYS}
+    rates = [sheets[g]['fp32'] * fitted.get((g, 'sustained_clock'), 1) / sheets[g]['power_watts']
+             for g in FILES if g != gpu and sheets[g]['process_nm'] == sheet['process_nm']]
+    if rates:
+        values[gpu, 'sustained_clock'] = min(1, max(rates) * sheet['power_watts'] / sheet['fp32'])
+    return {**values, **fitted}
+
+
+def print_table(program, data, everything, others, sheets, classes):
     print('Error of the time of a call: mean absolute, bias, mean absolute of calls twice as long as the shortest.')
     print(f'{"class":13}{"GPU":24}{"shapes left out":>22}{"GPU left out":>24}{"but its bandwidth, clock":>28}')
-    for klass in CLASSES:
+    for klass in classes:
         for gpu in FILES:
             if not data.of('test', [gpu], klass):
                 continue
-            blind = {**{(gpu, k): DEFAULTS[k] for k in OWN_KEYS}, **others[gpu]}
-            known = {**blind, **{(gpu, k): v for (g, k), v in everything.items() if g == gpu and k in PUBLISHED}}
+            unknown = blind(gpu, sheets, others[gpu])
+            known = {**unknown, **{(gpu, k): everything.get((gpu, k), sheets[gpu].get(k, unknown[gpu, k])) for k in PUBLISHED}}
             print(f'{klass:13}{gpu:24}{cell(errors(program, data, gpu, klass, everything))}  '
-                  f'{cell(errors(program, data, gpu, klass, blind))}      {cell(errors(program, data, gpu, klass, known))}',
+                  f'{cell(errors(program, data, gpu, klass, unknown))}      {cell(errors(program, data, gpu, klass, known))}',
                   flush=True)
 
 
@@ -206,6 +218,7 @@ DEFAULTS = {'memory_efficiency': 0.88, 'product_gather': 1, 'product_stride': 0,
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--write', action='store_true', help='store the coefficients in data/gpus')
+    parser.add_argument('--only', choices=CLASSES, metavar='CLASS', help='fit one class, with the coefficients of the others as they are')
     parser.add_argument('--measured', type=pathlib.Path, default=TOP.parent / 'shared/measured', metavar='DIR')
     parser.add_argument('--eval', default=str(TOP / 'build/data/fit/cost_eval'), metavar='PROGRAM')
     parser.add_argument('--rows', type=int, default=250, metavar='N', help='of each operator and GPU (250)')
@@ -217,11 +230,12 @@ def main():
         return 77
     data = Data(read_rows(path), args.rows)
     start = {gpu: coefficients(TOP / f'data/gpus/{name}.gpu') for gpu, name in [('', 'common'), *FILES.items()]}
-    everything = fit(args.eval, data, list(FILES), start, args.rounds)
+    classes = [args.only] if args.only else list(CLASSES)
+    everything = fit(args.eval, data, list(FILES), start, args.rounds, classes)
     if args.write:
         write(everything)
-    others = {gpu: fit(args.eval, data, [g for g in FILES if g != gpu], start, args.rounds) for gpu in FILES}
-    print_table(args.eval, data, everything, others)
+    others = {gpu: fit(args.eval, data, [g for g in FILES if g != gpu], start, args.rounds, classes) for gpu in FILES}
+    print_table(args.eval, data, everything, others, start, classes)
     return 0
 
 

@@ -5,6 +5,7 @@
 #include "base/text.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,8 @@ static const struct {
 	KEY(tensor_efficiency),
 	KEY(tensor_prologue),
 	KEY(tensor_cache_bytes_per_cycle),
+	KEY(process_nm),
+	KEY(operations_per_joule),
 	KEY(sustained_clock),
 	KEY(sustained_ns),
 	KEY(cache_bytes_per_cycle),
@@ -162,7 +165,8 @@ static int parse_line(char *line, struct cost_gpu *m, uint8_t *set, char *why, s
 /* Values that may be 0. */
 static int optional(const char *key)
 {
-	static const char *const keys_0[] = {"nvlink", "switch", "product_stride"};
+	static const char *const keys_0[] = {"nvlink", "switch", "product_stride",
+					     "operations_per_joule"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys_0); i++)
 		if (strncmp(key, keys_0[i], strlen(keys_0[i])) == 0)
@@ -178,6 +182,21 @@ static int parse(FILE *in, struct cost_gpu *m, uint8_t *set, char *why, size_t w
 	while (r == 0 && fgets(line, sizeof(line), in))
 		r = parse_line(line, m, set, why, why_size);
 	return r;
+}
+
+/* The clock, as a part of the boost clock, at which FP32 arithmetic takes the power of the board.
+ */
+static void set_sustained_clock(struct cost_gpu *m, uint8_t *set)
+{
+	for (size_t i = 0; i < N_KEYS; i++) {
+		if (set[i] || strcmp(keys[i].key, "sustained_clock") != 0)
+			continue;
+		m->sustained_clock = 1;
+		if (m->operations_per_joule > 0 && m->fp32 > 0)
+			m->sustained_clock =
+				fmin(1, m->power_watts * m->operations_per_joule / m->fp32);
+		set[i] = 1;
+	}
 }
 
 static int check(const struct cost_gpu *m, const uint8_t *set, char *why, size_t why_size)
@@ -255,6 +274,8 @@ int cost_gpu_load(const char *like, struct cost_gpu *ret, char *why, size_t why_
 	r = parse(common, &m, set, why, why_size);
 	if (r == 0)
 		r = parse(in, &m, set, why, why_size);
+	if (r == 0)
+		set_sustained_clock(&m, set);
 	if (r == 0)
 		r = check(&m, set, why, why_size);
 	if (r == 0)

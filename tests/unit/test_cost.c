@@ -146,11 +146,14 @@ END_TEST
 /* Power limits a T4's products the more the longer they last. */
 START_TEST(limits_of_power)
 {
-	struct cost_gpu t4 = gpu_of("T4"), v100 = gpu_of("V100");
+	struct cost_gpu t4 = gpu_of("T4"), v100 = gpu_of("V100"), l40s = gpu_of("L40S");
 
 	ck_assert(cost_clock(&t4, 1e4) > 0.9 && cost_clock(&t4, 1e9) < 0.6);
 	ck_assert(cost_clock(&t4, 1e5) > cost_clock(&t4, 1e6));
 	ck_assert(cost_clock(&v100, 1e9) == 1);
+	/* Not measured: it follows from operations per joule and the power of the board. */
+	ck_assert(l40s.sustained_clock == l40s.power_watts * l40s.operations_per_joule / l40s.fp32);
+	ck_assert(cost_clock(&l40s, 1e9) < 0.9);
 }
 END_TEST
 
