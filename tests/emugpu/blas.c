@@ -8,6 +8,7 @@
 #include <cublasLt.h>
 #include <cuda.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,6 +142,36 @@ static void check_matmul(cublasLtHandle_t h, CUdeviceptr da, CUdeviceptr db, CUd
 	cuMemFree(at);
 }
 
+struct product {
+	cublasHandle_t handle;
+	CUdeviceptr a, b, c;
+};
+
+/* A thread without a context uses a handle of another thread, as PyTorch's pool of handles does. */
+static void *product_in_thread(void *arg)
+{
+	const float one = 1, zero = 0;
+	const struct product *p = arg;
+	CUcontext context;
+
+	CHECK(cuCtxGetCurrent(&context) == CUDA_SUCCESS && !context);
+	CHECK(cublasSgemm(p->handle, CUBLAS_OP_N, CUBLAS_OP_N, M, N, K, &one, (float *)p->a, M,
+			  (float *)p->b, K, &zero, (float *)p->c, M) == CUBLAS_STATUS_SUCCESS);
+	return NULL;
+}
+
+static void another_thread(cublasHandle_t h, CUdeviceptr da, CUdeviceptr db, CUdeviceptr dc)
+{
+	struct product p = {h, da, db, dc};
+	pthread_t thread;
+
+	cuMemsetD8(dc, 0, sizeof(c));
+	CHECK(cublasSetStream(h, NULL) == CUBLAS_STATUS_SUCCESS);
+	CHECK(pthread_create(&thread, NULL, product_in_thread, &p) == 0);
+	CHECK(pthread_join(thread, NULL) == 0);
+	compare("cublasSgemm in a thread without a context", dc, 1e-4);
+}
+
 int main(void)
 {
 	CUdeviceptr da, db, dc;
@@ -164,6 +195,7 @@ int main(void)
 	dc = to_device(c, sizeof(c));
 	products(h, da, db, dc);
 	check_matmul(lt, da, db, dc);
+	another_thread(h, da, db, dc);
 	vectors(h, da);
 	CHECK(cublasDestroy(h) == CUBLAS_STATUS_SUCCESS);
 	CHECK(cublasLtDestroy(lt) == CUBLAS_STATUS_SUCCESS);

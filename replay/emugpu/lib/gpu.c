@@ -109,12 +109,19 @@ static CUresult load(const struct emu_gpu *g, struct emu_kernels *k)
 CUresult emu_gpu_launch(struct emu_kernels *kernels, unsigned number, CUstream stream,
 			const void *param, unsigned blocks, unsigned threads)
 {
+	static _Thread_local int bound;
 	const struct emu_gpu *g = emu_gpu();
 	void *params[] = {(void *)(uintptr_t)param};
 	CUresult r = CUDA_SUCCESS;
 
 	if (!g)
 		return CUDA_ERROR_NOT_INITIALIZED;
+	/* Another thread may have created the library's handle. */
+	if (!bound)
+		r = emu_gpu_context();
+	if (r != CUDA_SUCCESS)
+		return r;
+	bound = 1;
 	if (!__atomic_load_n(&kernels->state, __ATOMIC_ACQUIRE)) {
 		pthread_mutex_lock(&loading);
 		if (!kernels->state)
