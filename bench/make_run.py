@@ -244,13 +244,17 @@ class Rank:
         prefix = 'ncclDevKernel_' if self.run.ns else 'ncclKernel_'
         args = {'grid': [8, 1, 1], 'block': [544, 1, 1], 'registers per thread': 96,
                 'shared memory': 47056}
+        told = {}
         if self.run.groups:
-            args.update({'Collective name': {'AllToAll': 'all_to_allv'}.get(kind, kind.lower()), 'In msg nelems': nbytes // 2,
-                         'Out msg nelems': nbytes // 2, 'Group size': len(group['ranks']),
-                         'dtype': 'Half', 'Process Group Name': group['name'],
-                         'Process Group Ranks': str(group['ranks'])})
+            told = {'Collective name': {'AllToAll': 'all_to_allv'}.get(kind, kind.lower()), 'In msg nelems': nbytes // 2,
+                    'Out msg nelems': nbytes // 2, 'Group size': len(group['ranks']), 'dtype': 'Half',
+                    'Process Group Name': group['name'], 'Process Group Ranks': str(group['ranks'])}
+            if self.run.numbered:
+                told['Seq'] = number + 1
+        if not self.run.params:
+            args.update(told)
 
-        def body():
+        def launch():
             self.stream_wait(thread, stream, self.record(thread, current))
             self.own_wait(thread)
             op = self.launch(thread, stream, prefix + names[kind], 0, args=args,
@@ -259,6 +263,14 @@ class Rank:
             self.record(thread, stream)
             if back or self.run.overlap == 'off':
                 self.wait(thread, current, op)
+            return op
+
+        def body():
+            start = thread.now
+            op = launch()
+            if self.run.params:
+                self.events.append({'cat': 'cpu_op', 'name': 'record_param_comms', 'tid': thread.tid,
+                                    'start': start, 'end': thread.now, 'args': told})
             return op
         return self.operator(thread, 'nccl:' + kind.lower(), body)
 
@@ -323,6 +335,8 @@ class Run:
         self.ns = options.dialect == 'ns'
         self.own_waits, self.records = options.own_waits, options.records
         self.groups = self.ns if options.groups is None else options.groups
+        self.lost = options.lost
+        self.numbered, self.params = options.numbered, options.params
         self.kernel, self.overlap, self.ring = options.kernel, options.overlap, options.ring
         self.one_process = options.file == 'process'
         self.gigabytes, self.skew = options.gigabytes, options.skew * US
@@ -403,9 +417,16 @@ def host_events(rank):
                     'tid': e['tid'], 'args': e['args']}, **times(rank, e['start'], e['end']))
 
 
+def lost_collective(rank):
+    number, n = rank.run.lost or (None, 0)
+    collectives = [op for op in rank.ops if op.collective]
+    return collectives[int(n)] if rank.number == number else None
+
+
 def device_events(rank, device):
+    lost = lost_collective(rank)
     for op in rank.ops:
-        if op.kind == 'barrier':
+        if op.kind == 'barrier' or op is lost:
             continue
         args = {'device': device, 'context': 1, 'stream': op.stream, **op.args}
         yield dict({'ph': 'X', 'cat': op.kind, 'name': op.name, 'pid': device,
@@ -489,6 +510,11 @@ def arguments(argv=None):
                         help='kernels with such names are N times as fast')
     parser.add_argument('--groups', action=argparse.BooleanOptionalAction,
                         help='group arguments (default: in the dialect ns)')
+    parser.add_argument('--params', action='store_true',
+                        help='the range record_param_comms has the group arguments, not the kernel')
+    parser.add_argument('--numbered', action='store_true', help='collectives are numbered (Seq)')
+    parser.add_argument('--lost', type=slow_rank, metavar='RANK:N',
+                        help='the profiler loses the N-th collective of the rank')
     parser.add_argument('--own-waits', action='store_true', help="NCCL's own waits around its launches")
     parser.add_argument('--records', action=argparse.BooleanOptionalAction, default=True,
                         help='calls that record events (default)')

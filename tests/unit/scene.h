@@ -22,6 +22,7 @@ struct row {
 	int rank;
 	const char *peers; /* see formats/run/peers.h */
 	const char *op;	   /* of a collective of the process group "ep" */
+	int seq;	   /* its number there; 0: not recorded */
 };
 
 #define CALL FMT_CALL, 1
@@ -62,7 +63,7 @@ static inline fmt_str string(struct fmt_names *n, const char *s)
 
 static inline uint32_t template_of(struct fmt_names *n, const struct row *r)
 {
-	struct fmt_arg args[FMT_COLLECTIVE_ARGS + 2] = {
+	struct fmt_arg args[FMT_COLLECTIVE_ARGS + 3] = {
 		{string(n, FMT_KEY_COMM), FMT_INT, 1, 0},
 		{string(n, FMT_KEY_SEQ), FMT_INT, 1, 0},
 		{string(n, FMT_KEY_OP), FMT_STRING, 0, r->op ? string(n, r->op) : 0},
@@ -70,7 +71,8 @@ static inline uint32_t template_of(struct fmt_names *n, const struct row *r)
 		{string(n, FMT_KEY_BYTES), FMT_INT, 0, -1},
 		{string(n, FMT_KEY_PEERS), FMT_JSON, 0, r->peers ? string(n, r->peers) : 0}};
 	struct fmt_arg group[] = {{string(n, FMT_KEY_GROUP), FMT_STRING, 0, string(n, "ep")},
-				  {string(n, "Collective name"), FMT_STRING, 0, string(n, "-")}};
+				  {string(n, "Collective name"), FMT_STRING, 0, string(n, "-")},
+				  {string(n, "Seq"), FMT_INT, 0, r->seq}};
 	struct fmt_arg waves[] = {
 		/* two blocks for each of 80 multiprocessors */
 		{string(n, "grid"), FMT_STRING, 0, string(n, "[800,2,1]")},
@@ -88,7 +90,7 @@ static inline uint32_t template_of(struct fmt_names *n, const struct row *r)
 		template.args = args;
 		template.n_args = FMT_COLLECTIVE_ARGS + (r->peers != NULL);
 		memcpy(&args[FMT_COLLECTIVE_ARGS], group, r->op ? sizeof(group) : 0);
-		template.n_args += r->op ? 2 : 0;
+		template.n_args += r->op ? 2 + (r->seq > 0) : 0;
 	} else if (r->kind == FMT_MEMCPY) {
 		template.args = &copied;
 		template.n_args = 1;
@@ -130,6 +132,7 @@ static inline void make_process(struct made *m, const struct row *rows, size_t n
 				uint32_t process)
 {
 	memset(m, 0, sizeof(*m));
+	memset(m->values, 0xff, sizeof(m->values)); /* communicators are not known */
 	ck_assert_int_eq(fmt_names_new(&m->names), 0);
 	for (uint32_t i = 0; i < n_ranks; i++) {
 		make_rank(m, (int)i, rows, n);
@@ -139,10 +142,7 @@ static inline void make_process(struct made *m, const struct row *rows, size_t n
 	ck_assert_int_eq(fmt_infer(&m->run), 0);
 }
 
-static inline void make(struct made *m, const struct row *rows, size_t n, uint32_t n_ranks)
-{
-	make_process(m, rows, n, n_ranks, 0);
-}
+#define make(m, rows, n, n_ranks) make_process(m, rows, n, n_ranks, 0)
 
 static inline void unmake(struct made *m)
 {

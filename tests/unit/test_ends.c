@@ -3,6 +3,8 @@
 #include "tests/unit/scene.h"
 #include "tests/unit/test.h"
 
+#include <stdbool.h>
+
 /* Three ranks: 0 and 1 communicate; rank 2's collectives end at other times. Rank 1's recording
  * starts one collective later. */
 static const struct row ranks[] = {
@@ -101,6 +103,53 @@ START_TEST(test_named_group)
 }
 END_TEST
 
+/* Collectives of one size follow each other regularly; the recorder lost the fourth one of rank 1.
+ */
+static void make_with_lost(struct made *m, bool numbered)
+{
+	static struct row rows[60];
+	size_t n = 0;
+
+	for (int rank = 0; rank < 3; rank++)
+		for (int i = 0; i < 10; i++) {
+			int start = 5000 + 500 * i, seq = numbered ? 41 + i : 0;
+
+			if (rank == 1 && i == 3)
+				continue;
+			rows[n++] = (struct row){CALL, LAUNCH, start - 50, 5, i + 1, rank};
+			rows[n++] = (struct row){NCCL, ALL_REDUCE, start,	 300, i + 1,
+						 rank, NULL,	   "all_reduce", seq};
+		}
+	make(m, rows, n, 3);
+}
+
+/* Collectives of ranks 1 and 2 that are matched right: with the same iteration of rank 0. */
+static size_t count_right(const struct made *m)
+{
+	size_t right = 0;
+
+	for (size_t i = 0; i < 10; i++) {
+		right += collective(m, 2, i)->seq == collective(m, 0, i)->seq;
+		if (i != 3)
+			right += collective(m, 1, i - (i > 3))->seq == collective(m, 0, i)->seq;
+	}
+	return right;
+}
+
+START_TEST(test_recorded_numbers_come_before_the_order)
+{
+	scoped(unmake) struct made by_order, by_number;
+
+	make_with_lost(&by_order, false);
+	ck_assert_uint_lt(count_right(&by_order), 19);
+	make_with_lost(&by_number, true);
+	ck_assert_uint_eq(count_right(&by_number), 19);
+	ck_assert_uint_eq(fmt_n_comms(by_number.names), 1);
+	for (size_t i = 0; i < 10; i++)
+		ck_assert_int_eq(collective(&by_number, 0, i)->seq, (int64_t)(41 + i));
+}
+END_TEST
+
 /* Ranks 0 and 1 leave one at a time: each has its own transfer time after both have begun. Rank 1's
  * clock is 10 us ahead, as the end times of most collectives show. */
 START_TEST(test_transfer)
@@ -140,4 +189,4 @@ START_TEST(test_transfer)
 END_TEST
 
 TESTS("ends", test_ranks, test_short_collectives_do_not_misalign_long_ones, test_named_group,
-      test_transfer)
+      test_recorded_numbers_come_before_the_order, test_transfer)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Which operations are one collective, by their ends: for recordings that do not number
+/* Which operations are one collective, by their ends: for recordings that do not number all
  * collectives. No rank can end a collective that another has not begun, so the operations of one
  * collective end at nearly the same time.
  *

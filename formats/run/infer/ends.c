@@ -53,18 +53,30 @@ static int find_row(struct fmt_ends *e, const struct infer_view *v, uint32_t fir
 	return 0;
 }
 
+/* The number of an operation in its communicator: the recorder's, or PyTorch's number of a
+ * collective in its process group. Sends and receives have numbers of their own, which differ
+ * between ranks. */
+static int64_t sequence_of(const struct infer_view *v, uint32_t event)
+{
+	int64_t comm, seq;
+
+	if (infer_argument(v, event, FMT_KEY_COMM, &comm) && comm >= 0 &&
+	    infer_argument(v, event, FMT_KEY_SEQ, &seq))
+		return seq;
+	if (text_of(v, event, FMT_KEY_GROUP) && kind_of(v, event) == FMT_ENDS_COLLECTIVE &&
+	    infer_argument(v, event, "Seq", &seq))
+		return seq;
+	return -1;
+}
+
 static struct fmt_ends_op describe_op(const struct infer_view *v, uint32_t index)
 {
 	const struct infer_op *op = &v->ops[index];
-	int64_t comm, seq;
 
-	if (!infer_argument(v, op->event, FMT_KEY_COMM, &comm) || comm < 0 ||
-	    !infer_argument(v, op->event, FMT_KEY_SEQ, &seq))
-		seq = -1;
 	return (struct fmt_ends_op){
 		.start_ns = op->start_ns,
 		.end_ns = op->end_ns,
-		.seq = seq,
+		.seq = sequence_of(v, op->event),
 		.name = fmt_template(v->names, v->rank->events[op->event].template)->name,
 		.kind = (uint8_t)kind_of(v, op->event),
 		.op = index};

@@ -57,6 +57,7 @@ static const char *const known[KINETO_KNOWN] = {
 	[KINETO_WAIT_RECORD] = "wait_on_cuda_event_record_corr_id",
 	[KINETO_ADDR] = "Addr",
 	[KINETO_ADDRESS_BYTES] = "Bytes",
+	[KINETO_SEQ] = "Seq",
 	[KINETO_TOTAL_ALLOCATED] = "Total Allocated",
 	[KINETO_TOTAL_RESERVED] = "Total Reserved",
 };
