@@ -33,7 +33,6 @@ static unsigned level; /* enum cap_digest_level */
 struct grouped {
 	struct cap_stream_ref ref;
 	struct cap_buffer buffer;
-	bool reduced; /* is_reduced() */
 };
 static __thread struct {
 	int depth;
@@ -248,9 +247,7 @@ static void digest_inputs(struct cap_call *c, const struct api_call *call)
 static void flush_group(void)
 {
 	for (size_t i = 0; i < group.n; i++)
-		if (group.items[i].reduced)
-			cap_pending_flush_range(group.items[i].buffer.address,
-						group.items[i].buffer.bytes);
+		cap_pending_flush_range(group.items[i].buffer.address, group.items[i].buffer.bytes);
 }
 
 /* A wait for an event changes no buffer; but within a capture it may add its stream to it. */
@@ -298,14 +295,14 @@ static void digest_results(struct cap_call *c, const struct api_call *call)
 	b.context = ref.context;
 	add_buffers(&b, c, call, &ref, 1);
 	cap_batch_announce(c->id, b.n);
-	if (group.depth == 0) {
+	if (group.depth == 0 || !is_exchange(call)) {
 		cap_pending_add(&ref, b.items, b.n);
 		return;
 	}
 	for (size_t i = 0; i < b.n; i++) {
 		if (array_reserve(&group.items, group.n + 1, &group.cap) < 0)
 			return;
-		group.items[group.n++] = (struct grouped){ref, b.items[i], is_reduced(call)};
+		group.items[group.n++] = (struct grouped){ref, b.items[i]};
 	}
 }
 
