@@ -4,6 +4,10 @@
  * trace or of one rank (formats/trace/names.h). */
 #pragma once
 
+#include "formats/trace/names.h"
+
+#include <stdbool.h>
+
 /* Of the whole trace: how well the clocks of several hosts were aligned. */
 #define FMT_CLOCKS_KEY "clocks"
 
@@ -29,3 +33,6 @@
 #define FMT_ENDING_KEY "process_ending"
 #define FMT_IN_CALL_KEY "process_in_call"
 #define FMT_LAST_CALL_KEY "process_last_call"
+
+/* Whether two ranks, indexes, are of one process: they share the facts `host` and `process`. */
+bool fmt_same_process(const struct fmt_names *names, uint32_t a, uint32_t b);

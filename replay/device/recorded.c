@@ -2,6 +2,7 @@
 #include "replay/device/recorded.h"
 
 #include "base/array.h"
+#include "formats/trace/facts.h"
 #include "formats/trace/store/blobs.h"
 #include "formats/trace/value.h"
 
@@ -25,19 +26,22 @@ void rex_process_done(struct rex_process *p)
 
 /* ---- which ranks are one process */
 
-static bool same_fact(const struct fmt_names *names, uint32_t a, uint32_t b, const char *key)
-{
-	const char *x = fmt_fact_value(names, a, key), *y = fmt_fact_value(names, b, key);
-
-	return x && y && strcmp(x, y) == 0;
-}
-
 uint32_t rex_process_first(const struct fmt_names *names, uint32_t rank)
 {
-	for (uint32_t i = 0; i < rank; i++)
-		if (same_fact(names, i, rank, "process") && same_fact(names, i, rank, "host"))
-			return i;
-	return rank;
+	uint32_t first = 0;
+
+	while (!fmt_same_process(names, first, rank))
+		first++;
+	return first;
+}
+
+uint32_t rex_process_of(const struct fmt_names *names, uint32_t rank)
+{
+	uint32_t first = rex_process_first(names, rank), index = 0;
+
+	for (uint32_t i = 0; i < first; i++)
+		index += rex_process_first(names, i) == i;
+	return index;
 }
 
 uint32_t rex_process_count(const struct fmt_trace *trace)

@@ -56,11 +56,14 @@ struct rex_process {
 	uint64_t unknown; /* calls of functions without a description */
 };
 
-/* The number of processes in a trace; the ranks of one share the facts `host` and `process`. */
+/* The number of processes in a trace. */
 uint32_t rex_process_count(const struct fmt_trace *trace);
 
 /* The first rank of the rank's process: both are indexes. */
 uint32_t rex_process_first(const struct fmt_names *names, uint32_t rank);
+
+/* The number of the rank's process, counted from 0. */
+uint32_t rex_process_of(const struct fmt_names *names, uint32_t rank);
 
 /* Reads process `index`, of the window and of what it needs. 0 or a negative errno as
  * fmt_slice_load(), with *err. */

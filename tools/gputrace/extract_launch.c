@@ -72,13 +72,9 @@ static int find_op(struct search *s, fmt_number number, struct fmt_slice **slice
 static int find_call(struct search *s, uint64_t correlation, struct fmt_error *err)
 {
 	const struct fmt_names *names = fmt_trace_names(s->trace);
-	uint32_t first = rex_process_first(names, s->rank), index = 0;
-	int r;
+	int r = rex_process_read(s->trace, rex_process_of(names, s->rank),
+				 (struct rex_range){FMT_BEFORE, FMT_AFTER}, &s->process, err);
 
-	for (uint32_t i = 0; i < first; i++)
-		index += rex_process_first(names, i) == i;
-	r = rex_process_read(s->trace, index, (struct rex_range){FMT_BEFORE, FMT_AFTER},
-			     &s->process, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < s->process.n_calls && !s->call; i++)

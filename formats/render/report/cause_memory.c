@@ -2,6 +2,7 @@
 #include "formats/render/report/cause_memory.h"
 
 #include "base/array.h"
+#include "formats/trace/facts.h"
 #include "formats/trace/json.h"
 
 void fmt_cause_memory_done(struct fmt_cause_memory *m)
@@ -35,7 +36,9 @@ static int add(struct fmt_cause_memory *m, uint32_t rank, const char *object, si
 	return 0;
 }
 
-static int add_rank(struct fmt_cause_memory *m, const struct fmt_names *names, uint32_t rank)
+/* The rank is the nth of its process. */
+static int add_rank(struct fmt_cause_memory *m, const struct fmt_names *names, uint32_t rank,
+		    uint32_t nth)
 {
 	const char *at = fmt_fact_value(names, rank, FMT_FACT_ALLOCATIONS), *end, *object;
 	size_t len;
@@ -43,20 +46,8 @@ static int add_rank(struct fmt_cause_memory *m, const struct fmt_names *names, u
 
 	end = at ? at + strlen(at) : NULL;
 	while (r == 0 && at && fmt_json_element(&at, end, &object, &len))
-		r = add(m, rank, object, len);
+		r = add(m, nth, object, len);
 	return r;
-}
-
-static bool same_fact(const struct fmt_names *names, uint32_t a, uint32_t b, const char *key)
-{
-	const char *x = fmt_fact_value(names, a, key), *y = fmt_fact_value(names, b, key);
-
-	return x && y && strcmp(x, y) == 0;
-}
-
-bool fmt_cause_same_process(const struct fmt_names *names, uint32_t a, uint32_t b)
-{
-	return a == b || (same_fact(names, a, b, "process") && same_fact(names, a, b, "host"));
 }
 
 static int by_class(const void *a, const void *b)
@@ -82,11 +73,12 @@ static bool are_alike(const struct fmt_cause_buffer *x, const struct fmt_cause_b
 int fmt_cause_memory_read(const struct fmt_trace *t, uint32_t rank, struct fmt_cause_memory *ret)
 {
 	const struct fmt_names *names = fmt_trace_names(t);
-	int r = add_rank(ret, names, rank);
+	uint32_t n = 0;
+	int r = 0;
 
 	for (uint32_t i = 0; i < fmt_trace_n_ranks(t) && r == 0; i++)
-		if (i != rank && fmt_cause_same_process(names, i, rank))
-			r = add_rank(ret, names, i);
+		if (fmt_same_process(names, i, rank))
+			r = add_rank(ret, names, i, n++);
 	if (r < 0 || ret->n == 0)
 		return r;
 	qsort(ret->items, ret->n, sizeof(ret->items[0]), by_class);

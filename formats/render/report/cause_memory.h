@@ -12,7 +12,7 @@
 struct fmt_cause_buffer {
 	uint64_t number;      /* in this recording */
 	uint64_t bytes, kind; /* a hash of the kind's name */
-	uint32_t rank;	      /* index; of host memory the first of the process */
+	uint32_t rank;	      /* among those of the process; of host memory 0 */
 	uint32_t index;
 };
 
@@ -24,9 +24,6 @@ struct fmt_cause_memory {
 /* Reads the allocations of the rank's process. 0 or -ENOMEM. */
 int fmt_cause_memory_read(const struct fmt_trace *t, uint32_t rank, struct fmt_cause_memory *ret);
 void fmt_cause_memory_done(struct fmt_cause_memory *m);
-
-/* Whether two ranks, indexes, are of one process. */
-bool fmt_cause_same_process(const struct fmt_names *names, uint32_t a, uint32_t b);
 
 /* Whether allocation `x` of `a` is `y` of `b`. Of an allocation that is not listed the number
  * counts. */

@@ -5,6 +5,7 @@
 #include "formats/api/api.h"
 #include "formats/render/grid.h"
 #include "formats/render/report/cause_side.h"
+#include "formats/trace/facts.h"
 #include "formats/trace/value.h"
 
 #include <stdio.h>
@@ -102,7 +103,7 @@ int fmt_cause_writer_find(struct fmt_trace *t, uint32_t rank, const struct fmt_d
 	for (uint32_t i = 0; i < fmt_trace_n_ranks(t) && r == 0; i++) {
 		scoped(fmt_cause_side_done) struct fmt_cause_side s = {0};
 
-		if (!fmt_cause_same_process(fmt_trace_names(t), i, rank))
+		if (!fmt_same_process(fmt_trace_names(t), i, rank))
 			continue;
 		r = fmt_cause_side_read(t, i, &FMT_CAUSE_ALL(false), &s, err);
 		for (uint32_t k = 0; r == 0 && k < s.n_tracks; k++)
