@@ -99,6 +99,10 @@ int rex_translate(struct rex_built *b, enum api_meaning meaning, uint64_t value,
 	case API_MEANING_CALLBACK:
 		*ret = (uint64_t)host_function;
 		return 0;
+	case API_MEANING_DEVICE:
+		if (b->context->process->is_alone && (int32_t)value > 0)
+			*ret = 0;
+		return 0;
 	case API_MEANING_ADDRESS:
 		*ret = 0;
 		return 0;

@@ -61,6 +61,17 @@ static bool is_memory(const struct api_field *f)
 	return f->is.meaning == API_MEANING_HOST || f->is.meaning == API_MEANING_DEVPTR;
 }
 
+enum { LOCATION_DEVICE = 1 }; /* CUmemLocationType */
+
+/* The number of a CUmemLocation. */
+static bool is_device(const struct made *m, const struct api_field *f)
+{
+	return (strcmp(f->is.name, "location.id") == 0 &&
+		api_number(&m->view, "location.type") == LOCATION_DEVICE) ||
+	       (strcmp(m->view.layout->name, "CUmemLocation") == 0 &&
+		strcmp(f->is.name, "id") == 0 && api_number(&m->view, "type") == LOCATION_DEVICE);
+}
+
 static int make_number(const struct made *m, const struct api_field *f, const char *key)
 {
 	int64_t value;
@@ -87,8 +98,9 @@ static int make_number(const struct made *m, const struct api_field *f, const ch
 	}
 	if (!rex_args_int(&m->b->call->args, key, &f->is, &value))
 		return 0; /* of another member of the union */
-	r = rex_translate(m->b, (enum api_meaning)f->is.meaning, (uint64_t)value,
-			  is_memory(f) ? rows_bytes(m, f) : 0, (uint64_t *)&value);
+	r = rex_translate(m->b,
+			  is_device(m, f) ? API_MEANING_DEVICE : (enum api_meaning)f->is.meaning,
+			  (uint64_t)value, is_memory(f) ? rows_bytes(m, f) : 0, (uint64_t *)&value);
 	store(m, f, (uint64_t)value);
 	return r;
 }

@@ -28,6 +28,9 @@ void rex_driver_find(void *(*find)(const char *name))
 		{"cuCtxPushCurrent_v2", &rex_driver.push},
 		{"cuCtxPopCurrent_v2", &rex_driver.pop},
 		{"cuMemcpy", &rex_driver.copy},
+		{"cuMemcpyHtoDAsync_v2", &rex_driver.to_device},
+		{"cuMemcpyDtoHAsync_v2", &rex_driver.from_device},
+		{"cuStreamSynchronize", &rex_driver.synchronize_stream},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {

@@ -49,6 +49,9 @@ struct rex_driver {
 	int (*push)(void *context);
 	int (*pop)(void **ret);
 	int (*copy)(uint64_t to, uint64_t from, size_t bytes);
+	int (*to_device)(uint64_t to, const void *from, size_t bytes, uint64_t stream);
+	int (*from_device)(void *to, uint64_t from, size_t bytes, uint64_t stream);
+	int (*synchronize_stream)(uint64_t stream);
 };
 
 extern struct rex_driver rex_driver;

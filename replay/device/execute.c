@@ -3,6 +3,7 @@
 
 #include "base/host.h"
 #include "formats/trace/wrap.h"
+#include "replay/device/alone.h"
 #include "replay/device/build.h"
 #include "replay/device/functions.h"
 #include "replay/device/keyframe.h"
@@ -20,6 +21,7 @@ struct run {
 	struct rex_context context;
 	const struct rex_process *process;
 	struct rex_turns *turns;
+	struct rex_alone *alone; /* NULL: with all others */
 	bool before;	/* calls before the window are made now; the others when memory is filled */
 	size_t arrived; /* threads that have made theirs */
 	pthread_cond_t filled;
@@ -162,8 +164,23 @@ static int check_result(struct rex_built *b, int64_t result)
 			      (int32_t)result);
 }
 
+/* In place of a call that needs other ranks. Returns 1. */
+static int replace_call(struct run *run, const struct rex_call *c)
+{
+	struct rex_built b = {.context = &run->context, .call = c};
+	int r = rex_alone_call(run->alone, &b);
+
+	if (r < 0)
+		fail(run, c, r, b.why[0] ? b.why : strerror(-r));
+	return r < 0 ? r : 1;
+}
+
+/* 0; 1: it was replaced; or a negative errno. */
 static int make_call(struct run *run, const struct rex_call *c)
 {
+	if (run->alone && rex_alone_replaces(c))
+		return replace_call(run, c);
+
 	struct rex_built b;
 	void *function = rex_function(name_of(c), (enum api_library)c->api->library);
 	int r = rex_build(&run->context, c, &b);
@@ -255,6 +272,7 @@ static void make_calls(struct thread *t)
 	bool keeps_gaps = rex_share_settings(t->run->context.share)->keeps_gaps && !t->run->before;
 	const struct rex_process *p = t->run->process;
 	size_t i = next_call(t, 0);
+	int r;
 
 	for (; i < p->n_calls; i = next_call(t, i + 1)) {
 		const struct rex_call *c = &p->calls[i];
@@ -265,9 +283,10 @@ static void make_calls(struct thread *t)
 		if (!rex_turns_begin(t->run->turns, t->index))
 			break;
 		mark_iterations(t, c);
-		if (make_call(t->run, c) < 0)
+		r = make_call(t->run, c);
+		if (r < 0)
 			break;
-		t->made++;
+		t->made += r == 0;
 		t->last = c;
 		t->returned_ns = host_clock_ns(CLOCK_MONOTONIC);
 	}
@@ -394,12 +413,17 @@ int rex_execute(const struct rex_process *p, const struct rex_options *how, stru
 		r = rex_turns_new((uint32_t)p->n_threads, &run.turns);
 	if (r == 0)
 		r = rex_place_note(run.context.objects);
+	if (r == 0 && p->is_alone)
+		r = rex_alone_new(p, rex_share_settings(how->share)->checks_inputs, &run.alone);
 	if (r == 0) {
 		rex_functions_open();
 		run.marking = busiest(p);
 		r = run_threads(&run);
 		ret->counts.seeded = run.context.seeded;
+		if (run.alone)
+			rex_alone_count(run.alone, &ret->counts);
 	}
+	rex_alone_free(run.alone);
 	rex_turns_free(run.turns);
 	/* Objects stay: copies in flight may use the memory. */
 	return r;

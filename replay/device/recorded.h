@@ -37,6 +37,7 @@ struct rex_content {
 struct rex_process {
 	struct fmt_trace *trace;
 	struct rex_range range;
+	bool is_alone;	 /* executed without the others, on GPU 0; set by the caller */
 	uint32_t *ranks; /* owned */
 	size_t n_ranks, ranks_cap;
 	struct rex_call *calls; /* owned */

@@ -2,6 +2,7 @@
 #include "replay/device/share.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -22,6 +23,8 @@ struct entry {
 struct rex_share {
 	struct rex_settings settings;
 	struct rex_counts counts;
+	uint32_t is_noted;
+	char note[REX_NOTE_BYTES];
 	struct entry entries[ENTRIES];
 };
 
@@ -122,4 +125,15 @@ void rex_share_count(struct rex_share *s, const struct rex_counts *counts)
 void rex_share_counts(const struct rex_share *s, struct rex_counts *ret)
 {
 	*ret = s->counts;
+}
+
+void rex_share_note(struct rex_share *s, const char *text)
+{
+	if (__atomic_exchange_n(&s->is_noted, 1, __ATOMIC_RELAXED) == 0)
+		snprintf(s->note, sizeof(s->note), "%s", text);
+}
+
+const char *rex_share_noted(const struct rex_share *s)
+{
+	return s->note;
 }

@@ -23,6 +23,8 @@ struct rex_settings {
 	struct rex_range range; /* iterations to be executed */
 	bool relocate;		/* memory may lie at other addresses */
 	bool keeps_gaps;	/* the host takes its time between calls */
+	bool is_alone;		/* only one process runs, whose rank gets what it received */
+	bool checks_inputs;	/* and what it sends is compared */
 	bool is_cut_off;
 	uint32_t stops[REX_PROCESSES]; /* then: the number of calls that each process makes */
 };
@@ -47,8 +49,19 @@ struct rex_counts {
 	uint64_t made;		/* calls */
 	uint64_t seeded;	/* copies from the host whose contents are not recorded */
 	uint64_t missing_bytes; /* of memory when the window began, whose contents are not known */
+	/* Of a rank that runs alone: */
+	uint64_t delivered;	  /* collectives and receives */
+	uint64_t delivered_bytes; /* recorded contents that were copied in their place */
+	uint64_t inputs;	  /* buffers that it sent, compared with the recorded ones */
+	uint64_t other_inputs;	  /* of these: different ones */
 };
 
 /* Adds the counts of a process to those of all. */
 void rex_share_count(struct rex_share *s, const struct rex_counts *counts);
 void rex_share_counts(const struct rex_share *s, struct rex_counts *ret);
+
+/* Keeps a text for the report; the first one. */
+#define REX_NOTE_BYTES 200
+void rex_share_note(struct rex_share *s, const char *text);
+/* "" without one. */
+const char *rex_share_noted(const struct rex_share *s);

@@ -18,6 +18,8 @@ const struct cli_option gpureplay_options[] = {
 			     "rank what the run would gain if parts of it were 1 % faster"},
 	[OPT_ITERATIONS] = {"iterations", 0, "A-B",
 			    "execute these iterations, from the last keyframe before them"},
+	[OPT_RANK] = {"rank", 0, "R",
+		      "execute this rank alone; what others sent is taken from the recording"},
 	[OPT_REPEAT] =
 		{"repeat", 0, "K",
 		 "execute K times, to find what differs from itself; launch FOLDER K times more"},
@@ -74,6 +76,10 @@ static int run(const struct cli_args *args)
 		return CLI_USAGE;
 	if (cli_number(args, &gpureplay_command, OPT_REPEAT, 0, 1000000000, 0, &repeat) < 0)
 		return CLI_USAGE;
+	if (args->values[OPT_RANK] && args->values[OPT_EMULATE]) {
+		cli_error("--rank: --emulate needs all ranks");
+		return CLI_USAGE;
+	}
 	if (!args->values[OPT_EMULATE] && gpureplay_is_launch(args->operands[0]))
 		return gpureplay_launch(args, (unsigned)repeat);
 	return args->values[OPT_EMULATE] ? gpureplay_emulate(args) : gpureplay_reexecute(args);

@@ -4,16 +4,15 @@
  * recordings are compared. */
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/render/report/cause.h"
 #include "formats/trace/facts.h"
+#include "formats/trace/store/part.h"
+#include "replay/device/alone.h"
 #include "replay/device/cut.h"
-#include "replay/device/recorded.h"
-#include "replay/device/share.h"
 #include "tools/child.h"
 #include "tools/gpureplay/gpureplay.h"
+#include "tools/gpureplay/reexecution.h"
 #include "tools/gpureplay/worker.h"
 #include "tools/trace_arg.h"
-#include "tools/work_folder.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,22 +20,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-struct job {
-	const struct cli_args *args;
-	const char *path;
-	struct fmt_trace *recorded, *replayed;
-	struct rex_share *share;
-	int share_fd;
-	struct rex_range range; /* iterations that are executed */
-	bool is_cut_off;
-	uint64_t left_out;	 /* calls of a recording that was cut off */
-	int64_t repeat;		 /* executions */
-	struct fmt_cause itself; /* how the first execution that differs from the first one does */
-	struct work_folder folder; /* if no output is given, and for repetitions */
-	char output[PATH_MAX + 16];
-};
-
-static void job_done(struct job *job)
+static void reexecution_done(struct reexecution *job)
 {
 	fmt_trace_close(job->recorded);
 	fmt_trace_close(job->replayed);
@@ -60,7 +44,7 @@ static const char *digest_level(const struct fmt_trace *t)
 	return "none";
 }
 
-static int check_recording(const struct job *job)
+static int check_recording(const struct reexecution *job)
 {
 	const char *by = fmt_fact_value(fmt_trace_names(job->recorded), FMT_WHOLE_TRACE,
 					"gputrace.recorder");
@@ -74,7 +58,7 @@ static int check_recording(const struct job *job)
 }
 
 /* Chooses the iterations: those of --iterations, or all that are there. */
-static int choose_range(struct job *job)
+static int choose_range(struct reexecution *job)
 {
 	const char *cublas = job->args->values[OPT_CUBLAS];
 	struct rex_range wanted = {FMT_BEFORE, FMT_AFTER,
@@ -97,9 +81,54 @@ static int choose_range(struct job *job)
 	return r < 0 ? cli_fail(r, &err, "read", job->path, NULL) : CLI_OK;
 }
 
+/* ---- a rank alone */
+
+static uint32_t process_of(const struct reexecution *job)
+{
+	return rex_process_of(fmt_trace_names(job->recorded), (uint32_t)job->rank);
+}
+
+static int choose_rank(struct reexecution *job)
+{
+	int64_t number;
+
+	if (cli_number(job->args, &gpureplay_command, OPT_RANK, 0, UINT32_MAX, -1, &number) < 0)
+		return CLI_USAGE;
+	job->rank = number < 0 ? -1 : fmt_rank_index(job->recorded, number);
+	if (number < 0 || job->rank >= 0)
+		return CLI_OK;
+	cli_error("--rank: %s has no rank %" PRId64, job->path, number);
+	return CLI_USAGE;
+}
+
+/* Checks that the trace holds what the rank received; of a recording that was cut off, up to
+ * job->stop. */
+static int check_rank(struct reexecution *job)
+{
+	scoped(rex_process_done) struct rex_process process = {0};
+	struct rex_alone_refusal refusal = {0};
+	struct fmt_error err = {0};
+	int r = rex_process_read(job->recorded, process_of(job), job->range, &process, &err);
+
+	if (r == 0)
+		r = rex_alone_check(&process, &refusal, &err);
+	if (r < 0)
+		return cli_fail(r, &err, "read", job->path, NULL);
+	job->stop = (uint32_t)process.n_calls;
+	if (r == 0)
+		return CLI_OK;
+	if (refusal.is_missing && rex_is_cut_off(job->recorded)) {
+		job->stop = (uint32_t)refusal.index;
+		return CLI_OK;
+	}
+	cli_error("cannot re-execute rank %" PRIu32 " of %s alone: %s%s", reexecution_rank(job),
+		  job->path, refusal.why, refusal.is_missing ? "; record with --payloads" : "");
+	return CLI_INPUT;
+}
+
 /* ---- running it */
 
-static int choose_output(struct job *job)
+static int choose_output(struct reexecution *job)
 {
 	const char *out = job->args->values[OPT_OUTPUT], *tmp = getenv("TMPDIR");
 	char prefix[PATH_MAX];
@@ -132,19 +161,43 @@ static int beside(const char *name, char *ret, size_t cap)
 }
 
 /* Finds where the processes of a recording that was cut off end. */
-static int find_stops(struct job *job, struct rex_settings *s)
+static int find_stops(struct reexecution *job, struct rex_settings *s)
 {
 	uint32_t n = rex_process_count(job->recorded);
+	int r;
 
 	job->is_cut_off = s->is_cut_off = rex_is_cut_off(job->recorded);
 	if (!s->is_cut_off)
 		return 0;
-	return n > REX_PROCESSES
-		       ? -E2BIG
-		       : rex_cut_find(job->recorded, job->range, s->stops, n, &job->left_out, NULL);
+	if (n > REX_PROCESSES)
+		return -E2BIG;
+	r = rex_cut_find(job->recorded, job->range, s->stops, n, &job->left_out, NULL);
+	if (r == 0 && job->rank >= 0 && s->stops[process_of(job)] > job->stop) {
+		job->left_out += s->stops[process_of(job)] - job->stop;
+		s->stops[process_of(job)] = job->stop;
+	}
+	return r;
 }
 
-static int set_environment(struct job *job)
+/* Says which processes run. The rank keeps its number. */
+static void set_workers(const struct reexecution *job, struct rex_settings *s)
+{
+	char text[32];
+
+	if (job->rank < 0) {
+		setenv(WORKER_VARIABLE, WORKER_ALL, 1);
+		return;
+	}
+	s->is_alone = true;
+	/* With a digest of each launch, what wrote the inputs is compared. */
+	s->checks_inputs = strcmp(digest_level(job->recorded), "launch") != 0;
+	snprintf(text, sizeof(text), WORKER_ONLY "%" PRIu32, process_of(job));
+	setenv(WORKER_VARIABLE, text, 1);
+	snprintf(text, sizeof(text), "%" PRIu32, reexecution_rank(job));
+	setenv("RANK", text, 1);
+}
+
+static int set_environment(struct reexecution *job)
 {
 	const char *speed = job->args->values[OPT_SPEED];
 	struct rex_settings *settings;
@@ -165,13 +218,13 @@ static int set_environment(struct job *job)
 	if (r < 0)
 		return r;
 	snprintf(number, sizeof(number), "%d", fd);
-	setenv(WORKER_VARIABLE, "all", 1);
+	set_workers(job, settings);
 	setenv(WORKER_SHARE_VARIABLE, number, 1);
 	return 0;
 }
 
 /* Runs the calls under gpucapture, which writes `output`. Returns the exit status. */
-static int run_recorded(struct job *job, char *output)
+static int run_recorded(struct reexecution *job, char *output)
 {
 	char recorder[4096], self[4096], level[32];
 	char force[] = "-f", end[] = "--";
@@ -201,7 +254,7 @@ static int run_recorded(struct job *job, char *output)
 }
 
 /* Executes the run again, and compares it with the first execution. */
-static int run_again(struct job *job)
+static int run_again(struct reexecution *job)
 {
 	scoped(fmt_trace_closep) struct fmt_trace *again = NULL;
 	struct rex_share *first = job->share;
@@ -226,7 +279,7 @@ static int run_again(struct job *job)
 }
 
 /* Until an execution differs, or K have been made. */
-static int run_repeated(struct job *job)
+static int run_repeated(struct reexecution *job)
 {
 	int r = CLI_OK;
 
@@ -238,159 +291,9 @@ static int run_repeated(struct job *job)
 	return r;
 }
 
-/* ---- the report */
-
-struct sum {
-	uint64_t operations, digests, alone, differing;
-};
-
-static struct sum sum_of(const struct fmt_cause *c)
-{
-	struct sum s = {0};
-
-	for (uint32_t i = 0; i < c->n_ranks; i++) {
-		s.operations += c->ranks[i].operations;
-		s.digests += c->ranks[i].digests;
-		s.alone += c->ranks[i].alone;
-		s.differing += c->ranks[i].differing;
-	}
-	return s;
-}
-
-/* Prints which part of the run was executed. */
-static void put_range(const struct job *job, struct text *out)
-{
-	if (job->range.first == FMT_BEFORE && job->range.last == FMT_AFTER)
-		return;
-	text_str(out, "Executed: from ");
-	if (job->range.first == FMT_BEFORE)
-		text_str(out, "the beginning");
-	else
-		text_printf(out, "iteration %" PRId64, job->range.first);
-	if (job->range.last == FMT_AFTER)
-		text_str(out, " to the end\n");
-	else
-		text_printf(out, " to iteration %" PRId64 "\n", job->range.last);
-}
-
-static void put_unknown(const struct rex_counts *n, struct text *out)
-{
-	if (n->seeded > 0)
-		text_printf(out,
-			    "%" PRIu64 " copies from the host had contents that are not recorded "
-			    "(record with --payloads); what depends on them cannot be compared.\n",
-			    n->seeded);
-	if (n->missing_bytes > 0)
-		text_printf(out,
-			    "%" PRIu64 " bytes of memory that lived at the beginning are not "
-			    "recorded (record with --payloads); what depends on them cannot be "
-			    "compared.\n",
-			    n->missing_bytes);
-}
-
-static void put_text(const struct job *job, const struct fmt_cause *c, const struct rex_counts *n,
-		     struct text *out)
-{
-	struct sum s = sum_of(c);
-
-	text_printf(out, "%s: %" PRIu64 " calls made again, %" PRIu64 " operations", job->path,
-		    n->made, s.operations);
-	text_printf(out, ", %" PRIu64 " digests compared\n", s.digests);
-	put_range(job, out);
-	if (job->is_cut_off)
-		text_printf(out,
-			    "The recording was cut off. Executed up to there; left out: %" PRIu64
-			    " calls behind a call of another process, or a content, that is not "
-			    "recorded.\n",
-			    job->left_out);
-	if (c->kind == FMT_CAUSE_NONE)
-		text_str(out, s.digests > 0 ? "All are the same.\n"
-					    : "The recording has no digests: record it with "
-					      "--digest=launch.\n");
-	else {
-		text_str(out, "First difference: ");
-		fmt_cause_text(c, out);
-		text_char(out, '\n');
-	}
-	fmt_cause_ranks_text(c, out);
-	if (job->repeat > 1 && job->itself.kind == FMT_CAUSE_NONE)
-		text_printf(out, "Executed %" PRId64 " times: each operation is exact.\n",
-			    job->repeat);
-	else if (job->repeat > 1) {
-		text_printf(out, "Execution %" PRId64 " differs from the first one: ", job->repeat);
-		fmt_cause_text(&job->itself, out);
-		text_char(out, '\n');
-		fmt_cause_ranks_text(&job->itself, out);
-	}
-	put_unknown(n, out);
-	if (s.alone > 0)
-		text_printf(out, "%" PRIu64 " digests are in one of the two only.\n", s.alone);
-}
-
-/* A bound of the range; null: that of the recording. */
-static void put_bound(struct fmt_json *j, const char *key, int64_t number)
-{
-	if (number < 0)
-		fmt_json_verbatim(j, key, "null", 4);
-	else
-		fmt_json_i64(j, key, number);
-}
-
-static void put_json(const struct job *job, const struct fmt_cause *c, const struct rex_counts *n,
-		     struct text *out)
-{
-	struct fmt_json j = {.text = out, .broken = 1};
-
-	fmt_json_open(&j, NULL, '{');
-	fmt_json_bool(&j, "same", c->kind == FMT_CAUSE_NONE);
-	put_bound(&j, "first_iteration", job->range.first);
-	put_bound(&j, "last_iteration", job->range.last);
-	fmt_json_bool(&j, "cut_off", job->is_cut_off);
-	fmt_json_u64(&j, "calls_left_out", job->left_out);
-	fmt_json_u64(&j, "calls", n->made);
-	fmt_json_u64(&j, "copies_with_unknown_contents", n->seeded);
-	fmt_json_u64(&j, "unknown_bytes_at_begin", n->missing_bytes);
-	fmt_cause_json(c, &j);
-	if (job->repeat > 1) {
-		fmt_json_open(&j, "repeated", '{');
-		fmt_json_i64(&j, "executions", job->repeat);
-		fmt_json_bool(&j, "same", job->itself.kind == FMT_CAUSE_NONE);
-		fmt_cause_json(&job->itself, &j);
-		fmt_json_close(&j, '}');
-	}
-	fmt_json_close(&j, '}');
-}
-
-static int report(struct job *job)
-{
-	scoped(fmt_cause_done) struct fmt_cause cause = {0};
-	scoped(text_done) struct text out = {0};
-	struct fmt_error err = {0};
-	struct fmt_cause_scope scope = FMT_CAUSE_ALL(false);
-	struct rex_counts counts;
-	int r;
-
-	scope.first = job->range.first;
-	scope.last = job->range.last;
-	scope.is_part = job->range.first != FMT_BEFORE;
-	scope.may_end_earlier = job->is_cut_off;
-	r = fmt_cause_find(job->recorded, job->replayed, &scope, &cause, &err);
-
-	if (r < 0)
-		return cli_fail(r, &err, "compare", job->path, NULL);
-	rex_share_counts(job->share, &counts);
-	if (job->args->values[OPT_JSON])
-		put_json(job, &cause, &counts, &out);
-	else
-		put_text(job, &cause, &counts, &out);
-	if (out.error || fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0)
-		return cli_fail(out.error ? out.error : -EIO, NULL, "report on", job->path, NULL);
-	return cause.kind == FMT_CAUSE_NONE ? CLI_OK : CLI_FAILED;
-}
-
 int gpureplay_reexecute(const struct cli_args *args)
 {
-	scoped(job_done) struct job job = {.args = args, .path = args->operands[0]};
+	scoped(reexecution_done) struct reexecution job = {.args = args, .path = args->operands[0]};
 	int r;
 
 	if (cli_number(args, &gpureplay_command, OPT_REPEAT, 1, 1000000, 1, &job.repeat) < 0)
@@ -400,6 +303,10 @@ int gpureplay_reexecute(const struct cli_args *args)
 		r = check_recording(&job);
 	if (r == CLI_OK)
 		r = choose_range(&job);
+	if (r == CLI_OK)
+		r = choose_rank(&job);
+	if (r == CLI_OK && job.rank >= 0)
+		r = check_rank(&job);
 	if (r != CLI_OK)
 		return r;
 	r = choose_output(&job);
@@ -410,5 +317,5 @@ int gpureplay_reexecute(const struct cli_args *args)
 		r = trace_arg_open(job.output, &job.replayed);
 	if (r == CLI_OK)
 		r = run_repeated(&job);
-	return r == CLI_OK ? report(&job) : r;
+	return r == CLI_OK ? reexecution_report(&job) : r;
 }

@@ -106,7 +106,9 @@ static int run_one(struct fmt_trace *trace, uint32_t index, char **argv)
 			  argv[1], process.unknown);
 	if (rex_share_settings(how.share)->is_cut_off)
 		process.n_calls = rex_share_settings(how.share)->stops[index];
-	restore_visible_devices(trace, process.ranks[0]);
+	process.is_alone = rex_share_settings(how.share)->is_alone;
+	if (!process.is_alone)
+		restore_visible_devices(trace, process.ranks[0]);
 	r = rex_prepare(&process, &how, &result);
 	if (r == -EEXIST)
 		return start_again(argv, result.why);
@@ -175,18 +177,23 @@ int worker_run(char **argv)
 {
 	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
 	scoped(free_ptr) pid_t *pids = NULL;
+	const char *which = getenv(WORKER_VARIABLE);
+	bool is_all = strcmp(which, WORKER_ALL) == 0;
+	bool is_only = strncmp(which, WORKER_ONLY, strlen(WORKER_ONLY)) == 0;
 	uint32_t n;
 	int r = trace_arg_open(argv[1], &trace);
 
 	if (r != CLI_OK)
 		return r;
 	n = rex_process_count(trace);
-	if (strcmp(getenv(WORKER_VARIABLE), "all") == 0) {
+	if (is_all || is_only) {
 		r = confine_files();
 		if (r < 0)
 			return cli_fail(r, NULL, "confine the processes for", argv[1], NULL);
 	}
-	if (strcmp(getenv(WORKER_VARIABLE), "all") != 0 || n == 1)
+	if (is_only)
+		return run_one(trace, (uint32_t)atoi(which + strlen(WORKER_ONLY)), argv);
+	if (!is_all || n == 1)
 		return run_one(trace, (uint32_t)number_in(WORKER_VARIABLE, 0), argv);
 	pids = calloc(n, sizeof(*pids));
 	if (!pids)

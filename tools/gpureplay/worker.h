@@ -5,8 +5,11 @@
 
 #include <stdbool.h>
 
-/* In the environment of such a process: "all", or the number of the recorded process. */
+/* In the environment of such a process: "all" of the first, "only N" if it is the only one, or the
+ * number of the recorded process. */
 #define WORKER_VARIABLE "GPUREPLAY_WORKER"
+#define WORKER_ALL "all"
+#define WORKER_ONLY "only "
 #define WORKER_SHARE_VARIABLE "GPUREPLAY_SHARE" /* descriptor of struct rex_share */
 #define WORKER_TRY_VARIABLE "GPUREPLAY_TRY"	/* starts of the process so far */
 

@@ -12,7 +12,7 @@ struct fmt_cause_scope {
 	int64_t rank;	      /* `b` has only this rank of `a`, by index; -1: all */
 	bool is_part;	      /* waits for what was recorded before them are not compared */
 	bool calls;	      /* also calls of threads */
-	bool no_collectives;  /* `b` has no collectives */
+	bool no_nccl;	      /* `b` has nothing that calls of NCCL did */
 	bool may_end_earlier; /* a track that ends earlier in one of both is not a difference */
 };
 

@@ -74,12 +74,20 @@ static bool is_compared(const struct fmt_cause_side *s, const struct fmt_templat
 	}
 }
 
+/* An enclosing call comes before those within it; *nccl is the last one of NCCL. */
 static int add_call(struct fmt_cause_side *s, const struct fmt_slice *slice,
-		    const struct fmt_event *e)
+		    const struct fmt_event *e, const struct fmt_event **nccl)
 {
+	const char *name = fmt_string(s->names, fmt_template(s->names, e->template)->name, NULL);
+	bool is_within = *nccl && (*nccl)->track == e->track &&
+			 e->start_ns < (*nccl)->start_ns + (*nccl)->duration_ns;
+	bool is_nccl = strncmp(name, "nccl", 4) == 0 || strncmp(name, "pnccl", 5) == 0;
+
+	if (is_nccl && !is_within)
+		*nccl = e;
 	if (array_reserve(&s->calls, s->n_calls + 1, &s->calls_cap) < 0)
 		return -ENOMEM;
-	s->calls[s->n_calls++] = (struct fmt_cause_call){e, slice};
+	s->calls[s->n_calls++] = (struct fmt_cause_call){e, slice, is_nccl || is_within};
 	return 0;
 }
 
@@ -104,22 +112,23 @@ static int add_wait(struct fmt_cause_side *s, const struct fmt_slice *slice,
 		return 0;
 	if (array_reserve(&s->waits, s->n_waits + 1, &s->waits_cap) < 0)
 		return -ENOMEM;
-	s->waits[s->n_waits++] = (struct fmt_cause_wait){
-		e->start_ns, record, track, stream_of(s, value_of(s, slice, e, "wait_on_stream"))};
+	s->waits[s->n_waits++] =
+		(struct fmt_cause_wait){e->correlation, e->start_ns, record, track,
+					stream_of(s, value_of(s, slice, e, "wait_on_stream"))};
 	return 0;
 }
 
 static int add_event(struct fmt_cause_side *s, const struct fmt_slice *slice,
-		     const struct fmt_event *e)
+		     const struct fmt_event *e, const struct fmt_event **nccl)
 {
 	const struct fmt_template *t = fmt_template(s->names, e->template);
 	struct fmt_cause_track *track;
 	int r = 0;
 
-	if (!t || e->track >= s->n_tracks || (s->scope.no_collectives && t->kind == FMT_COLLECTIVE))
+	if (!t || e->track >= s->n_tracks || (s->scope.no_nccl && t->kind == FMT_COLLECTIVE))
 		return 0;
 	if (t->kind == FMT_CALL && e->correlation != 0)
-		r = add_call(s, slice, e);
+		r = add_call(s, slice, e, nccl);
 	if (t->kind == FMT_SYNC)
 		r = add_wait(s, slice, e);
 	if (r < 0 ||
@@ -135,6 +144,7 @@ static int add_event(struct fmt_cause_side *s, const struct fmt_slice *slice,
 static int read_slice(struct fmt_cause_side *s, struct fmt_trace *t, uint32_t slice,
 		      struct fmt_error *err)
 {
+	const struct fmt_event *nccl = NULL;
 	struct fmt_slice *read;
 	int r = fmt_slice_load(t, s->rank, slice, FMT_WANT_CALLS | FMT_WANT_OPS | FMT_WANT_DIGESTS,
 			       &read, err);
@@ -150,7 +160,7 @@ static int read_slice(struct fmt_cause_side *s, struct fmt_trace *t, uint32_t sl
 	    read->iteration.number != FMT_AFTER)
 		s->last_iteration = read->iteration.number;
 	for (size_t i = 0; i < read->n_events && r == 0; i++)
-		r = add_event(s, read, &read->events[i]);
+		r = add_event(s, read, &read->events[i], &nccl);
 	return r;
 }
 
@@ -187,6 +197,32 @@ static int by_start(const void *a, const void *b)
 	       ?: array_order(x->event->correlation, y->event->correlation);
 }
 
+/* Whether what a call did is not compared. */
+static bool is_left_out(const struct fmt_cause_side *s, const struct fmt_cause_call *c)
+{
+	return c && c->is_nccl && s->scope.no_nccl;
+}
+
+/* Finds the calls of the track's items, and sorts these. */
+static void sort_track(struct fmt_cause_side *s, struct fmt_cause_track *t)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < t->n; k++) {
+		struct fmt_cause_item x = t->items[k];
+
+		if (FMT_IS_OP(x.template->kind) && x.event->correlation != 0)
+			x.call = call_of(s, x.event->correlation);
+		if (x.call)
+			x.launch_ns = x.call->event->start_ns;
+		if (!is_left_out(s, x.call))
+			t->items[n++] = x;
+	}
+	t->n = n;
+	if (n > 1)
+		qsort(t->items, n, sizeof(t->items[0]), by_start);
+}
+
 /* Orders everything in time. Slices are cut by the calls, whose order may differ where threads
  * launch. */
 static void sort_all(struct fmt_cause_side *s)
@@ -195,25 +231,15 @@ static void sort_all(struct fmt_cause_side *s)
 
 	if (s->n_calls > 1)
 		qsort(s->calls, s->n_calls, sizeof(s->calls[0]), by_correlation);
-	for (uint32_t i = 0; i < s->n_tracks; i++) {
-		struct fmt_cause_track *t = &s->tracks[i];
-
-		for (size_t k = 0; k < t->n; k++) {
-			struct fmt_cause_item *x = &t->items[k];
-
-			if (FMT_IS_OP(x->template->kind) && x->event->correlation != 0)
-				x->call = call_of(s, x->event->correlation);
-			if (x->call)
-				x->launch_ns = x->call->event->start_ns;
-		}
-		if (t->n > 1)
-			qsort(t->items, t->n, sizeof(t->items[0]), by_start);
-	}
+	for (uint32_t i = 0; i < s->n_tracks; i++)
+		sort_track(s, &s->tracks[i]);
 	for (size_t i = 0; i < s->n_waits; i++) {
 		const struct fmt_cause_call *c =
 			call_of(s, (uint64_t)s->waits[i].recorded_ns); /* so far its correlation */
 
 		if (!c && s->scope.is_part) /* recorded before the window */
+			continue;
+		if (is_left_out(s, call_of(s, s->waits[i].correlation)))
 			continue;
 		s->waits[n] = s->waits[i];
 		s->waits[n++].recorded_ns = c ? c->event->start_ns : INT64_MIN;

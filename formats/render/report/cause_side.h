@@ -24,6 +24,7 @@ struct fmt_cause_item {
 struct fmt_cause_call {
 	const struct fmt_event *event;
 	const struct fmt_slice *slice;
+	bool is_nccl; /* or lies within a call of NCCL */
 };
 
 struct fmt_cause_track {
@@ -34,7 +35,8 @@ struct fmt_cause_track {
 
 /* A wait of a stream for an event. */
 struct fmt_cause_wait {
-	int64_t at_ns;	       /* of the call */
+	uint64_t correlation; /* of the call */
+	int64_t at_ns;
 	int64_t recorded_ns;   /* the call that recorded the event; INT64_MIN: none is known */
 	uint32_t track, other; /* the stream that waits, and the awaited one or UINT32_MAX */
 };

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A recorded run that is executed again, and its report. For the main thread. */
+#pragma once
+
+#include "formats/render/report/cause.h"
+#include "replay/device/recorded.h"
+#include "replay/device/share.h"
+#include "tools/gpureplay/gpureplay.h"
+#include "tools/work_folder.h"
+
+#include <limits.h>
+
+struct reexecution {
+	const struct cli_args *args;
+	const char *path;
+	struct fmt_trace *recorded, *replayed;
+	struct rex_share *share;
+	int share_fd;
+	struct rex_range range; /* iterations that are executed */
+	int64_t rank;		/* index of the rank that is executed alone; -1: all */
+	uint32_t stop;		/* of a recording that was cut off: the number of its calls */
+	bool is_cut_off;
+	uint64_t left_out;	 /* calls of a recording that was cut off */
+	int64_t repeat;		 /* executions */
+	struct fmt_cause itself; /* how the first execution that differs from the first one does */
+	struct work_folder folder; /* if no output is given, and for repetitions */
+	char output[PATH_MAX + 16];
+};
+
+/* The number of the rank that is executed alone. */
+uint32_t reexecution_rank(const struct reexecution *job);
+
+/* Compares the executed run with the recording, and prints the report. Returns the exit status. */
+int reexecution_report(struct reexecution *job);
