@@ -27,6 +27,14 @@ struct fmt_run_collective {
 	int64_t seq;
 };
 
+/* The process group of a collective, from a range around its launch, where the operation itself
+ * does not name it. */
+struct fmt_run_group {
+	uint32_t event;			  /* position of the operation */
+	fmt_str name, ranks, description; /* as recorded; the latter two may be 0 */
+	int64_t seq;			  /* PyTorch's number of the collective; -1 unknown */
+};
+
 struct fmt_run_rank {
 	uint32_t number;  /* the recorder's rank */
 	uint32_t process; /* from 1, the same for GPUs that threads share; 0: it shares none */
@@ -35,6 +43,8 @@ struct fmt_run_rank {
 	size_t n_events;
 	int64_t *values; /* of the events, as in struct fmt_slice */
 	size_t n_values;
+	struct fmt_run_group *groups; /* by event */
+	size_t n_groups;
 	struct fmt_iteration *iterations; /* by start, without FMT_BEFORE and FMT_AFTER */
 	size_t n_iterations;
 
@@ -53,6 +63,7 @@ static inline void fmt_run_rank_done(struct fmt_run_rank *r)
 {
 	free(r->events);
 	free(r->values);
+	free(r->groups);
 	free(r->iterations);
 	free(r->number_of);
 	free(r->edges);

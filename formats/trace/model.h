@@ -89,9 +89,12 @@ enum fmt_collective_arg {
 	"seq" /* number of the collective on its communicator: the same on every rank that takes   \
 		 part */
 
-/* Arguments of collectives that recorders wrote: the communicator's name, as the PyTorch profiler
- * calls it; whom a send or receive is to and from, JSON lists of ranks in the communicator. */
+/* Arguments of collectives that recorders wrote: the communicator's name, its ranks as text and
+ * its purpose, as the PyTorch profiler calls them; whom a send or receive is to and from, JSON
+ * lists of ranks in the communicator. */
 #define FMT_KEY_GROUP "Process Group Name"
+#define FMT_KEY_GROUP_RANKS "Process Group Ranks"
+#define FMT_KEY_GROUP_DESCRIPTION "Process Group Description"
 #define FMT_KEY_TO "Dst Ranks"
 #define FMT_KEY_FROM "Src Ranks"
 

@@ -28,3 +28,21 @@ assert n == 2 * 4 * 36 - 1, n
 PYTHON
 gpureplay --emulate --json "$work/lost" >"$work/json"
 has_line '"mean_abs_error": 0\.000' <"$work/json"
+
+# Only the range record_param_comms around a launch names the group: the same communicators.
+for plan in grid pipeline; do
+	make kernel --plan=$plan --seed 29
+	make params --plan=$plan --seed 29 --params
+	for table in kernel params; do
+		for rows in "$work/tables-$table"/iterations/*/gpu*/collectives; do
+			cut -f 5,6,7,8,9,10,11,12 "$rows"
+		done >"$work/$table.txt"
+		cat "$work/tables-$table"/communicators/*/ranks >>"$work/$table.txt"
+	done
+	cmp "$work/kernel.txt" "$work/params.txt" || die "$plan: other communicators"
+	[ "$(wc -l <"$work/params.txt")" -gt 100 ] || die "$plan: no collectives"
+	gputrace export -o "$work/exported-$plan" "$work/params"
+	gputrace import -o "$work/again" "$work/exported-$plan"/rank-*.json >/dev/null
+	gputrace diff "$work/params" "$work/again" | has_line 'are the same'
+	rm -r "$work/kernel" "$work/params" "$work/again" "$work"/tables-* "$work"/run-*
+done

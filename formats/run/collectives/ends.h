@@ -35,6 +35,7 @@ struct fmt_ends_row {
 	uint8_t any_stream;    /* its operations may be on several */
 	fmt_str group;	       /* name of the process group, or 0 */
 	fmt_str ranks;	       /* the recorder's text of its ranks, or 0 */
+	fmt_str description;   /* of the group, or 0 */
 	uint32_t first, n;     /* its operations are ops[first .. + n), by start */
 	uint32_t comm;	       /* out: index of comms */
 };

@@ -14,6 +14,26 @@ static fmt_str text_of(const struct infer_view *v, uint32_t event, const char *k
 	return infer_argument(v, event, key, &s) && s > 0 && s <= UINT32_MAX ? (fmt_str)s : 0;
 }
 
+/* The process group of a collective, as the operation or a range around its launch names it. */
+static struct fmt_run_group group_of(const struct infer_view *v, uint32_t event)
+{
+	struct fmt_run_group ret = {
+		.event = event,
+		.name = text_of(v, event, FMT_KEY_GROUP),
+		.ranks = text_of(v, event, FMT_KEY_GROUP_RANKS),
+		.description = text_of(v, event, FMT_KEY_GROUP_DESCRIPTION),
+	};
+	const struct fmt_run_rank *rank = v->rank;
+	size_t at;
+
+	if (!infer_argument(v, event, "Seq", &ret.seq))
+		ret.seq = -1;
+	if (ret.name)
+		return ret;
+	at = array_bound(i, 0, rank->n_groups, rank->groups[i].event < event);
+	return at < rank->n_groups && rank->groups[at].event == event ? rank->groups[at] : ret;
+}
+
 /* The kernel of sends and receives is that of an all-to-all, too; the profiler's arguments say
  * which it is. */
 static enum fmt_ends_kind kind_of(const struct infer_view *v, uint32_t event)
@@ -22,6 +42,8 @@ static enum fmt_ends_kind kind_of(const struct infer_view *v, uint32_t event)
 
 	if (!op || strcmp(fmt_string(v->names, op, NULL), "send_recv") != 0)
 		return FMT_ENDS_COLLECTIVE;
+	if (!text_of(v, event, FMT_KEY_GROUP) && group_of(v, event).name)
+		return FMT_ENDS_MESSAGE; /* the range around the launch names the collective */
 	return text_of(v, event, "Collective name") ? FMT_ENDS_MESSAGE : FMT_ENDS_EITHER;
 }
 
@@ -30,10 +52,12 @@ static enum fmt_ends_kind kind_of(const struct infer_view *v, uint32_t event)
 static int find_row(struct fmt_ends *e, const struct infer_view *v, uint32_t first,
 		    const struct infer_op *op, uint32_t *ret)
 {
+	struct fmt_run_group group = group_of(v, op->event);
 	struct fmt_ends_row row = {.rank = v->index,
 				   .stream = op->stream,
-				   .group = text_of(v, op->event, FMT_KEY_GROUP),
-				   .ranks = text_of(v, op->event, "Process Group Ranks")};
+				   .group = group.name,
+				   .ranks = group.ranks,
+				   .description = group.description};
 	bool any_stream = row.group && kind_of(v, op->event) == FMT_ENDS_COLLECTIVE;
 
 	for (uint32_t i = e->n_rows; i > first; i--) {
@@ -58,15 +82,14 @@ static int find_row(struct fmt_ends *e, const struct infer_view *v, uint32_t fir
  * between ranks. */
 static int64_t sequence_of(const struct infer_view *v, uint32_t event)
 {
+	struct fmt_run_group group;
 	int64_t comm, seq;
 
 	if (infer_argument(v, event, FMT_KEY_COMM, &comm) && comm >= 0 &&
 	    infer_argument(v, event, FMT_KEY_SEQ, &seq))
 		return seq;
-	if (text_of(v, event, FMT_KEY_GROUP) && kind_of(v, event) == FMT_ENDS_COLLECTIVE &&
-	    infer_argument(v, event, "Seq", &seq))
-		return seq;
-	return -1;
+	group = group_of(v, event);
+	return group.name && kind_of(v, event) == FMT_ENDS_COLLECTIVE ? group.seq : -1;
 }
 
 static struct fmt_ends_op describe_op(const struct infer_view *v, uint32_t index)

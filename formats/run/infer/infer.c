@@ -225,9 +225,9 @@ static int name_comm(struct job *j, uint32_t comm, uint32_t *ret)
 	const struct fmt_track *track =
 		fmt_track(v->names, v->index, v->streams[row->stream].track);
 	scoped(free_ptr) uint32_t *ranks = malloc((c->n + (size_t)1) * sizeof(*ranks));
-	struct fmt_comm named = {.name = row->group, .n_ranks = c->n};
+	struct fmt_comm named = {
+		.name = row->group, .description = row->description, .n_ranks = c->n};
 	char text[40];
-	int64_t description;
 	int r;
 
 	if (!ranks)
@@ -238,10 +238,6 @@ static int name_comm(struct job *j, uint32_t comm, uint32_t *ret)
 	if (r < 0)
 		return r;
 	named.ranks = ranks;
-	if (infer_argument(v, v->ops[j->ends.ops[row->first].op].event, "Process Group Description",
-			   &description) &&
-	    description > 0 && description <= UINT32_MAX)
-		named.description = (fmt_str)description;
 	if (!named.name) {
 		int len = snprintf(text, sizeof(text), "stream%lld",
 				   (long long)(track ? track->tid : 0));

@@ -108,7 +108,9 @@ static int name_events(struct job *j, size_t i)
 	}
 	free(k->values);
 	k->values = NULL;
-	return 0;
+	run->groups = take(k->groups);
+	run->n_groups = k->n_groups;
+	return kineto_name_groups(&j->naming, run->groups, run->n_groups);
 }
 
 static int name_all(struct job *j)

@@ -347,3 +347,17 @@ int kineto_name_rank(struct kineto_naming *t, const struct kineto_rank *k, uint3
 	}
 	return r == 0 && k->n_names > 0 ? name_metadata(t, k, rank) : r;
 }
+
+int kineto_name_groups(struct kineto_naming *t, struct fmt_run_group *groups, size_t n)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		r = name_string(t, groups[i].name, &groups[i].name);
+		if (r == 0)
+			r = name_string(t, groups[i].ranks, &groups[i].ranks);
+		if (r == 0)
+			r = name_string(t, groups[i].description, &groups[i].description);
+	}
+	return r;
+}

@@ -24,5 +24,8 @@ void kineto_naming_done(struct kineto_naming *t);
 int kineto_name_event(struct kineto_naming *t, struct fmt_event *e, const int64_t *from,
 		      int64_t **values, size_t *n, size_t *cap);
 
+/* Gives the strings of groups the numbers of the trace. 0 or -ENOMEM. */
+int kineto_name_groups(struct kineto_naming *t, struct fmt_run_group *groups, size_t n);
+
 /* Tracks (in their order), devices and facts of rank `rank`, an index. */
 int kineto_name_rank(struct kineto_naming *t, const struct kineto_rank *k, uint32_t rank);

@@ -209,9 +209,36 @@ static int note_order(const void *a, const void *b)
 
 #define MOST_AROUND 16 /* ranges that may lie around a launch, or begin before it and end */
 
-/* Merges the descriptions of the ranges around `call` into `s`, from the innermost outwards. */
+static uint32_t string_argument(const struct kineto_templates *templates,
+				const struct kineto_template *s, uint32_t key)
+{
+	const struct kineto_slot_arg *args = kineto_template_args(templates, s);
+
+	for (uint32_t i = 0; i < s->n_args; i++)
+		if (args[i].key == key && args[i].type == FMT_STRING && !args[i].varies)
+			return (uint32_t)args[i].value;
+	return KINETO_EMPTY;
+}
+
+/* Takes the process group of a range, unless one further in named it. */
+static void merge_group(const struct kineto_templates *templates, const struct kineto_note *range,
+			struct fmt_run_group *group)
+{
+	const struct kineto_template *s = &templates->templates[range->template];
+
+	if (group->name != KINETO_EMPTY)
+		return;
+	group->name = string_argument(templates, s, KINETO_GROUP);
+	group->ranks = string_argument(templates, s, KINETO_GROUP_RANKS);
+	group->description = string_argument(templates, s, KINETO_GROUP_DESCRIPTION);
+	group->seq = range->seq;
+}
+
+/* Merges the descriptions of the ranges around `call` into `s` and `group`, from the innermost
+ * outwards. */
 static void merge_around(const struct kineto_notes *list, const struct kineto_templates *templates,
-			 const struct fmt_event *call, struct kineto_template *s)
+			 const struct fmt_event *call, struct kineto_template *s,
+			 struct fmt_run_group *group)
 {
 	const struct kineto_note *notes = list->notes;
 	size_t behind =
@@ -224,9 +251,28 @@ static void merge_around(const struct kineto_notes *list, const struct kineto_te
 
 		if (m->track != call->track)
 			break;
-		if (m->start_ns + m->duration_ns >= call->start_ns)
-			kineto_collective_merge(s, &templates->templates[m->template]);
+		if (m->start_ns + m->duration_ns < call->start_ns)
+			continue;
+		kineto_collective_merge(s, &templates->templates[m->template]);
+		merge_group(templates, m, group);
 	}
+}
+
+/* Keeps the group of an operation that does not name it itself. */
+static int keep_group(struct kineto_rank *k, const struct kineto_templates *templates,
+		      const struct fmt_event *e, const struct fmt_run_group *group)
+{
+	const struct kineto_template *s = &templates->templates[e->template];
+
+	for (uint32_t i = 0; i < s->n_args; i++)
+		if (kineto_template_args(templates, s)[i].key == KINETO_GROUP)
+			return 0;
+	if (group->name == KINETO_EMPTY)
+		return 0;
+	if (array_reserve(&k->groups, k->n_groups + 1, &k->groups_cap) < 0)
+		return -ENOMEM;
+	k->groups[k->n_groups++] = *group;
+	return 0;
 }
 
 int kineto_join_collectives(struct kineto_rank *k, struct kineto_templates *templates)
@@ -239,11 +285,14 @@ int kineto_join_collectives(struct kineto_rank *k, struct kineto_templates *temp
 		struct fmt_event *e = &k->events[i];
 		const struct kineto_template *own = &templates->templates[e->template];
 		struct kineto_template s = *own;
+		struct fmt_run_group group = {.event = (uint32_t)i};
 		int r;
 
 		if (s.kind != FMT_COLLECTIVE || k->call_of[i] == KINETO_NONE)
 			continue;
-		merge_around(around, templates, &k->events[k->call_of[i]], &s);
+		merge_around(around, templates, &k->events[k->call_of[i]], &s, &group);
+		if (keep_group(k, templates, e, &group) < 0)
+			return -ENOMEM;
 		if (s.op == own->op && s.dtype == own->dtype &&
 		    s.message_bytes == own->message_bytes)
 			continue;

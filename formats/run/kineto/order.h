@@ -26,5 +26,5 @@ void kineto_order_ranges(struct fmt_event *ranges, size_t n, const int64_t *valu
 int kineto_join(struct kineto_rank *k, const struct kineto_templates *templates,
 		const uint32_t *process_of);
 
-/* Updates collectives from the ranges around their launch. 0 or -errno. */
+/* Updates collectives from the ranges around their launch, and sets k->groups. 0 or -errno. */
 int kineto_join_collectives(struct kineto_rank *k, struct kineto_templates *templates);

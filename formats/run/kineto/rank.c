@@ -34,6 +34,7 @@ void kineto_rank_done(struct kineto_rank *k)
 	free(k->names);
 	for (size_t i = 0; i < KINETO_ROLES; i++)
 		free(k->notes[i].notes);
+	free(k->groups);
 	kineto_tally_done(&k->tally);
 	free(k->track_here);
 	free(k->call_of);
@@ -298,8 +299,21 @@ static uint64_t correlation_of(const struct kineto_event *e)
 
 /* ---- keeping ----------------------------------------------------------------------------- */
 
+/* The argument of that key among those that vary, if it is an integer; else -1. */
+static int64_t varying_integer(const struct arguments *a, uint32_t key)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < a->n; i++) {
+		if (a->args[i].varies && a->args[i].key == key && a->args[i].type == FMT_INT)
+			return a->values[at];
+		at += a->args[i].varies;
+	}
+	return -1;
+}
+
 static int note_range(struct kineto_rank *k, const struct kineto_template *s,
-		      const struct fmt_event *f)
+		      const struct fmt_event *f, const struct arguments *a)
 {
 	struct kineto_notes *list = &k->notes[s->role];
 
@@ -307,8 +321,8 @@ static int note_range(struct kineto_rank *k, const struct kineto_template *s,
 		return 0;
 	if (array_reserve(&list->notes, list->n + 1, &list->cap) < 0)
 		return -ENOMEM;
-	list->notes[list->n++] =
-		(struct kineto_note){f->start_ns, f->duration_ns, f->track, f->template};
+	list->notes[list->n++] = (struct kineto_note){f->start_ns, f->duration_ns, f->track,
+						      f->template, varying_integer(a, KINETO_SEQ)};
 	return 0;
 }
 
@@ -356,7 +370,7 @@ static int keep_event(struct kineto_rank *k, struct kineto_templates *templates,
 		return keep_numbered(k, &f, &a);
 	}
 	if (s->role != KINETO_NO_ROLE) {
-		r = note_range(k, s, &f);
+		r = note_range(k, s, &f, &a);
 		if (r < 0)
 			return r;
 	}

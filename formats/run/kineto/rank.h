@@ -6,6 +6,7 @@
 
 #include "formats/run/kineto/spool.h"
 #include "formats/run/kineto/tally.h"
+#include "formats/run/run.h"
 
 struct kineto_track {
 	uint32_t kind;		    /* enum fmt_track_kind */
@@ -22,6 +23,7 @@ struct kineto_fact {
 struct kineto_note {
 	int64_t start_ns, duration_ns;
 	uint32_t track, template;
+	int64_t seq; /* the argument "Seq"; -1: none */
 };
 
 struct kineto_notes {
@@ -53,7 +55,10 @@ struct kineto_rank {
 	struct kineto_name *names;
 	size_t n_names, names_cap;
 	struct kineto_notes notes[KINETO_ROLES]; /* by role */
-	int64_t first_ns, last_ns;		 /* of all that was kept */
+	struct fmt_run_group
+		*groups; /* by event; strings are the importer's (kineto_name_groups()) */
+	size_t n_groups, groups_cap;
+	int64_t first_ns, last_ns; /* of all that was kept */
 	struct kineto_tally tally;
 	uint32_t *call_of;  /* owned: of each event, the call that launched it (order.h) */
 	uint32_t *track_of; /* owned: where kineto_order() moved each track; for the ranges */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/kineto/strings.h"
 
+#include "formats/trace/model.h"
+
 static const char *const known[KINETO_KNOWN] = {
 	[KINETO_EMPTY] = "",
 	[KINETO_PH] = "ph",
@@ -44,6 +46,9 @@ static const char *const known[KINETO_KNOWN] = {
 	[KINETO_CAT_AUTOGRAD_OLD] = "forward_backward",
 	[KINETO_THREAD_NAME] = "thread_name",
 	[KINETO_COLLECTIVE_NAME] = "Collective name",
+	[KINETO_GROUP] = FMT_KEY_GROUP,
+	[KINETO_GROUP_RANKS] = FMT_KEY_GROUP_RANKS,
+	[KINETO_GROUP_DESCRIPTION] = FMT_KEY_GROUP_DESCRIPTION,
 	[KINETO_IN_NELEMS] = "In msg nelems",
 	[KINETO_OUT_NELEMS] = "Out msg nelems",
 	[KINETO_DTYPE] = "dtype",
