@@ -5,9 +5,9 @@
  *     cost_eval [--shape] [--busy] [GPU:KEY=VALUE...] <rows
  *
  * A row has tab-separated fields: GPU, operator, shape ("b=8 h=768"), kernel, grid, block. With
- * --shape, tiles of products are those that the model chooses, not those in the kernel's name. With
- * --busy, the GPU has computed before without pause. ":KEY=VALUE" sets a value of all GPUs. Prints
- * the nanoseconds of each row; -1: not an operator. */
+ * --shape, tiles of products and algorithms of convolutions are those that the model chooses, not
+ * those of the kernel. With --busy, the GPU has computed before without pause. ":KEY=VALUE" sets a
+ * value of all GPUs. Prints the nanoseconds of each row; -1: not an operator. */
 #include "base/array.h"
 #include "replay/cost/collective.h"
 #include "replay/cost/name.h"
@@ -99,8 +99,18 @@ static struct cost product(const struct cost_gpu *g, char **f)
 	return cost_of_tiled_product(g, &p, GPUEMU_FP32, busy_ns, &t);
 }
 
-static struct cost convolution(const struct cost_gpu *g, const char *shape)
+static enum cost_algorithm algorithm_of(const char *kernel)
 {
+	if (strstr(kernel, "winograd"))
+		return COST_WINOGRAD_FUSED;
+	if (strstr(kernel, "scudnn"))
+		return COST_IMPLICIT;
+	return strstr(kernel, "_sgemm_") ? COST_WINOGRAD : COST_ALGORITHMS;
+}
+
+static struct cost convolution(const struct cost_gpu *g, char **f)
+{
+	const char *shape = f[SHAPE];
 	double in = number(shape, "input_size"), kernel = number(shape, "kernel");
 	double stride = number(shape, "stride");
 	double out = floor((in + 2 * number(shape, "padding") - kernel) / stride) + 1;
@@ -116,7 +126,8 @@ static struct cost convolution(const struct cost_gpu *g, const char *shape)
 		.dilation = {1, 1, 1},
 	};
 
-	return cost_of_convolution(g, &c, GPUEMU_FP32, busy_ns);
+	return cost_of_convolution_by(g, &c, GPUEMU_FP32, busy_ns,
+				      by_shape ? COST_ALGORITHMS : algorithm_of(f[KERNEL]));
 }
 
 /* On eight GPUs of a host. */
@@ -145,7 +156,7 @@ static struct cost cost_of_row(char **f)
 	if (strncmp(f[OPERATOR], "bmm", 3) == 0 || strcmp(f[OPERATOR], "linear") == 0)
 		return product(g, f);
 	if (strcmp(f[OPERATOR], "conv") == 0)
-		return convolution(g, f[SHAPE]);
+		return convolution(g, f);
 	if (strcmp(f[OPERATOR], "all_reduce") == 0)
 		return all_reduce(g, f[SHAPE]);
 	triple(f[GRID], l.grid);

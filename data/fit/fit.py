@@ -6,7 +6,8 @@ Fits the coefficients of replay/cost to measured operators (DIR/operators.tsv.gz
 ../shared/measured) and prints how well they predict what was left out: shapes, and whole GPUs.
 Predictions come from cost_eval, so there is one implementation of the model. --write stores the
 coefficients in data/gpus. A measured time contains the host's part of a call: max(floor, host +
-kernel), two numbers for each operator and host, from the measurements.
+kernel), two numbers for each operator and host, from the measurements. Of convolutions it is
+host + slowness x delay + kernel: the delay depends on the shape, and is the same on all hosts.
 """
 import argparse
 import collections
@@ -43,16 +44,16 @@ COMMON = {
 OWN = {
     'element-wise': [('memory_efficiency', 0.6, 0.98)],
     'product': [('product_gather', 0.3, 1), ('product_stride', 0, 2), ('sustained_clock', 0.2, 1)],
-    'convolution': [('convolution_clock', 0.2, 1), ('winograd_efficiency', 0.3, 1.3), ('convolution_efficiency', 0.3, 1.2)],
+    'convolution': [('convolution_clock', 0.2, 1)],
 }
 # GPUs that limits of power and old memory systems set apart; others have the common values.
-APART = {'product_gather': ['Tesla P100-PCIE-16GB'], 'product_stride': ['Tesla P100-PCIE-16GB'], 'sustained_clock': ['Tesla T4'], 'convolution_clock': ['Tesla T4'],
-         'winograd_efficiency': ['Tesla P100-PCIE-16GB', 'Tesla T4'],
-         'convolution_efficiency': ['Tesla P100-PCIE-16GB', 'Tesla T4']}
+APART = {'product_gather': ['Tesla P100-PCIE-16GB'], 'product_stride': ['Tesla P100-PCIE-16GB'],
+         'sustained_clock': ['Tesla T4'], 'convolution_clock': ['Tesla T4']}
 # Constants of a GPU without measured operators: its bandwidth and clock in other programs.
 PUBLISHED = ('memory_efficiency', 'sustained_clock')
 
-Row = collections.namedtuple('Row', 'gpu operator us text')
+# delay: of a convolution, 0 to 1.
+Row = collections.namedtuple('Row', 'gpu operator us text delay', defaults=(0,))
 
 
 def read_rows(path):
@@ -65,18 +66,47 @@ def read_rows(path):
     return rows
 
 
+def shape_of(row):
+    return row.text.split('\t')[2]
+
+
+def with_delays(rows, kernels, others):
+    """Adds to convolutions the delays of their shapes, estimated from measurements of the same shapes on other GPUs.
+    rows, kernels: by GPU. The less a kernel takes, the surer its delay is: an error of 8 % of the kernel is assumed, and
+    without another measurement, one half."""
+    sums = collections.defaultdict(lambda: (6.0, 12.0))
+    for gpu in others:
+        short = sorted(r.us - k for r, k in zip(rows[gpu], kernels[gpu]) if k < 400)
+        least, most = short[len(short) // 30], short[-len(short) // 30]
+        for row, us in zip(rows[gpu], kernels[gpu]):
+            weight = 1 / ((0.08 * us / (most - least)) ** 2 + 0.03 ** 2)
+            a, b = sums[shape_of(row)]
+            sums[shape_of(row)] = a + weight * (row.us - us - least) / (most - least), b + weight
+    delays = {shape: min(1, max(0, a / b)) for shape, (a, b) in sums.items()}
+    return lambda row: row._replace(delay=delays.get(shape_of(row), 0.5))
+
+
 class Data:
     """Rows to fit to and rows to test with: of each operator and GPU, at most `most` of each."""
 
-    def __init__(self, rows, most):
+    def __init__(self, program, rows, most):
         self.fit, self.test, rng = {}, {}, random.Random(1)
+        self.convolutions = {g: rows[g, 'conv'] for g in FILES if rows.get((g, 'conv'))}
+        self.kernels = {g: predict(program, r, {}) for g, r in self.convolutions.items()}
         for key, all_rows in sorted(rows.items()):
             picked = rng.sample(all_rows, min(2 * most, len(all_rows)))
             self.fit[key], self.test[key] = picked[::2], picked[1::2]
 
-    def of(self, part, gpus, klass):
+    def of(self, part, gpus, klass, known=FILES):
+        """The rows of some GPUs. `known`: the GPUs whose measurements may be used."""
         rows = getattr(self, part)
-        return [r for g in gpus for op in CLASSES[klass] for r in rows.get((g, op), [])]
+        if klass != 'convolution':
+            return [r for g in gpus for op in CLASSES[klass] for r in rows.get((g, op), [])]
+        found = []
+        for g in gpus:
+            add = with_delays(self.convolutions, self.kernels, [o for o in self.convolutions if o != g and o in known])
+            found += map(add, rows.get((g, 'conv'), []))
+        return found
 
 
 def predict(program, rows, values, options=()):
@@ -88,32 +118,33 @@ def predict(program, rows, values, options=()):
 
 
 def host_parts(rows, kernels):
-    """{(gpu, operator): (host, floor)} in us, with which max(floor, host + kernel) is nearest."""
+    """{(gpu, operator): (host, floor, slowness)} in us, with which max(floor, host + slowness x delay + kernel) is
+    nearest."""
     by_key, parts = collections.defaultdict(list), {}
     for row, us in zip(rows, kernels):
-        by_key[row.gpu, row.operator].append((us, row.us))
+        by_key[row.gpu, row.operator].append((us, row.us, row.delay))
     for key, pairs in by_key.items():
         pairs.sort()
-        few = sorted(m for _, m in pairs[:max(1, len(pairs) // 8)])
-        floor = few[len(few) // 2] if key[1] != 'conv' else 0
-        most = 150 if key[1] in ('conv', 'linear') else 66
+        few = sorted(m for _, m, _ in pairs[:max(1, len(pairs) // 8)])
+        tried = [(h, few[len(few) // 2], 0) for h in range(0, 150 if key[1] == 'linear' else 66, 3)]
+        if key[1] == 'conv':
+            tried = [(h, 0, s) for h in range(0, 61, 20) for s in range(0, 900, 20)]
         some = pairs[::max(1, len(pairs) // 150)]
-        parts[key] = min(((h, floor) for h in range(0, most, 3)),
-                         key=lambda p: sum(abs(math.log(max(p[1], p[0] + us) / m)) for us, m in some))
+        parts[key] = min(tried, key=lambda p: sum(abs(math.log(max(p[1], p[0] + p[2] * d + us) / m)) for us, m, d in some))
     return parts
 
 
 def ratios(rows, kernels, parts):
     result = []
     for row, us in zip(rows, kernels):
-        host, floor = parts[row.gpu, row.operator]
-        result.append(max(floor, host + us) / row.us)
+        host, floor, slowness = parts[row.gpu, row.operator]
+        result.append(max(floor, host + slowness * row.delay + us) / row.us)
     return result
 
 
 def loss(program, rows, values, klass):
     total = 0
-    for options in ([], ['--shape']) if klass == 'product' else ([],):
+    for options in ([], ['--shape']) if klass in ('product', 'convolution') else ([],):
         kernels = predict(program, rows, values, options)
         errors = [abs(math.log(r)) for r in ratios(rows, kernels, host_parts(rows, kernels))]
         total += sum(min(e, 1) for e in errors) / len(errors)
@@ -149,7 +180,7 @@ def fit(program, data, gpus, start, rounds, classes):
     values = {}
     for klass in classes:
         have = [g for g in gpus if data.of('fit', [g], klass)]
-        rows = data.of('fit', have, klass)
+        rows = data.of('fit', have, klass, gpus)
         bounds = {('', key): (least, most) for key, least, most in COMMON[klass]}
         for key, least, most in OWN.get(klass, []):
             bounds.update({(g, key): (least, most) for g in have if g in APART.get(key, FILES)})
@@ -161,8 +192,8 @@ def fit(program, data, gpus, start, rounds, classes):
 
 def errors(program, data, gpu, klass, values):
     """(mean absolute error, bias, of rows twice the floor: error) of the rows not fitted to."""
-    kernels_fit = predict(program, data.of('fit', [gpu], klass), values, ['--shape'])
-    parts = host_parts(data.of('fit', [gpu], klass), kernels_fit)
+    fitted = data.of('fit', [gpu], klass)
+    parts = host_parts(fitted, predict(program, fitted, values, ['--shape']))
     rows = data.of('test', [gpu], klass)
     found = [r - 1 for r in ratios(rows, predict(program, rows, values, ['--shape']), parts)]
     long = [e for e, row in zip(found, rows) if row.us > 2 * parts[row.gpu, row.operator][1]]
@@ -174,14 +205,16 @@ def cell(e):
 
 
 def blind(gpu, sheets, fitted):
-    """The values of a GPU of which nothing is known but its data sheet. Power limits its clock: it sustains as many
-    operations per joule as the best of the measured GPUs of its process."""
+    """The values of a GPU of which nothing is known but its data sheet. Power limits its clock: with what the memory
+    leaves, it sustains as many operations per joule as the best of the measured GPUs of its process."""
+    watts = {g: s['power_watts'] - {**sheets[''], **s}['memory_joules_per_byte'] * s['memory_bytes_per_s']
+             for g, s in sheets.items() if g}
     sheet = sheets[gpu]
     values = {(gpu, key): DEFAULTS[key] for key in OWN_KEYS}
-    rates = [sheets[g]['fp32'] * fitted.get((g, 'sustained_clock'), 1) / sheets[g]['power_watts']
+    rates = [sheets[g]['fp32'] * fitted.get((g, 'sustained_clock'), sheets[g].get('sustained_clock', 1)) / watts[g]
              for g in FILES if g != gpu and sheets[g]['process_nm'] == sheet['process_nm']]
     if rates:
-        values[gpu, 'sustained_clock'] = min(1, max(rates) * sheet['power_watts'] / sheet['fp32'])
+        values[gpu, 'sustained_clock'] = min(1, max(rates) * watts[gpu] / sheet['fp32'])
     return {**values, **fitted}
 
 
@@ -211,7 +244,7 @@ def write(values):
         path.write_text('\n'.join(lines + [f'{k} {v:.4g}' for k, v in mine.items()]) + '\n', encoding='utf-8')
 
 
-OWN_KEYS = [key for keys in OWN.values() for key, _, _ in keys if key not in ('winograd_efficiency', 'convolution_efficiency')]
+OWN_KEYS = [key for keys in OWN.values() for key, _, _ in keys]
 DEFAULTS = {'memory_efficiency': 0.88, 'product_gather': 1, 'product_stride': 0, 'sustained_clock': 1, 'convolution_clock': 1}
 
 
@@ -228,7 +261,7 @@ def main():
     if not path.exists():
         print(f'skipped: no {path}')
         return 77
-    data = Data(read_rows(path), args.rows)
+    data = Data(args.eval, read_rows(path), args.rows)
     start = {gpu: coefficients(TOP / f'data/gpus/{name}.gpu') for gpu, name in [('', 'common'), *FILES.items()]}
     classes = [args.only] if args.only else list(CLASSES)
     everything = fit(args.eval, data, list(FILES), start, args.rounds, classes)

@@ -18,6 +18,9 @@
  * GPU. */
 #define MOST_PARTS 1024
 
+/* Winograd in 36 products pads the batch to a multiple of this. */
+#define IMAGES 16
+
 /* Tensor cores read channels in vectors of this size. */
 #define VECTOR_BYTES 16
 
@@ -91,7 +94,10 @@ static struct cost implicit(const struct job *j)
 				   .batch = j->groups,
 				   .a_bytes = j->element,
 				   .b_transposed = 1};
-	struct cost_tiling t = {.reuse = j->taps, .efficiency = j->g->convolution_efficiency};
+	struct cost_tiling t = {.tiles = COST_TILES_IMPLICIT,
+				.most_splits = j->math == GPUEMU_FP32,
+				.reuse = j->taps,
+				.efficiency = j->g->convolution_efficiency};
 
 	if (j->filter_gradient) {
 		p.m = in * j->taps;
@@ -120,14 +126,29 @@ static double filters_ns(const struct job *j, double numbers)
 	       j->g->winograd_filter * cost_stream_ns(j->g, bytes, 9 / numbers);
 }
 
-/* A block computes 4 x 8 tiles of 2 x 2 for 32 channels of the result: as many multiplications as
- * for 128 x 128 of a product. */
+/* The fewest blocks of 32 tiles of 2 x 2. Kernels of Volta and later arrange the tiles as 4 x 8 of
+ * one image; those before have smaller rectangles of several images, too. */
+static double tile_blocks(const struct job *j)
+{
+	static const double forms[][3] = {{1, 4, 8}, {2, 2, 8}, {2, 4, 4},
+					  {4, 1, 8}, {4, 2, 4}, {4, 4, 2}};
+	double fewest = INFINITY;
+
+	for (int i = 0; i < (j->g->compute < 7 ? 6 : 1); i++)
+		fewest = fmin(fewest, ceil(j->images / forms[i][0]) *
+					      ceil(j->height / 2 / forms[i][1]) *
+					      ceil(j->width / 2 / forms[i][2]));
+	return fewest;
+}
+
+/* A block computes 32 tiles for 32 channels of the result: as many multiplications as for 128 x 128
+ * of a product. */
 static struct cost winograd_fused(const struct job *j)
 {
-	struct gpuemu_product p = {.m = 128 * ceil(j->height / 8) * ceil(j->width / 16),
+	struct gpuemu_product p = {.m = 128 * tile_blocks(j),
 				   .n = 128 * ceil(j->out / 32),
 				   .k = j->in,
-				   .batch = j->images * j->groups,
+				   .batch = j->groups,
 				   .a_bytes = j->element,
 				   .b_transposed = 1};
 	struct cost_tiling t = {.m = 128,
@@ -144,7 +165,7 @@ static struct cost winograd_fused(const struct job *j)
 
 static struct cost winograd(const struct job *j)
 {
-	double tiles = j->images * ceil(j->height / 4) * ceil(j->width / 4);
+	double tiles = ceil(j->images / IMAGES) * IMAGES * ceil(j->height / 4) * ceil(j->width / 4);
 	double plain = j->pixels * (j->in + j->out), transformed = 36 * tiles * (j->in + j->out);
 	struct gpuemu_product p = {.m = tiles,
 				   .n = j->out,
@@ -152,7 +173,7 @@ static struct cost winograd(const struct job *j)
 				   .batch = 36 * j->groups,
 				   .a_bytes = j->element,
 				   .b_transposed = 1};
-	struct cost_tiling t = {.reuse = 1, .efficiency = 1};
+	struct cost_tiling t = {.tiles = COST_TILES_WINOGRAD, .reuse = 1, .efficiency = 1};
 
 	if (j->filter_gradient) {
 		p.m = j->in;
@@ -173,6 +194,31 @@ static struct cost faster(struct cost a, struct cost b)
 	return b.ns < a.ns ? b : a;
 }
 
+static struct cost (*const algorithms[COST_ALGORITHMS])(const struct job *) = {
+	[COST_IMPLICIT] = implicit,
+	[COST_DIRECT] = direct,
+	[COST_WINOGRAD_FUSED] = winograd_fused,
+	[COST_WINOGRAD] = winograd,
+};
+
+static int is_used(const struct job *j, const struct gpuemu_convolution *c,
+		   enum cost_algorithm algorithm)
+{
+	int transforms = j->math == GPUEMU_FP32 && c->kernel[0] == 1 && c->kernel[1] == 3 &&
+			 c->kernel[2] == 3 && volume(c->stride) == 1 && volume(c->dilation) == 1;
+
+	switch (algorithm) {
+	case COST_DIRECT:
+		return c->groups > 1 || c->direction != GPUEMU_FORWARD;
+	case COST_WINOGRAD_FUSED:
+		return transforms && !j->filter_gradient;
+	case COST_WINOGRAD:
+		return transforms;
+	default:
+		return 1;
+	}
+}
+
 /* Tensor cores read half precision with the channels last: kernels before and after change the
  * order. */
 static void add_transposition(const struct job *j, struct cost *c)
@@ -181,26 +227,27 @@ static void add_transposition(const struct job *j, struct cost *c)
 	c->bytes += 2 * j->bytes;
 }
 
-struct cost cost_of_convolution(const struct cost_gpu *g, const struct gpuemu_convolution *c,
-				enum gpuemu_math math, double busy_ns)
+struct cost cost_of_convolution_by(const struct cost_gpu *g, const struct gpuemu_convolution *c,
+				   enum gpuemu_math math, double busy_ns,
+				   enum cost_algorithm algorithm)
 {
 	struct cost_gpu cooler = *g; /* convolutions draw less power than products */
 	struct job j = job_of(&cooler, c, cost_math_on(g, math), busy_ns);
-	struct cost best;
-	int can_transform = j.math == GPUEMU_FP32 && c->kernel[0] == 1 && c->kernel[1] == 3 &&
-			    c->kernel[2] == 3 && volume(c->stride) == 1 && volume(c->dilation) == 1;
+	struct cost best = {.ns = INFINITY};
 
 	cooler.sustained_clock = g->convolution_clock;
-	best = implicit(&j);
-	if (c->groups > 1 || c->direction != GPUEMU_FORWARD)
-		best = faster(best, direct(&j));
-	if (can_transform && !j.filter_gradient)
-		best = faster(best, winograd_fused(&j));
-	if (can_transform)
-		best = faster(best, winograd(&j));
+	for (int i = 0; i < COST_ALGORITHMS; i++)
+		if (algorithm == COST_ALGORITHMS ? is_used(&j, c, i) : (int)algorithm == i)
+			best = faster(best, algorithms[i](&j));
 	if (c->element_bytes == 2 && !c->channels_last)
 		add_transposition(&j, &best);
 	best.class = COST_CLASS_CONVOLUTION;
 	best.ns = fmax(best.ns, g->kernel_ns + cost_stream_ns(g, fmax(best.bytes, j.bytes), 0.5));
 	return best;
+}
+
+struct cost cost_of_convolution(const struct cost_gpu *g, const struct gpuemu_convolution *c,
+				enum gpuemu_math math, double busy_ns)
+{
+	return cost_of_convolution_by(g, c, math, busy_ns, COST_ALGORITHMS);
 }

@@ -91,6 +91,7 @@ static const struct {
 	KEY(tensor_prologue),
 	KEY(tensor_cache_bytes_per_cycle),
 	KEY(process_nm),
+	KEY(memory_joules_per_byte),
 	KEY(operations_per_joule),
 	KEY(sustained_clock),
 	KEY(sustained_ns),
@@ -184,6 +185,12 @@ static int parse(FILE *in, struct cost_gpu *m, uint8_t *set, char *why, size_t w
 	return r;
 }
 
+/* What the memory leaves of the power. */
+static double arithmetic_watts(const struct cost_gpu *m)
+{
+	return m->power_watts - m->memory_joules_per_byte * m->memory_bytes_per_s;
+}
+
 /* The clock, as a part of the boost clock, at which FP32 arithmetic takes the power of the board.
  */
 static void set_sustained_clock(struct cost_gpu *m, uint8_t *set)
@@ -193,8 +200,8 @@ static void set_sustained_clock(struct cost_gpu *m, uint8_t *set)
 			continue;
 		m->sustained_clock = 1;
 		if (m->operations_per_joule > 0 && m->fp32 > 0)
-			m->sustained_clock =
-				fmin(1, m->power_watts * m->operations_per_joule / m->fp32);
+			m->sustained_clock = fmin(1, fmax(0.1, arithmetic_watts(m)) *
+							     m->operations_per_joule / m->fp32);
 		set[i] = 1;
 	}
 }

@@ -39,10 +39,9 @@ struct cost_gpu {
 	double product_norm, product_l2, product_warps, product_gather, product_stride,
 		product_choice, split_blocks, wide_efficiency;
 	double tensor_efficiency, tensor_prologue, tensor_cache_bytes_per_cycle;
-	/* Of FP32, the most that a board of this process has sustained; 0: unknown. If
-	 * sustained_clock is not set, it follows from these operations and the power of the board.
-	 */
-	double process_nm, operations_per_joule;
+	/* If sustained_clock is not set, it is that at which FP32 arithmetic takes the power that
+	 * the memory at its full bandwidth leaves. 0 operations: unknown; the boost clock. */
+	double process_nm, memory_joules_per_byte, operations_per_joule;
 	double sustained_clock, sustained_ns;
 	double cache_bytes_per_cycle, cache_begin, cache_end, write_penalty;
 	double row_norm, l1_share, l2_share, warp_cycles, warp_item_cycles, warp_efficiency;

@@ -84,6 +84,7 @@ struct job {
 	double element, stored; /* bytes */
 	double reuse, clock;	/* the clock includes efficiency */
 	double most_splits;	/* 0: as cuBLAS */
+	enum cost_tiles tiles;
 };
 
 static struct job job_of(const struct cost_gpu *g, const struct gpuemu_product *p,
@@ -91,7 +92,8 @@ static struct job job_of(const struct cost_gpu *g, const struct gpuemu_product *
 {
 	double element = p->a_bytes ? p->a_bytes : cost_element_bytes(math);
 
-	return (struct job){g, p, math, element, p->d_bytes ? p->d_bytes : element, 1, 1, 0};
+	return (struct job){g, p, math, element,	  p->d_bytes ? p->d_bytes : element,
+			    1, 1, 0,	COST_TILES_CUBLAS};
 }
 
 static int is_aligned(const struct gpuemu_product *p)
@@ -148,12 +150,18 @@ static double tile_ns(const struct job *j, const struct tile *t, double splits)
 	       (splits > 1 ? g->kernel_ns : 0);
 }
 
-/* Whether cuBLAS uses the tile. For batches of FP32 that are not transposed it has one tile from
- * Ampere on and one before Volta, and small ones in between. */
+/* Whether the library uses the tile. cuBLAS: for batches of FP32 that are not transposed it has one
+ * tile from Ampere on and one before Volta, and small ones in between. */
 static int is_used(const struct job *j, const struct tile *t)
 {
 	double compute = j->g->compute;
 
+	if (uses_tensor(j->g, j->math))
+		return 1;
+	if (j->tiles == COST_TILES_IMPLICIT)
+		return t->m == 128 && !t->sliced;
+	if (j->tiles == COST_TILES_WINOGRAD)
+		return t->m * t->n <= 128 * 64 && !t->sliced;
 	if (j->p->batch == 1 || j->math != GPUEMU_FP32 || j->p->a_transposed || j->p->b_transposed)
 		return 1;
 	if (compute >= 8)
@@ -200,7 +208,7 @@ static double best_ns(const struct job *j)
 		ns[i] = is_used(j, &tiles[i]) ? split_ns(j, &tiles[i]) : INFINITY;
 		fastest = fmin(fastest, ns[i]);
 	}
-	if (is_aligned(j->p))
+	if (j->tiles != COST_TILES_CUBLAS || is_aligned(j->p))
 		return fastest;
 	for (int i = 0; i < TILES; i++) {
 		double weight = pow(fastest / ns[i], j->g->product_choice);
@@ -232,6 +240,7 @@ struct cost cost_of_tiled_product(const struct cost_gpu *g, const struct gpuemu_
 
 	j.reuse = t && t->reuse ? t->reuse : 1;
 	j.most_splits = t ? t->most_splits : 0;
+	j.tiles = t ? t->tiles : COST_TILES_CUBLAS;
 	j.clock = efficiency;
 	bytes = p->batch * ((p->m / j.reuse + p->n) * p->k * j.element + p->m * p->n * j.stored);
 	/* Never less than the peaks allow. Small operands may be in the cache. */

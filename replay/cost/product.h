@@ -5,9 +5,17 @@
 
 #include "replay/cost/cost.h"
 
+/* The tiles that a library chooses from. */
+enum cost_tiles {
+	COST_TILES_CUBLAS,
+	COST_TILES_IMPLICIT, /* of cuDNN's convolutions: 128 rows */
+	COST_TILES_WINOGRAD, /* of cuDNN's batched products */
+};
+
 /* The division of a product into tiles by a kernel. */
 struct cost_tiling {
-	double m, n; /* 0: the fastest */
+	double m, n; /* 0: the fastest of `tiles` */
+	enum cost_tiles tiles;
 	int sliced;
 	double splits;	    /* parts of k */
 	double most_splits; /* with the fastest tile: at most so many parts; 0: as cuBLAS */
@@ -19,6 +27,20 @@ struct cost_tiling {
 struct cost cost_of_tiled_product(const struct cost_gpu *gpu, const struct gpuemu_product *p,
 				  enum gpuemu_math math, double busy_ns,
 				  const struct cost_tiling *t);
+
+/* Of a convolution. */
+enum cost_algorithm {
+	COST_IMPLICIT,
+	COST_DIRECT,
+	COST_WINOGRAD_FUSED,
+	COST_WINOGRAD,
+	COST_ALGORITHMS
+};
+
+/* COST_ALGORITHMS: the fastest. */
+struct cost cost_of_convolution_by(const struct cost_gpu *gpu, const struct gpuemu_convolution *c,
+				   enum gpuemu_math math, double busy_ns,
+				   enum cost_algorithm algorithm);
 
 double cost_element_bytes(enum gpuemu_math math);
 
