@@ -13,7 +13,7 @@
 enum { CLOCKS = 12 };
 
 static struct {
-	int is_virtual;
+	int is_virtual, is_paced;
 	int64_t zero_ns; /* CLOCK_MONOTONIC at the zero of virtual time */
 	char folder[4096];
 	struct {
@@ -67,7 +67,7 @@ __attribute__((constructor)) static void start(void)
 {
 	static void *found;
 	int64_t (*zero)(void) = (int64_t(*)(void))emu_driver_function(&found, "gpuemu_zero_ns");
-	const char *want = getenv("GPUEMU_CLOCK"), *end;
+	const char *want = getenv("GPUEMU_CLOCK"), *paced = getenv("GPUEMU_PACE"), *end;
 	Dl_info about, first;
 
 	if (!zero || (want && strcmp(want, "real") == 0) || !dladdr((void *)start, &about) ||
@@ -78,6 +78,7 @@ __attribute__((constructor)) static void start(void)
 	memcpy(state.folder, about.dli_fname, (size_t)(end - about.dli_fname));
 	dl_iterate_phdr(note_own, NULL);
 	state.zero_ns = zero();
+	state.is_paced = paced && strcmp(paced, "1") == 0;
 	__atomic_store_n(&state.is_virtual, 1, __ATOMIC_RELEASE);
 }
 
@@ -89,6 +90,11 @@ int emu_clock_virtual(const void *caller)
 		if ((uintptr_t)caller >= state.own[i].from && (uintptr_t)caller < state.own[i].to)
 			return 0;
 	return 1;
+}
+
+int emu_clock_paced(void)
+{
+	return state.is_paced;
 }
 
 int emu_clock_shows_time(clockid_t clock)

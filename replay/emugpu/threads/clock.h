@@ -12,6 +12,9 @@
 int emu_clock_virtual(const void *caller);
 #define EMU_VIRTUAL() emu_clock_virtual(__builtin_return_address(0))
 
+/* Returns whether virtual time passes like real time (gpuemu --pace). */
+int emu_clock_paced(void);
+
 /* Returns whether the clock shows the time of day, or since boot; not CPU time. */
 int emu_clock_shows_time(clockid_t clock);
 

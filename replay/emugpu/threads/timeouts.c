@@ -42,6 +42,10 @@ struct emu_timeout emu_timeout_begin(int64_t ns, int is_virtual)
 	if (t.ns < 0)
 		return t;
 	t.began_ns = emu_now_ns();
+	if (emu_clock_paced()) { /* real time counts by itself */
+		t.ns = -1;
+		return t;
+	}
 	t.real_ns = host_clock_ns(CLOCK_MONOTONIC);
 	t.cpu_ns = host_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	t.horizon_ns = horizon_ns();
