@@ -33,6 +33,7 @@ static const struct {
 	{"fused_dropout", COST_CLASS_ELEMENTWISE},
 	{"distribution_", COST_CLASS_ELEMENTWISE},
 	{"scudnn", COST_CLASS_CONVOLUTION},
+	{"conv_depthwise", COST_CLASS_CONVOLUTION},
 	{"convolve", COST_CLASS_CONVOLUTION},
 	{"fprop", COST_CLASS_CONVOLUTION},
 	{"dgrad", COST_CLASS_CONVOLUTION},
