@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/raw/raw.h"
+#include "tools/launcher.h"
 #include "tools/work_folder.h"
 
 #include <dirent.h>
@@ -12,50 +13,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MOST_PARTS 100000
-
-/* Environment variables that launchers set in each process: its index, the number of processes, and
- * up to two that name the run. */
-static const struct {
-	const char *index, *count, *run[2];
-} launchers[] = {
-	{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", {"SLURM_JOB_ID", "SLURM_STEP_ID"}},
-	{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", {"PMIX_NAMESPACE", NULL}},
-	{"PMI_RANK", "PMI_SIZE", {"PMI_JOBID", NULL}},
-};
-
-/* A variable that is a number from 0 to MOST_PARTS, or -1. */
-static long number(const char *variable)
-{
-	const char *value = getenv(variable);
-	char *end;
-	long v;
-
-	if (!value || !*value)
-		return -1;
-	v = strtol(value, &end, 10);
-	return *end || v < 0 || v > MOST_PARTS ? -1 : v;
-}
-
 void recording_by_launcher(struct fmt_origin *ret)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(launchers); i++) {
-		long index = number(launchers[i].index), count = number(launchers[i].count);
-		size_t len = 0;
+	struct launcher by;
 
-		if (index < 0 || index >= count)
-			continue;
-		ret->part = (uint32_t)index;
-		ret->n_parts = (uint32_t)count;
-		for (size_t k = 0; k < 2 && launchers[i].run[k]; k++) {
-			const char *value = getenv(launchers[i].run[k]);
-
-			if (value && len < sizeof(ret->run))
-				len += (size_t)snprintf(ret->run + len, sizeof(ret->run) - len,
-							"%s%s", len > 0 ? "." : "", value);
-		}
-		return;
-	}
+	launcher_find(false, &by);
+	ret->part = by.index;
+	ret->n_parts = by.count;
+	snprintf(ret->run, sizeof(ret->run), "%s", by.run);
 }
 
 #define COMPLETE ".raw"

@@ -358,7 +358,8 @@ static int deliver_in_context(struct rex_alone *a, struct rex_built *b, const st
 
 	if (!rex_driver.device || rex_driver.device(&device) == 0)
 		return deliver(a, b, c);
-	if (rex_driver.retain(&context, 0) != 0 || rex_driver.push(context) != 0)
+	if (rex_driver.retain(&context, rex_device(0, a->process->device)) != 0 ||
+	    rex_driver.push(context) != 0)
 		return rex_built_fail(b, -EIO, "no context");
 	r = deliver(a, b, c);
 	rex_driver.pop(&context);

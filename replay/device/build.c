@@ -2,6 +2,7 @@
 #include "replay/device/build.h"
 
 #include "base/array.h"
+#include "replay/device/functions.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -100,8 +101,8 @@ int rex_translate(struct rex_built *b, enum api_meaning meaning, uint64_t value,
 		*ret = (uint64_t)host_function;
 		return 0;
 	case API_MEANING_DEVICE:
-		if (b->context->process->is_alone && (int32_t)value > 0)
-			*ret = 0;
+		if ((int32_t)value >= 0)
+			*ret = (uint64_t)rex_device((int)value, b->context->process->device);
 		return 0;
 	case API_MEANING_ADDRESS:
 		*ret = 0;

@@ -42,6 +42,8 @@ int rex_confine_files(const char *const *writable)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
+	if (!writable)
+		return 0;
 	if (syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) >=
 	    TRUNCATE_VERSION)
 		attr.handled_access_fs |= LANDLOCK_ACCESS_FS_TRUNCATE;

@@ -97,3 +97,15 @@ void rex_mark_iteration(int64_t number)
 	if (mark)
 		mark(number);
 }
+
+int rex_device(int recorded, int instead)
+{
+	void *found = instead > 0 ? rex_function("cuDeviceGetCount", API_LIBRARY_CUDA) : NULL;
+	int (*get_count)(int *ret);
+	int n = 0;
+
+	memcpy(&get_count, &found, sizeof(found));
+	if (instead < 0)
+		return recorded;
+	return get_count && get_count(&n) == 0 && n > 0 ? instead % n : instead;
+}

@@ -16,3 +16,7 @@ uint64_t rex_invoke(void *function, const struct api_call *call, const uint64_t 
 
 /* Marks the beginning of an iteration for a capture library. */
 void rex_mark_iteration(int64_t number);
+
+/* The GPU to use for a recorded one: number `instead`, counted around those that the process sees;
+ * the same one if `instead` is negative. */
+int rex_device(int recorded, int instead);

@@ -4,6 +4,7 @@
 #include "formats/trace/store/blobs.h"
 #include "replay/device/allocations.h"
 #include "replay/device/driver.h"
+#include "replay/device/functions.h"
 
 #include <errno.h>
 
@@ -15,7 +16,7 @@ static int make_current(const struct rex_process *p, const struct rex_allocation
 
 	for (size_t i = 0; i < a->n; i++)
 		device = a->items[i].device >= 0 ? (int)a->items[i].device : device;
-	device = p->is_alone ? 0 : device;
+	device = rex_device(device, p->device);
 	return rex_driver.retain && rex_driver.retain(&context, device) == 0 &&
 			       rex_driver.push(context) == 0
 		       ? 0

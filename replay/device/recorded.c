@@ -324,7 +324,8 @@ static int by_iteration(const void *a, const void *b)
 int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_range range,
 		     struct rex_process *ret, struct fmt_error *err)
 {
-	scoped(rex_process_done) struct rex_process p = {.trace = trace, .range = range};
+	scoped(rex_process_done) struct rex_process p = {
+		.trace = trace, .range = range, .device = -1};
 	int r = find_ranks(&p, index);
 
 	for (size_t i = 0; i < p.n_ranks && r == 0; i++)

@@ -37,7 +37,9 @@ struct rex_content {
 struct rex_process {
 	struct fmt_trace *trace;
 	struct rex_range range;
-	bool is_alone;	 /* executed without the others, on GPU 0; set by the caller */
+	/* Set by the caller: */
+	bool is_alone;	 /* executed without the others */
+	int32_t device;	 /* the GPU that is used instead of all recorded ones; -1: as recorded */
 	uint32_t *ranks; /* owned */
 	size_t n_ranks, ranks_cap;
 	struct rex_call *calls; /* owned */

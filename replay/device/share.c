@@ -2,6 +2,7 @@
 #include "replay/device/share.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -60,6 +61,69 @@ struct rex_settings *rex_share_settings(struct rex_share *s)
 	return &s->settings;
 }
 
+/* ---- values of other tables */
+
+int rex_share_file(const char *folder, const char *name, const void *data, size_t bytes)
+{
+	char path[5000], made[5100];
+	FILE *f;
+	bool is_written;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	snprintf(made, sizeof(made), "%s.%ld.%lx", path, (long)getpid(),
+		 (unsigned long)pthread_self());
+	f = fopen(made, "we");
+	if (!f)
+		return -errno;
+	is_written = fwrite(data, 1, bytes, f) == bytes;
+	is_written &= fclose(f) == 0;
+	if (is_written && rename(made, path) == 0)
+		return 0;
+	unlink(made);
+	return -EIO;
+}
+
+/* The name of the file for a recorded value. */
+static void value_name(const void *recorded, size_t bytes, char ret[40])
+{
+	const uint8_t *at = recorded;
+	uint64_t hash[2] = {UINT64_C(0xcbf29ce484222325), UINT64_C(0x9e3779b97f4a7c15)};
+
+	for (size_t i = 0; i < bytes; i++)
+		for (int k = 0; k < 2; k++)
+			hash[k] = (hash[k] ^ at[i]) * UINT64_C(0x100000001b3) + (hash[k] >> 47);
+	snprintf(ret, 40, "value-%016llx%016llx", (unsigned long long)hash[0],
+		 (unsigned long long)hash[1]);
+}
+
+static int put_file(const struct rex_share *s, const struct entry *e)
+{
+	char name[40];
+
+	value_name(e->recorded, e->bytes, name);
+	return rex_share_file(s->settings.folder, name, e, sizeof(*e));
+}
+
+static bool read_value(const struct rex_share *s, const void *recorded, size_t bytes,
+		       struct entry *ret)
+{
+	char name[40], path[5000];
+	size_t n = 0;
+	FILE *f;
+
+	value_name(recorded, bytes, name);
+	snprintf(path, sizeof(path), "%s/%s", s->settings.folder, name);
+	f = fopen(path, "re");
+	if (f) {
+		n = fread(ret, 1, sizeof(*ret), f);
+		fclose(f);
+	}
+	return n == sizeof(*ret) && ret->bytes == bytes &&
+	       memcmp(ret->recorded, recorded, bytes) == 0;
+}
+
+/* ---- the table */
+
 int rex_share_put(struct rex_share *s, const void *recorded, size_t bytes, const void *here)
 {
 	if (bytes > REX_SHARED_BYTES)
@@ -75,7 +139,7 @@ int rex_share_put(struct rex_share *s, const void *recorded, size_t bytes, const
 		memcpy(e->recorded, recorded, bytes);
 		memcpy(e->here, here, bytes);
 		__atomic_store_n(&e->state, FULL, __ATOMIC_RELEASE);
-		return 0;
+		return s->settings.folder[0] ? put_file(s, e) : 0;
 	}
 	return -ENOSPC;
 }
@@ -103,7 +167,10 @@ int rex_share_get(struct rex_share *s, const void *recorded, size_t bytes, void 
 
 	for (int i = 0; i < MOST_WAITS; i++) {
 		const struct entry *e = find(s, recorded, bytes);
+		struct entry other;
 
+		if (!e && s->settings.folder[0] && read_value(s, recorded, bytes, &other))
+			e = &other;
 		if (e) {
 			memcpy(ret, e->here, bytes);
 			return 0;
@@ -113,13 +180,18 @@ int rex_share_get(struct rex_share *s, const void *recorded, size_t bytes, void 
 	return -ETIMEDOUT;
 }
 
+void rex_counts_add(struct rex_counts *to, const struct rex_counts *from)
+{
+	const uint64_t *of = (const uint64_t *)from;
+	uint64_t *all = (uint64_t *)to;
+
+	for (size_t i = 0; i < sizeof(*from) / sizeof(*of); i++)
+		__atomic_add_fetch(&all[i], of[i], __ATOMIC_RELAXED);
+}
+
 void rex_share_count(struct rex_share *s, const struct rex_counts *counts)
 {
-	const uint64_t *of = (const uint64_t *)counts;
-	uint64_t *all = (uint64_t *)&s->counts;
-
-	for (size_t i = 0; i < sizeof(*counts) / sizeof(*of); i++)
-		__atomic_add_fetch(&all[i], of[i], __ATOMIC_RELAXED);
+	rex_counts_add(&s->counts, counts);
 }
 
 void rex_share_counts(const struct rex_share *s, struct rex_counts *ret)

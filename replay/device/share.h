@@ -3,7 +3,8 @@
 /* Values that one process of a re-execution makes and others need: unique ids of communicators,
  * handles of memory and events for other processes. A recorded value of up to 128 bytes stands for
  * the one that was made in its place. The table lies in a file that all processes map; it has no
- * locks that a killed process could hold. Any thread. */
+ * locks that a killed process could hold. Processes that a launcher started, maybe on other hosts,
+ * have a table each, and give values to each other as files in a folder. Any thread. */
 #pragma once
 
 #include "replay/device/window.h"
@@ -21,6 +22,8 @@ struct rex_share;
 
 struct rex_settings {
 	struct rex_range range; /* iterations to be executed */
+	char folder[4096];	/* for values of other tables; "": there are none */
+	int32_t device;		/* the GPU of a process with one rank; -1: as recorded */
 	bool relocate;		/* memory may lie at other addresses */
 	bool keeps_gaps;	/* the host takes its time between calls */
 	bool is_alone;		/* only one process runs, whose rank gets what it received */
@@ -56,6 +59,8 @@ struct rex_counts {
 	uint64_t other_inputs;	  /* of these: different ones */
 };
 
+void rex_counts_add(struct rex_counts *to, const struct rex_counts *from);
+
 /* Adds the counts of a process to those of all. */
 void rex_share_count(struct rex_share *s, const struct rex_counts *counts);
 void rex_share_counts(const struct rex_share *s, struct rex_counts *ret);
@@ -65,3 +70,6 @@ void rex_share_counts(const struct rex_share *s, struct rex_counts *ret);
 void rex_share_note(struct rex_share *s, const char *text);
 /* "" without one. */
 const char *rex_share_noted(const struct rex_share *s);
+
+/* Writes a file that appears complete or not at all. Any thread. 0 or a negative errno. */
+int rex_share_file(const char *folder, const char *name, const void *data, size_t bytes);

@@ -12,6 +12,7 @@
 #include "tools/gpureplay/gpureplay.h"
 #include "tools/gpureplay/reexecution.h"
 #include "tools/gpureplay/worker.h"
+#include "tools/output.h"
 #include "tools/trace_arg.h"
 
 #include <errno.h>
@@ -179,22 +180,52 @@ static int find_stops(struct reexecution *job, struct rex_settings *s)
 	return r;
 }
 
-/* Says which processes run. The rank keeps its number. */
+static bool is_launched(const struct reexecution *job)
+{
+	return job->launched.by.count > 1;
+}
+
+static void set_number(const char *variable, const char *before, uint32_t number)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s%" PRIu32, before, number);
+	setenv(variable, text, 1);
+}
+
+/* One of several processes: gpucapture records a part of the run. */
+static void set_launched(const struct reexecution *job, struct rex_settings *s)
+{
+	const struct launched *l = &job->launched;
+
+	snprintf(s->folder, sizeof(s->folder), "%s", l->session);
+	s->device = l->by.local;
+	set_number(WORKER_VARIABLE, WORKER_ONLY, l->by.index);
+	set_number(LAUNCHER_PART_VARIABLE, "", l->by.index);
+	set_number(LAUNCHER_PARTS_VARIABLE, "", l->by.count);
+	setenv(LAUNCHER_RUN_VARIABLE, strrchr(l->session, '/') + 1, 1);
+}
+
+/* Says which processes run. */
 static void set_workers(const struct reexecution *job, struct rex_settings *s)
 {
-	char text[32];
-
+	s->device = -1;
+	if (is_launched(job)) {
+		set_launched(job, s);
+		return;
+	}
+	/* This is not a part of a run, whoever started it. */
+	set_number(LAUNCHER_PART_VARIABLE, "", 0);
+	set_number(LAUNCHER_PARTS_VARIABLE, "", 1);
 	if (job->rank < 0) {
 		setenv(WORKER_VARIABLE, WORKER_ALL, 1);
 		return;
 	}
 	s->is_alone = true;
+	s->device = 0;
 	/* With a digest of each launch, what wrote the inputs is compared. */
 	s->checks_inputs = strcmp(digest_level(job->recorded), "launch") != 0;
-	snprintf(text, sizeof(text), WORKER_ONLY "%" PRIu32, process_of(job));
-	setenv(WORKER_VARIABLE, text, 1);
-	snprintf(text, sizeof(text), "%" PRIu32, reexecution_rank(job));
-	setenv("RANK", text, 1);
+	set_number(WORKER_VARIABLE, WORKER_ONLY, process_of(job));
 }
 
 static int set_environment(struct reexecution *job)
@@ -278,6 +309,110 @@ static int run_again(struct reexecution *job)
 	return r < 0 ? cli_fail(r, &err, "compare", output, NULL) : CLI_OK;
 }
 
+/* ---- started by a launcher */
+
+/* Prints an error once. */
+static int refuse_launched(const struct reexecution *job, int status, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+static int refuse_launched(const struct reexecution *job, int status, const char *format, ...)
+{
+	char text[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (job->launched.by.index == 0)
+		cli_error("%s", text);
+	return status;
+}
+
+/* Checks that the output can be written when all have ended. Each process does: none waits for one
+ * that has refused. */
+static int check_output(const struct reexecution *job)
+{
+	const char *out = job->args->values[OPT_OUTPUT];
+	scoped(output_done) struct output target = {0};
+	int r = output_begin(&target, out, job->args->values[OPT_FORCE] != NULL);
+
+	if (r < 0 && job->launched.by.index > 0)
+		return CLI_USAGE;
+	return r < 0 ? output_fail(r, out, 1) : CLI_OK;
+}
+
+/* Finds out whether a launcher started this process as one of several. */
+static int choose_launched(struct reexecution *job)
+{
+	const struct launcher *by = &job->launched.by;
+	uint32_t n = rex_process_count(job->recorded);
+
+	launcher_find(true, &job->launched.by);
+	if (job->rank >= 0)
+		job->launched.by.count = 0;
+	if (!is_launched(job))
+		return CLI_OK;
+	if (by->count != n)
+		return refuse_launched(job, CLI_USAGE,
+				       "started as %" PRIu32 " processes; %s has %" PRIu32,
+				       by->count, job->path, n);
+	if (job->repeat > 1)
+		return refuse_launched(job, CLI_USAGE, "--repeat: expected no launcher");
+	if (!job->args->values[OPT_OUTPUT])
+		return refuse_launched(job, CLI_USAGE,
+				       "missing -o OUT, in a folder that all %" PRIu32
+				       " processes see",
+				       by->count);
+	return check_output(job);
+}
+
+/* Gives the executed run its name. */
+static int commit_launched(const struct reexecution *job)
+{
+	const char *out = job->args->values[OPT_OUTPUT];
+	scoped(output_done) struct output target = {0};
+	int r = output_begin(&target, out, job->args->values[OPT_FORCE] != NULL);
+
+	if (r == 0 && rename(job->output, target.trace) < 0)
+		r = -errno;
+	if (r == 0)
+		r = output_commit(&target);
+	return r < 0 ? output_fail(r, out, 1) : CLI_OK;
+}
+
+/* The part of process 0 when all have ended. */
+static int finish_launched(struct reexecution *job)
+{
+	uint32_t index = 0;
+	int r = launched_wait(&job->launched, &index, &job->counts);
+
+	if (r != CLI_OK) {
+		cli_error("cannot re-execute %s: process %" PRIu32 " failed", job->path, index);
+		return r;
+	}
+	r = commit_launched(job);
+	work_folder_remove(job->launched.folder);
+	if (r == CLI_OK)
+		r = trace_arg_open((char *)job->args->values[OPT_OUTPUT], &job->replayed);
+	return r == CLI_OK ? reexecution_report(job) : r;
+}
+
+/* Runs one process of several. A launcher ends the others if one fails. */
+static int run_launched(struct reexecution *job)
+{
+	const char *out = job->args->values[OPT_OUTPUT];
+	int status, r = launched_begin(&job->launched, out);
+
+	if (r < 0)
+		return cli_fail(r, NULL, "use", job->launched.folder, NULL);
+	snprintf(job->output, sizeof(job->output), "%s/run", job->launched.session);
+	status = run_recorded(job, job->output);
+	rex_share_counts(job->share, &job->counts);
+	if (job->launched.by.index == 0)
+		return status == CLI_OK ? finish_launched(job) : status;
+	r = launched_end(&job->launched, status, &job->counts);
+	return r < 0 ? cli_fail(r, NULL, "use", job->launched.folder, NULL) : status;
+}
+
 /* Until an execution differs, or K have been made. */
 static int run_repeated(struct reexecution *job)
 {
@@ -307,12 +442,18 @@ int gpureplay_reexecute(const struct cli_args *args)
 		r = choose_rank(&job);
 	if (r == CLI_OK && job.rank >= 0)
 		r = check_rank(&job);
+	if (r == CLI_OK)
+		r = choose_launched(&job);
 	if (r != CLI_OK)
 		return r;
+	if (is_launched(&job))
+		return run_launched(&job);
 	r = choose_output(&job);
 	if (r < 0)
 		return cli_fail(r, NULL, "make", "a temporary folder", NULL);
 	r = run_recorded(&job, job.output);
+	if (r == CLI_OK)
+		rex_share_counts(job.share, &job.counts);
 	if (r == CLI_OK)
 		r = trace_arg_open(job.output, &job.replayed);
 	if (r == CLI_OK)

@@ -7,6 +7,7 @@
 #include "replay/device/recorded.h"
 #include "replay/device/share.h"
 #include "tools/gpureplay/gpureplay.h"
+#include "tools/gpureplay/launched.h"
 #include "tools/work_folder.h"
 
 #include <limits.h>
@@ -21,9 +22,12 @@ struct reexecution {
 	int64_t rank;		/* index of the rank that is executed alone; -1: all */
 	uint32_t stop;		/* of a recording that was cut off: the number of its calls */
 	bool is_cut_off;
-	uint64_t left_out;	 /* calls of a recording that was cut off */
-	int64_t repeat;		 /* executions */
-	struct fmt_cause itself; /* how the first execution that differs from the first one does */
+	uint64_t left_out;	  /* calls of a recording that was cut off */
+	int64_t repeat;		  /* executions */
+	struct fmt_cause itself;  /* how the first execution that differs from the first one does */
+	struct rex_counts counts; /* of all processes */
+	struct launched
+		launched; /* by.count > 1: one of several processes that a launcher started */
 	struct work_folder folder; /* if no output is given, and for repetitions */
 	char output[PATH_MAX + 16];
 };

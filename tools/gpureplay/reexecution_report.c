@@ -168,7 +168,6 @@ int reexecution_report(struct reexecution *job)
 	scoped(text_done) struct text out = {0};
 	struct fmt_error err = {0};
 	struct fmt_cause_scope scope = FMT_CAUSE_ALL(false);
-	struct rex_counts counts;
 	int r;
 
 	scope.first = job->range.first;
@@ -181,12 +180,11 @@ int reexecution_report(struct reexecution *job)
 
 	if (r < 0)
 		return cli_fail(r, &err, "compare", job->path, NULL);
-	rex_share_counts(job->share, &counts);
 	if (job->args->values[OPT_JSON])
-		put_json(job, &cause, &counts, &out);
+		put_json(job, &cause, &job->counts, &out);
 	else
-		put_text(job, &cause, &counts, &out);
+		put_text(job, &cause, &job->counts, &out);
 	if (out.error || fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0)
 		return cli_fail(out.error ? out.error : -EIO, NULL, "report on", job->path, NULL);
-	return cause.kind == FMT_CAUSE_NONE && counts.other_inputs == 0 ? CLI_OK : CLI_FAILED;
+	return cause.kind == FMT_CAUSE_NONE && job->counts.other_inputs == 0 ? CLI_OK : CLI_FAILED;
 }

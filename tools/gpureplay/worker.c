@@ -64,13 +64,19 @@ static int status_of(int r, const char *path, const char *why)
 	}
 }
 
-/* Leaves the processes devices, shared memory, and what gpucapture reads from them. */
+/* Leaves the processes devices, shared memory, and what gpucapture reads from them. Processes that
+ * a launcher started keep their files: each would be alone in a domain of landlock, out of reach
+ * for the others, to whose descriptors and memory a communicator may need access. */
 static int confine_files(void)
 {
 	const char *session = getenv("GPUCAPTURE_SESSION");
+	struct rex_share *share;
+	int r = rex_share_open(number_in(WORKER_SHARE_VARIABLE, -1), &share);
 	const char *const writable[] = {"/dev", session ? session : "/dev", NULL};
 
-	return rex_confine_files(writable);
+	if (r < 0)
+		return r;
+	return rex_confine_files(rex_share_settings(share)->folder[0] ? NULL : writable);
 }
 
 /* Lets the process see the GPUs that the recorded one saw, unless the user chose some. */
@@ -107,7 +113,9 @@ static int run_one(struct fmt_trace *trace, uint32_t index, char **argv)
 	if (rex_share_settings(how.share)->is_cut_off)
 		process.n_calls = rex_share_settings(how.share)->stops[index];
 	process.is_alone = rex_share_settings(how.share)->is_alone;
-	if (!process.is_alone)
+	if (process.n_ranks == 1)
+		process.device = rex_share_settings(how.share)->device;
+	if (process.device < 0)
 		restore_visible_devices(trace, process.ranks[0]);
 	r = rex_prepare(&process, &how, &result);
 	if (r == -EEXIST)
@@ -148,6 +156,15 @@ static int start_all(const struct fmt_trace *trace, uint32_t n, char **argv, pid
 			return -errno;
 	}
 	return 0;
+}
+
+/* Becomes the process of the recorded one, with the rank that it had. */
+static int start_only(const struct fmt_trace *trace, uint32_t index, char **argv)
+{
+	set_number(WORKER_VARIABLE, index);
+	set_number("RANK", rank_of(trace, index));
+	execv("/proc/self/exe", argv);
+	return cli_fail(-errno, NULL, "start a process for", argv[1], NULL);
 }
 
 /* Waits for all processes; the first that fails ends the others, which would wait for it. */
@@ -192,7 +209,7 @@ int worker_run(char **argv)
 			return cli_fail(r, NULL, "confine the processes for", argv[1], NULL);
 	}
 	if (is_only)
-		return run_one(trace, (uint32_t)atoi(which + strlen(WORKER_ONLY)), argv);
+		return start_only(trace, (uint32_t)atoi(which + strlen(WORKER_ONLY)), argv);
 	if (!is_all || n == 1)
 		return run_one(trace, (uint32_t)number_in(WORKER_VARIABLE, 0), argv);
 	pids = calloc(n, sizeof(*pids));

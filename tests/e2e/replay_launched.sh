@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+# A recorded run is executed again by one gpureplay for each of its processes, which a launcher
+# starts: by the variables of torchrun, srun and mpirun.
+. "$(dirname "$0")/lib.sh"
+need_capture
+export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" # LeakSanitizer does not work in a confined worker
+launch=$SOURCE/examples/launch.sh
+ranks=$programs/tests/capture/capture_ranks
+[ -x "$ranks" ] || skip "capture_ranks was not built"
+cd "$work"
+gpucapture --digest=launch --payloads=0-9 --embed-images -o run -- gpuemu --gpus 3 -o report -- sh "$launch" 3 "$ranks" . >/dev/null
+
+# As srun does; each process sees its own GPU only.
+cat >slurm.sh <<'SH'
+n=$1
+shift
+export SLURM_STEP_NUM_TASKS=$n SLURM_JOB_ID=1 SLURM_STEP_ID=0
+pids=
+for i in $(seq 0 $((n - 1))); do
+	SLURM_PROCID=$i SLURM_LOCALID=$i CUDA_VISIBLE_DEVICES=$i "$@" & pids="$pids $!"
+done
+status=0
+for pid in $pids; do wait $pid || status=$?; done
+exit $status
+SH
+
+# launched NAME COMMAND...: on three emulated GPUs.
+launched() {
+	local name=$1
+	shift
+	gpuemu --gpus 3 -o report -- "$@" gpureplay --json -o "$name" run
+}
+
+# same NAME: one report, of all ranks, and a trace beside which nothing remains.
+same() {
+	python3 - "$1.json" <<'PY'
+import json, sys
+got = json.load(open(sys.argv[1]))
+assert got['same'] and [gpu['gpu'] for gpu in got['gpus']] == [0, 1, 2], got
+assert all(gpu['digests'] > 0 and not gpu['digests_in_one_only'] for gpu in got['gpus']), got
+PY
+	gputrace verify "$1" >/dev/null
+	gputrace diff --operations run "$1" | has_line 'the same'
+	[ ! -e "$1.launched" ] || die "files of ranks remain: $(find "$1.launched")"
+}
+
+gpuemu --gpus 3 -o report -- gpureplay --json run >single.json
+launched torchrun sh "$launch" 3 >torchrun.json
+same torchrun
+launched slurm sh slurm.sh 3 >slurm.json
+same slurm
+cmp single.json torchrun.json || die "another report: $(diff single.json torchrun.json)"
+if command -v mpirun >/dev/null; then
+	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 launched mpirun mpirun --oversubscribe -np 3 >mpirun.json
+	same mpirun
+	# One process fails, and mpirun ends the others.
+	fails env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 gpuemu --gpus 3 -o report -- mpirun --oversubscribe \
+		-np 1 gpureplay -o other run : -np 1 env LD_PRELOAD= GPUEMU_GPUS=0 gpureplay -o other run : -np 1 gpureplay -o other run
+	[ ! -e other ] || die "a trace of a run that failed"
+else
+	left_out "missing mpirun (openmpi-bin)"
+fi
+
+# What a killed run left does not matter: the same numbers of processes, sessions, values.
+mkdir -p again.launched/0123456789abcdef
+for i in 1 2; do
+	printf 01234567 >again.launched/join-$i
+	: >again.launched/0123456789abcdef/here-$i
+done
+printf 0123456701234567012345670123456701234567 >again.launched/go
+launched again sh "$launch" 3 >again.json
+same again
+
+# Wrong uses end with one line, of the first process.
+one_line() {
+	local status=$1
+	shift
+	fails -"$status" gpuemu --gpus 3 -o report -- sh "$launch" "$@"
+	equal "$(wc -l <stderr)" 1
+}
+one_line 2 2 gpureplay -o other run
+says 'started as 2 processes; run has 3'
+one_line 2 3 gpureplay run
+says 'missing -o OUT'
+one_line 2 3 gpureplay --repeat 2 -o other run
+says '--repeat'
+fails -2 gpuemu --gpus 3 -o report -- sh "$launch" 3 gpureplay -o again run
+says 'again'
+one=$(RANK=1 WORLD_SIZE=3 gpuemu --gpus 1 -o report -- gpureplay --rank 1 run | grep -c '^Rank 1 ran alone')
+equal "$one" 1
+
+[ -x "$programs/examples/ddp" ] || { left_out "the examples were not built (no nvcc)"; exit; }
+examples=$programs/examples
+gpucapture --digest=launch --payloads=0-1000 --embed-images -o ddp -- \
+	gpuemu --gpus 2 -o report -- sh "$launch" 2 "$examples/ddp" --steps 3 --hidden 64 >/dev/null
+gpuemu --gpus 2 -o report --kernels "$examples/kernels.so" -- sh "$launch" 2 gpureplay -o ddp.again ddp | has_line -x 'All are the same.'
+fails -1 env FAULT="kernel 1 5 0" GPUEMU_PLUGINS="$examples/kernels.so:$BUILD/tests/e2e/libfault.so" \
+	gpuemu --gpus 2 -o report -- sh "$launch" 2 gpureplay -f --json -o ddp.again ddp
+python3 - stdout <<'PY'
+import json, sys
+d = json.load(open(sys.argv[1]))['difference']
+assert (d['kind'], d['gpu']) == ('written', 1) and 'relu_back' in d['first'], d
+PY
