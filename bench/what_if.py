@@ -5,6 +5,7 @@
     bench/what_if.py                             every plan and setting, seed 1
     bench/what_if.py --plan fsdp --setting us,ns --seed 7 --edges
     bench/what_if.py --extremes                  recorded under one extreme, asked for the other
+    bench/what_if.py --extremes --only 'network=*'
     bench/what_if.py --at-most 0.5,2 --wrong-edges 1
 
 make_run.py makes each run once as it is recorded and once as it would have been with the change. A
@@ -15,6 +16,7 @@ implied by the inferred edges). `gputrace` and `gpureplay` are found in PATH.
 """
 import argparse
 import csv
+import fnmatch
 import glob
 import json
 import math
@@ -201,6 +203,9 @@ def row(plan, setting, options, found):
     if options.extremes:
         ret = []
         for spec, (recorded, changed) in EXTREMES.items():
+            if not fnmatch.fnmatchcase(spec, options.only):
+                ret.append('-')
+                continue
             with tempfile.TemporaryDirectory() as folder:
                 arguments = arguments_of(plan, setting, options)
                 scene = Scene(folder, arguments + recorded)
@@ -211,7 +216,7 @@ def row(plan, setting, options, found):
         scene = Scene(folder, arguments_of(plan, setting, options))
         named = any('1_kernel' in op.name for op in scene.run.ranks[0].ops if op.name)
         only = {'network.': ['buckets'], 'overlap=': ['ddp', 'grid'], 'kernel~': [plan] * named}
-        specs = [s for s in CHANGES if all(plan in only[k] for k in only if s.startswith(k))]
+        specs = [s for s in CHANGES if fnmatch.fnmatchcase(s, options.only) and all(plan in only[k] for k in only if s.startswith(k))]
         predicted = scene.predict(specs, options.force)
         cells = [cell(predicted[s], scene.truth(CHANGES[s]), found) if s in predicted else '-' for s in CHANGES]
         return cells, (compare_edges(scene, os.path.join(folder, 'tables'))
@@ -225,6 +230,7 @@ def main():
     for name, value in [('seed', 1), ('ranks', 4), ('steps', 2)]:
         parser.add_argument('--' + name, type=int, default=value, help=f'({value})')
     parser.add_argument('--extremes', action='store_true')
+    parser.add_argument('--only', default='*', metavar='GLOB', help='changes that are predicted')
     parser.add_argument('--edges', action='store_true')
     parser.add_argument('--force', action='store_true', help='predicts what gpureplay would refuse')
     parser.add_argument('--at-most', metavar='MEAN,WORST', help='exit status 1 if a cell is above')

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/run/middle.h"
 #include "formats/trace/store/cursor.h"
 
 #include <math.h>
@@ -11,7 +12,8 @@
 #define BIN_LEAST 4u	/* moments in one */
 #define MOST_DRIFT 1e-3 /* a clock that gains more is broken: what looks like it is noise */
 #define BALANCE_ROUNDS 50
-#define BETTER 0.9 /* a line must be off by so much less than a constant */
+#define APART_NS 10000 /* clocks see a moment so much apart by chance, or for a reason */
+#define BETTER 0.9     /* a line must be off by so much less than a constant */
 
 /* One moment, seen on two clocks. */
 struct pair {
@@ -100,19 +102,6 @@ static int by_time(const void *x, const void *y)
 	return c ? c : p->at_ns < q->at_ns ? -1 : p->at_ns > q->at_ns;
 }
 
-static int by_value(const void *x, const void *y)
-{
-	double a = *(const double *)x, b = *(const double *)y;
-
-	return array_order(a, b);
-}
-
-static double median(double *v, size_t n)
-{
-	qsort(v, n, sizeof(*v), by_value);
-	return v[n / 2];
-}
-
 /* The median distance of pairs from the line. `space` is for n. */
 static double distance(const struct pair *p, size_t n, const struct fmt_clock *line, double *space)
 {
@@ -121,7 +110,7 @@ static double distance(const struct pair *p, size_t n, const struct fmt_clock *l
 
 		space[i] = fabs((double)fmt_sub(p[i].ahead_ns, line->ahead_ns) - gained);
 	}
-	return median(space, n);
+	return middle_median(space, n);
 }
 
 /* The median of the slopes between the medians of bins (Theil and Sen), through the median of all.
@@ -136,14 +125,14 @@ static double slope_of(const struct pair *p, size_t n, double *space)
 
 		for (size_t i = from; i < to; i++)
 			space[i - from] = (double)fmt_sub(p[i].ahead_ns, p[0].ahead_ns);
-		ahead[b] = median(space, to - from);
+		ahead[b] = middle_median(space, to - from);
 		at[b] = (double)fmt_sub(p[(from + to) / 2].at_ns, p[0].at_ns);
 	}
 	for (size_t b = 1; b < n_bins; b++)
 		for (size_t c = 0; c < b; c++)
 			if (at[b] > at[c])
 				slopes[n_slopes++] = (ahead[b] - ahead[c]) / (at[b] - at[c]);
-	return n_slopes > 0 ? median(slopes, n_slopes) : 0;
+	return n_slopes > 0 ? middle_median(slopes, n_slopes) : 0;
 }
 
 /* Fits a line to the differences from a constant, and uses it if it is closer to most pairs. */
@@ -161,9 +150,18 @@ static void fit_drift(struct pair *p, size_t n, double *space, struct fmt_clock 
 	for (size_t i = 0; i < n; i++)
 		space[i] = (double)fmt_sub(p[i].ahead_ns, line->ahead_ns) -
 			   drifting.drift * (double)fmt_sub(p[i].at_ns, drifting.at_ns);
-	drifting.ahead_ns = fmt_add(line->ahead_ns, whole_ns(round(median(space, n))));
+	drifting.ahead_ns = fmt_add(line->ahead_ns, whole_ns(round(middle_median(space, n))));
 	if (distance(p, n, &drifting, space) < BETTER * distance(p, n, line, space))
 		*line = drifting;
+}
+
+/* How far the middle of the differences is from the median one. `p` is in the order of ahead_ns;
+ * `space` is for 2 n. */
+static int64_t middle_from(const struct pair *p, size_t n, double *space)
+{
+	for (size_t i = 0; i < n; i++)
+		space[i] = (double)fmt_sub(p[i].ahead_ns, p[n / 2].ahead_ns);
+	return whole_ns(round(middle_mean(space, n, APART_NS, space + n)));
 }
 
 /* Two clocks at a time; returns how many links there are. */
@@ -179,7 +177,8 @@ static size_t link_all(struct pair *p, size_t n, bool drifting, double *space, s
 		for (end = first; end < n && by_clocks(&p[end], &p[first]) == 0;)
 			end++;
 		*l = (struct link){p[first].a, p[first].b, {.known = true}, end - first};
-		l->line.ahead_ns = p[first + (end - first) / 2].ahead_ns;
+		l->line.ahead_ns = fmt_add(p[first + (end - first) / 2].ahead_ns,
+					   middle_from(&p[first], end - first, space));
 		l->line.at_ns = p[first + (end - first) / 2].at_ns;
 		if (drifting)
 			fit_drift(&p[first], end - first, space, &l->line);
@@ -261,7 +260,7 @@ int fmt_clocks_align(struct fmt_sighting *s, size_t n, bool drifting, struct fmt
 {
 	scoped(free_ptr) struct pair *pairs = malloc((n + 1) * sizeof(*pairs));
 	scoped(free_ptr) struct link *links = malloc((n + 1) * sizeof(*links));
-	scoped(free_ptr) double *space = malloc((n + 1) * sizeof(*space));
+	scoped(free_ptr) double *space = malloc((n + 1) * 2 * sizeof(*space));
 	scoped(free_ptr) bool *set = calloc(n_clocks + (size_t)1, sizeof(*set));
 	size_t n_links;
 

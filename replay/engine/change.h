@@ -64,6 +64,11 @@ int change_lacks_model(const struct change *c, uint32_t template);
  * known: their transfer counts as bytes over bandwidth (formats/run/infer/network.h). */
 int change_lacks_latency(const struct change *c, uint32_t template, uint32_t comm);
 
+/* What such a collective should take as recorded, if a variant changes the network; see
+ * sim_expect_transfer(). 0, 0 if that is not known or not needed. */
+void change_expected(const struct change *c, uint32_t template, uint32_t comm, int64_t bytes,
+		     int64_t *line_ns, double *noise_share);
+
 /* Device work of the rank that has no template. */
 uint16_t change_device(struct change *c, uint32_t rank);
 

@@ -201,6 +201,33 @@ uint16_t change_collective(struct change *c, uint32_t rank, uint32_t template, u
 	return scale(c);
 }
 
+/* Whether a variant changes transfers otherwise than to nothing. */
+static int changes_network(const struct change *c)
+{
+	change_set sets = 0;
+
+	for (uint32_t v = 0; v < c->n_specs; v++)
+		sets |= c->variants[v].by_key[WHAT_IF_NETWORK] |
+			c->variants[v].by_key[WHAT_IF_LATENCY] |
+			c->variants[v].by_key[WHAT_IF_BANDWIDTH];
+	return sets != 0 || c->copies != NULL;
+}
+
+void change_expected(const struct change *c, uint32_t template, uint32_t comm, int64_t bytes,
+		     int64_t *line_ns, double *noise_share)
+{
+	const struct fmt_network_fit *fit = NULL;
+
+	*line_ns = 0;
+	*noise_share = 0;
+	if (comm < c->n_comms && changes_network(c))
+		fit = network_fit(&c->network, template, comm);
+	if (!fit)
+		return;
+	*line_ns = fmt_network_ns(fit, bytes);
+	*noise_share = fit->noise_share;
+}
+
 double change_host_factor(const struct change *c, uint32_t variant, uint32_t rank)
 {
 	const struct variant *var = &c->variants[variant];

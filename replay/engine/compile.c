@@ -356,13 +356,25 @@ static const struct fmt_edge *transfer_of(struct compile *c, size_t i)
 	return NULL;
 }
 
+/* A rank's part in a collective. */
+struct part {
+	const struct fmt_edge *transfer; /* NULL: not known */
+	uint16_t scale;
+	int64_t line_ns; /* of all ranks together, see sim_expect_transfer() */
+	double noise_share;
+};
+
 /* The operation's end waits for the end of the collective. */
 static void join_meeting(struct compile *c, struct sim_point *point, uint32_t member, int64_t seq,
-			 const struct fmt_edge *transfer, uint16_t scale)
+			 const struct part *part)
 {
+	const struct fmt_edge *transfer = part->transfer;
 	uint32_t collective;
 	int r = sim_declare(sim_collectives(c->p->sim), member, seq, &collective);
 
+	if (r > 0 && c->p->change &&
+	    sim_expect_transfer(c->p->sim, collective, part->line_ns, part->noise_share) < 0)
+		r = -ENOMEM;
 	if (r < 0)
 		c->error = r;
 	else if (r == 0)
@@ -372,12 +384,12 @@ static void join_meeting(struct compile *c, struct sim_point *point, uint32_t me
 			     (struct sim_wait){.kind = transfer ? SIM_TRANSFER : SIM_COLLECTIVE,
 					       .on = collective,
 					       .lag_ns = transfer ? transfer->lag_ns : 0,
-					       .scale = scale});
+					       .scale = part->scale});
 }
 
 /* One collective with each peer that is in the trace. */
 static void join_pairs(struct compile *c, struct sim_point *point, uint32_t comm, int64_t seq,
-		       const struct fmt_edge *transfer, uint16_t scale, const char *peers)
+		       const struct part *part, const char *peers)
 {
 	uint32_t number, peer, member;
 
@@ -389,7 +401,7 @@ static void join_pairs(struct compile *c, struct sim_point *point, uint32_t comm
 		if (member == SIM_NONE)
 			c->error = -ENOMEM;
 		else
-			join_meeting(c, point, member, seq, transfer, scale);
+			join_meeting(c, point, member, seq, part);
 	}
 }
 
@@ -430,22 +442,26 @@ static void op_meets(struct compile *c, struct sim_point *point, size_t i, uint3
 {
 	const struct fmt_event *e = &c->slice->events[i];
 	const struct template *template = &c->p->templates[e->template];
-	const struct fmt_edge *transfer = transfer_of(c, i);
+	struct part part = {.transfer = transfer_of(c, i)};
 	uint32_t member =
 		sim_participant(sim_collectives(c->p->sim), c->index, c->rank->groups[comm]);
 	uint32_t scaled = c->p->incomplete[comm] ? SIM_NONE : comm;
-	uint16_t scale = change_collective(c->p->change, c->index, e->template, scaled,
-					   bytes_of(c, e, template));
+	int64_t bytes = bytes_of(c, e, template);
 
+	part.scale = change_collective(c->p->change, c->index, e->template, scaled, bytes);
 	if (c->p->incomplete[comm])
 		count(&c->p->counts.unmatched, &c->p->counts.unmatched_ns, e);
 	if (change_lacks_latency(c->p->change, e->template, scaled))
 		count(&c->p->counts.no_latency, &c->p->counts.no_latency_ns, e);
-	compile_scale(c, scale);
-	if (template->peers)
-		join_pairs(c, point, comm, seq, transfer, scale, template->peers);
-	else if (member != SIM_NONE)
-		join_meeting(c, point, member, seq, transfer, scale);
+	compile_scale(c, part.scale);
+	if (template->peers) {
+		join_pairs(c, point, comm, seq, &part, template->peers);
+	} else if (member != SIM_NONE) {
+		if (c->p->change)
+			change_expected(c->p->change, e->template, scaled, bytes, &part.line_ns,
+					&part.noise_share);
+		join_meeting(c, point, member, seq, &part);
+	}
 }
 
 static void op_end(struct compile *c, size_t i)

@@ -8,10 +8,11 @@
 #include "replay/engine/state.h"
 
 #include "base/array.h"
+#include "formats/run/infer/network.h"
 
 /* Ranks leave a collective some microseconds apart whatever the network is: of the time that a rank
  * takes beyond the shortest transfer, so much is not scaled. */
-#define APART_NS 10000
+#define APART_NS FMT_NETWORK_APART_NS
 
 /* A collective of a variant. */
 struct variant_collective {
@@ -25,6 +26,12 @@ struct variant_apart {
 	uint32_t n;
 };
 
+/* See sim_expect_transfer(). */
+struct variant_line {
+	int64_t ns;
+	double noise_share;
+};
+
 struct variants {
 	uint32_t n;
 	double *factors; /* by scale, then variant */
@@ -35,7 +42,8 @@ struct variants {
 
 	struct variant_collective *collectives; /* by collective, then variant */
 	struct variant_apart *apart;		/* by collective */
-	size_t collectives_cap, apart_cap;
+	struct variant_line *lines;		/* by collective */
+	size_t collectives_cap, apart_cap, lines_cap, n_lines;
 };
 
 void sim_variants_free(struct variants *v)
@@ -46,6 +54,7 @@ void sim_variants_free(struct variants *v)
 	free(v->table);
 	free(v->collectives);
 	free(v->apart);
+	free(v->lines);
 	free(v);
 }
 
@@ -188,6 +197,21 @@ int sim_variants_collectives(struct sim *s)
 		       : 0;
 }
 
+int sim_expect_transfer(struct sim *s, uint32_t collective, int64_t line_ns, double noise_share)
+{
+	struct variants *v = s->variants;
+	size_t n = sim_n_collectives(s->collectives);
+
+	if (array_reserve(&v->lines, n, &v->lines_cap) < 0)
+		return -ENOMEM;
+	for (; v->n_lines < n; v->n_lines++)
+		v->lines[v->n_lines] = (struct variant_line){0};
+	if (sim_collective(s->collectives, collective)->expected == 1 ||
+	    line_ns > v->lines[collective].ns)
+		v->lines[collective] = (struct variant_line){line_ns, noise_share};
+	return 0;
+}
+
 /* ---- time ---- */
 
 /* A wait for a moment that the first variant did not know either was dropped. */
@@ -307,29 +331,39 @@ void sim_variants_join(struct sim *s, const struct rank *r, const struct track *
 	}
 }
 
-static int64_t at_most(int64_t ns, int64_t most_ns)
+static int64_t at_least_0(int64_t ns)
 {
-	return ns < 0 ? 0 : ns < most_ns ? ns : most_ns;
+	return ns > 0 ? ns : 0;
 }
 
-/* A rank's transfer. The part that is not scaled is what it takes beyond the shortest possible one,
- * which is somewhat less than the shortest of n: by 1/(n - 1) of how far they lie apart, if they
- * are spread evenly. If they lie further apart than ranks leave a collective, their parts differ in
+/* The shortest possible transfer of a collective whose ranks leave it by chance apart: that of its
+ * own ranks, corrected by what such collectives take. */
+static int64_t shortest_of(const struct variant_apart *a, int64_t spread, struct variant_line line)
+{
+	int64_t ns = fmt_network_shortest_ns(a->least_ns, spread, a->n);
+	double off = line.noise_share * (double)fmt_sub(line.ns, ns);
+
+	if (line.ns <= 0)
+		return ns;
+	return ns + (int64_t)(off > APART_NS ? APART_NS : off < -APART_NS ? -APART_NS : off);
+}
+
+/* A rank's transfer. The part that is not scaled is what it takes beyond the shortest possible one.
+ * If the ranks' transfers lie further apart than ranks leave a collective, their parts differ in
  * size, and half of that distance is taken for each rank. */
 static int64_t transfer_of(const struct variants *v, uint32_t k, const struct sim_wait *w)
 {
 	const struct variant_apart *a = &v->apart[w->on];
-	int64_t spread = fmt_sub(a->most_ns, a->least_ns);
-	int64_t own = at_most(fmt_sub(w->lag_ns, a->least_ns), APART_NS);
+	const struct variant_line line =
+		w->on < v->n_lines ? v->lines[w->on] : (struct variant_line){0};
+	int64_t spread = fmt_sub(a->most_ns, a->least_ns), own = APART_NS / 2;
 
 	if (w->scale == 0)
 		return w->lag_ns;
-	if (spread > APART_NS)
-		own = APART_NS / 2;
-	else if (a->n > 1)
-		own += at_most(spread, APART_NS) / (a->n - 1);
-	own = at_most(own, w->lag_ns);
-	return fmt_add(variant_of(v, k, fmt_sub(w->lag_ns, own), w->scale), own);
+	if (spread <= APART_NS)
+		own = fmt_sub(w->lag_ns, shortest_of(a, spread, line));
+	own = own < w->lag_ns ? own : w->lag_ns;
+	return at_least_0(fmt_add(variant_of(v, k, fmt_sub(w->lag_ns, own), w->scale), own));
 }
 
 /* Sets *last to who arrived last. */

@@ -13,6 +13,11 @@
 int sim_variants(struct sim *s, uint32_t n);
 uint32_t sim_n_variants(const struct sim *s);
 
+/* In variants, what the transfers of a collective should take as recorded: line_ns, and the share
+ * of the distance from it that is noise and is not scaled. 0, 0: not known. Each rank that declares
+ * the collective calls this; the longest counts. */
+int sim_expect_transfer(struct sim *s, uint32_t collective, int64_t line_ns, double noise_share);
+
 /* The number of the scale with these factors, one for each variant; 0: all are 1. There are at most
  * SIM_SCALES. */
 #define SIM_SCALES 65535

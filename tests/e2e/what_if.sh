@@ -15,6 +15,10 @@ errors 0.8,2 fsdp,grid host-bound
 errors 0.7,2 tensor own-waits
 errors 0.5,2 fsdp no-records
 errors 1.2,2.5 buckets recorded
+# On a network on which ranks leave a collective almost as far apart as it takes, one collective says
+# little about its transfer, but all of them together do.
+python3 "$SOURCE/bench/what_if.py" --extremes --only network=0.0625x --seed 71 --plan tensor,grid \
+	--setting ns-apart,us-far --at-most 2,2.5
 
 for plan in ddp experts; do
 	python3 "$SOURCE/bench/make_run.py" --plan=$plan --ranks 4 --steps 2 -o "$work/run-$plan"

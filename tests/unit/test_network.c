@@ -75,6 +75,59 @@ START_TEST(test_fit)
 }
 END_TEST
 
+/* Samples of four ranks that leave within 8 us: each is off by 1.69 us by chance. */
+enum { SAMPLES = 32, APART_NS = 4800, OFF_NS = 1138 };
+
+static const struct {
+	int64_t bytes, apart_ns, off_ns; /* off_ns: the median distance of the samples from 13 us */
+	double noise_share;
+	int64_t latency_ns, message_ns; /* message_ns: of a message of these bytes */
+} noisy[] = {
+	{MIB, APART_NS, OFF_NS, 1, 0, 13000},
+	{MIB, APART_NS, 2 * OFF_NS, 0.25, 0, 13000},
+	{MIB, APART_NS, OFF_NS / 2, 1, 0, 13000},
+	{MIB, -1, OFF_NS, 0, 0, 13000},		    /* parts of different sizes: not by chance */
+	{-1, APART_NS, 2 * OFF_NS, 0.55, 0, 13000}, /* sizes are not known */
+};
+
+START_TEST(test_noise)
+{
+	struct fmt_network_sample samples[SAMPLES];
+	scoped(fmt_network_done) struct fmt_network made = {0};
+	scoped(fmt_network_done) struct fmt_network got = {0};
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+
+	ck_assert_int_eq(fmt_names_new(&names), 0);
+	for (int i = 0; i < SAMPLES; i++)
+		samples[i] = (struct fmt_network_sample){
+			.collective = string(names, "all_reduce"),
+			.bytes = noisy[_i].bytes,
+			.transfer_ns = 13000 + (i % 2 ? 1 : -1) * noisy[_i].off_ns,
+			.apart_ns = noisy[_i].apart_ns,
+			.n_ranks = 4,
+		};
+	ck_assert_int_eq(fmt_network_fit(names, samples, SAMPLES, &made), 0);
+	ck_assert_int_eq(fmt_network_put(names, &made), 0);
+	ck_assert_int_eq(fmt_network_get(names, &got), 0);
+	ck_assert_uint_eq(got.n, 1);
+	ck_assert_double_eq_tol(got.fits[0].noise_share, noisy[_i].noise_share, 0.01);
+	ck_assert_int_eq(got.fits[0].latency_ns, noisy[_i].latency_ns);
+	ck_assert_int_le(
+		llabs(fmt_network_ns(&got.fits[0], noisy[_i].bytes) - noisy[_i].message_ns), 1);
+}
+END_TEST
+
+START_TEST(test_shortest)
+{
+	/* Four ranks: a third of how far they lie apart; parts of different sizes are left alone.
+	 */
+	ck_assert_int_eq(fmt_network_shortest_ns(10000, 6000, 4), 8000);
+	ck_assert_int_eq(fmt_network_shortest_ns(10000, 6000, 2), 4000);
+	ck_assert_int_eq(fmt_network_shortest_ns(10000, 0, 1), 10000);
+	ck_assert_int_eq(fmt_network_shortest_ns(100000, 20000, 4), 100000);
+}
+END_TEST
+
 /* A fact of someone else's file: nothing of it is trusted. */
 static const struct {
 	const char *fact;
@@ -111,5 +164,7 @@ int main(void)
 
 	tcase_add_loop_test(tcase, test_fit, 0, (int)ARRAY_SIZE(rows));
 	tcase_add_loop_test(tcase, test_facts, 0, (int)ARRAY_SIZE(facts));
+	tcase_add_loop_test(tcase, test_noise, 0, (int)ARRAY_SIZE(noisy));
+	tcase_add_test(tcase, test_shortest);
 	return run_case("network", tcase);
 }

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/run/middle.h"
 #include "formats/trace/json.h"
 
 #include <math.h>
@@ -10,6 +11,8 @@
 
 #define MOST_SIZES 256 /* sizes that slopes are computed from; of more, every so many is used */
 #define MOST_NS ((double)(INT64_MAX / 4))
+#define LEAST_SAMPLES 8 /* that show how far apart ranks leave */
+#define NORMAL 1.4826	/* standard deviations in a median distance */
 
 void fmt_network_done(struct fmt_network *n)
 {
@@ -37,9 +40,11 @@ static int read_fit(const char *object, size_t len, struct fmt_network *to)
 		.comm = (uint32_t)number(object, len, "comm"),
 		.collectives = (int64_t)number(object, len, "collectives"),
 		.sizes = (int64_t)number(object, len, "sizes"),
+		.typical_ns = (int64_t)number(object, len, "typical_ns"),
 		.latency_ns = (int64_t)number(object, len, "latency_ns"),
 		.ns_per_byte = number(object, len, "ns_per_byte"),
 		.residual_ns = (int64_t)number(object, len, "residual_ns"),
+		.noise_share = fmin(number(object, len, "noise_share"), 1),
 	};
 	const char *name;
 	size_t n = fmt_json_member_text(object, len, "collective", &name);
@@ -81,9 +86,12 @@ int fmt_network_put(struct fmt_names *n, const struct fmt_network *network)
 		fmt_json_str(&j, "collective", f->collective);
 		fmt_json_i64(&j, "collectives", f->collectives);
 		fmt_json_i64(&j, "sizes", f->sizes);
+		if (f->typical_ns > 0)
+			fmt_json_i64(&j, "typical_ns", f->typical_ns);
 		fmt_json_i64(&j, "latency_ns", f->latency_ns);
 		fmt_json_double(&j, "ns_per_byte", f->ns_per_byte, 9);
 		fmt_json_i64(&j, "residual_ns", f->residual_ns);
+		fmt_json_double(&j, "noise_share", f->noise_share, 6);
 		fmt_json_close(&j, '}');
 	}
 	fmt_json_close(&j, ']');
@@ -103,7 +111,8 @@ const struct fmt_network_fit *fmt_network_find(const struct fmt_network *n, uint
 
 int64_t fmt_network_ns(const struct fmt_network_fit *f, int64_t bytes)
 {
-	double ns = (double)f->latency_ns + f->ns_per_byte * (double)(bytes > 0 ? bytes : 0);
+	double ns = bytes < 0 ? (double)f->typical_ns
+			      : (double)f->latency_ns + f->ns_per_byte * (double)bytes;
 
 	return (int64_t)(ns < MOST_NS ? ns : MOST_NS);
 }
@@ -116,19 +125,6 @@ static int by_kind_and_size(const void *x, const void *y)
 
 	return array_order(a->comm, b->comm) ?: array_order(a->collective, b->collective)
 	       ?: array_order(a->bytes, b->bytes) ?: array_order(a->transfer_ns, b->transfer_ns);
-}
-
-static int by_value(const void *x, const void *y)
-{
-	double a = *(const double *)x, b = *(const double *)y;
-
-	return array_order(a, b);
-}
-
-static double median(double *v, size_t n)
-{
-	qsort(v, n, sizeof(*v), by_value);
-	return (v[(n - 1) / 2] + v[n / 2]) / 2;
 }
 
 /* The median sample of each size; `to` has space for MOST_SIZES. Returns how many sizes there are
@@ -192,7 +188,60 @@ static int fit_slope(const struct fmt_network_sample *const *s, size_t n, double
 	return 0;
 }
 
-/* The line through samples of one communicator and kind. `space` is for n numbers. */
+/* The variance of the shortest possible transfer if n ranks leave evenly within a time: estimated
+ * from how far apart they are on average. */
+static double noise_of(const struct fmt_network_sample *s, size_t n)
+{
+	double within = 0, variance = 0;
+	size_t even = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double ranks = s[i].n_ranks;
+
+		if (s[i].apart_ns < 0 || s[i].n_ranks < 2)
+			continue;
+		within += (double)s[i].apart_ns * (ranks + 1) / (ranks - 1);
+		variance += ranks / ((ranks - 1) * (ranks + 1) * (ranks + 2));
+		even++;
+	}
+	if (even < LEAST_SAMPLES)
+		return 0;
+	within /= (double)even;
+	return within * within * variance / (double)even;
+}
+
+/* The distances of samples from the line. `space` is for n numbers. */
+static void fit_residual(const struct fmt_network_sample *s, size_t n, double *space,
+			 struct fmt_network_fit *f)
+{
+	double deviation;
+
+	for (size_t i = 0; i < n; i++)
+		space[i] = fabs((double)s[i].transfer_ns - (double)fmt_network_ns(f, s[i].bytes));
+	f->residual_ns = (int64_t)fmin(middle_median(space, n), MOST_NS);
+	deviation = NORMAL * (double)f->residual_ns;
+	f->noise_share = deviation > 0 ? fmin(noise_of(s, n) / (deviation * deviation), 1) : 0;
+}
+
+/* Messages of unknown size, perhaps of several sizes: mean and variance keep the sum of transfers,
+ * and one transfer that is far off leaves no share to noise. */
+static void fit_typical(const struct fmt_network_sample *s, size_t n, struct fmt_network_fit *f)
+{
+	double mean = 0, variance = 0;
+
+	for (size_t i = 0; i < n; i++)
+		mean += (double)s[i].transfer_ns / (double)n;
+	for (size_t i = 0; i < n; i++) {
+		double off = (double)s[i].transfer_ns - mean;
+
+		variance += off * off / (double)n;
+	}
+	f->typical_ns = (int64_t)fmin(mean, MOST_NS);
+	f->residual_ns = (int64_t)fmin(sqrt(variance) / NORMAL, MOST_NS);
+	f->noise_share = variance > 0 ? fmin(noise_of(s, n) / variance, 1) : 0;
+}
+
+/* The line through samples of one communicator and kind. `space` is for 2 n numbers. */
 static int fit_line(const struct fmt_network_sample *s, size_t n, double *space,
 		    struct fmt_network_fit *f)
 {
@@ -201,7 +250,13 @@ static int fit_line(const struct fmt_network_sample *s, size_t n, double *space,
 	double latency = 0;
 	int r;
 
+	while (n > 1 && s->bytes < 0 && s[n - 1].bytes >= 0)
+		s++, n--;
 	f->collectives = (int64_t)n;
+	if (s->bytes < 0) {
+		fit_typical(s, n, f);
+		return 0;
+	}
 	f->sizes = (int64_t)list_sizes(s, n, sizes, &n_sizes);
 	r = fit_slope(sizes, n_sizes, &f->ns_per_byte);
 	if (r < 0)
@@ -209,25 +264,23 @@ static int fit_line(const struct fmt_network_sample *s, size_t n, double *space,
 	if (f->sizes > 1) {
 		for (size_t i = 0; i < n; i++)
 			space[i] = (double)s[i].transfer_ns - f->ns_per_byte * (double)s[i].bytes;
-		latency = median(space, n);
+		latency = middle_mean(space, n, INFINITY, space + n);
 	}
 	if (latency <= 0) {
 		latency = 0;
 		for (size_t i = 0; i < n; i++)
 			space[i] = (double)s[i].transfer_ns / (double)s[i].bytes;
-		f->ns_per_byte = fmax(0, median(space, n));
+		f->ns_per_byte = fmax(0, middle_mean(space, n, INFINITY, space + n));
 	}
 	f->latency_ns = (int64_t)fmin(latency, MOST_NS);
-	for (size_t i = 0; i < n; i++)
-		space[i] = fabs((double)s[i].transfer_ns - (double)fmt_network_ns(f, s[i].bytes));
-	f->residual_ns = (int64_t)fmin(median(space, n), MOST_NS);
+	fit_residual(s, n, space, f);
 	return 0;
 }
 
 int fmt_network_fit(const struct fmt_names *n, struct fmt_network_sample *samples, size_t n_samples,
 		    struct fmt_network *ret)
 {
-	scoped(free_ptr) double *space = malloc((n_samples + 1) * sizeof(*space));
+	scoped(free_ptr) double *space = malloc((n_samples + 1) * 2 * sizeof(*space));
 	int r = space ? 0 : -ENOMEM;
 
 	if (n_samples > 0)

@@ -68,27 +68,37 @@ static int add(const struct fmt_participation *m, size_t n, struct infer_view *v
 	return r;
 }
 
-/* Lists the collectives of m[0 .. n) whose message sizes are known and whose ranks are all in the
- * recording: the shortest transfer of each is free of waiting. */
+/* Lists the collective m[0 .. n) if its kind is known and all of its ranks are in the
+ * recording: its shortest transfer is free of waiting. */
 static size_t sample(const struct fmt_participation *m, size_t n, const struct infer_view *views,
 		     const uint32_t *comm_of, struct fmt_network_sample *ret)
 {
 	const struct infer_view *v = &views[m->rank];
 	uint32_t event = v->ops[m->op].event;
-	int64_t latest = latest_of(m, n, views, NULL), shortest = INT64_MAX, bytes, op;
+	int64_t latest = latest_of(m, n, views, NULL), least = INT64_MAX, most = INT64_MIN, bytes,
+		op;
 
 	if (n < 2 || n < fmt_comm(v->names, comm_of[m->comm])->n_ranks || peers_of(views, m) ||
-	    !infer_argument(v, event, FMT_KEY_BYTES, &bytes) || bytes <= 0 ||
 	    !infer_argument(v, event, FMT_KEY_OP, &op) || op <= 0)
 		return 0;
+	if (!infer_argument(v, event, FMT_KEY_BYTES, &bytes) || bytes <= 0)
+		bytes = -1;
 	for (size_t i = 0; i < n; i++) {
 		const struct infer_view *of = &views[m[i].rank];
 		int64_t ns = of->ops[m[i].op].end_ns - of->constants.clock_ns - latest;
 
-		shortest = ns < shortest ? ns : shortest;
+		least = ns < least ? ns : least;
+		most = ns > most ? ns : most;
 	}
-	*ret = (struct fmt_network_sample){comm_of[m->comm], (fmt_str)op, bytes, shortest};
-	return shortest > 0;
+	*ret = (struct fmt_network_sample){
+		.comm = comm_of[m->comm],
+		.collective = (fmt_str)op,
+		.bytes = bytes,
+		.transfer_ns = fmt_network_shortest_ns(least, most - least, (uint32_t)n),
+		.apart_ns = most - least <= FMT_NETWORK_APART_NS ? most - least : -1,
+		.n_ranks = (uint32_t)n,
+	};
+	return ret->transfer_ns > 0;
 }
 
 int infer_network(const struct fmt_participation *m, size_t n, const struct infer_view *views,

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The middle of numbers of which some are far off: the mean of those near the median. Where they
+ * are spread evenly, the mean is closer to the truth than the median. */
+#pragma once
+
+#include "base/array.h"
+
+#include <math.h>
+
+#define MIDDLE_LEAST 8 /* of fewer numbers the median is taken */
+
+static inline int middle_order(const void *x, const void *y)
+{
+	double a = *(const double *)x, b = *(const double *)y;
+
+	return array_order(a, b);
+}
+
+static inline double middle_median(double *v, size_t n)
+{
+	qsort(v, n, sizeof(*v), middle_order);
+	return (v[(n - 1) / 2] + v[n / 2]) / 2;
+}
+
+/* Leaves out what is further from the median than 4.5 times the median distance from it, or than
+ * `most`. Sorts v[0 .. n), n > 0; `space` is for n numbers. */
+static inline double middle_mean(double *v, size_t n, double most, double *space)
+{
+	double median = middle_median(v, n), within, sum = 0;
+	size_t near = 0;
+
+	if (n < MIDDLE_LEAST)
+		return median;
+	for (size_t i = 0; i < n; i++)
+		space[i] = fabs(v[i] - median);
+	within = fmin(4.5 * middle_median(space, n), most);
+	for (size_t i = 0; i < n; i++) {
+		if (fabs(v[i] - median) > within)
+			continue;
+		sum += v[i] - median;
+		near++;
+	}
+	return near > 0 ? median + sum / (double)near : median;
+}
