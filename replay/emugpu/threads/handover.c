@@ -197,10 +197,22 @@ struct timed {
 	struct timespec until; /* in real time */
 };
 
+/* The time until then, by the clock that is nearer: a condition does not tell its clock, and the
+ * others' zeros are decades apart. 0 if it has passed. */
+static int64_t time_until(const struct timespec *until)
+{
+	int64_t t = emu_timespec_ns(until);
+	int64_t boot = t - emu_clock_ns(CLOCK_MONOTONIC), day = t - emu_clock_ns(CLOCK_REALTIME);
+	int64_t nearer = llabs(boot) < llabs(day) ? boot : day;
+
+	return nearer > 0 ? nearer : 0;
+}
+
 static struct timed begin_timed(const struct timespec *until, int is_virtual)
 {
-	return (struct timed){emu_timeout_begin(INT64_MAX, is_virtual),
-			      is_virtual ? emu_clock_real(until) : *until};
+	if (!is_virtual)
+		return (struct timed){emu_timeout_begin(-1, 0), *until};
+	return (struct timed){emu_timeout_begin(time_until(until), 1), emu_clock_real(until)};
 }
 
 static void end_timed(const struct timed *t, const void *p, int timed_out)

@@ -19,7 +19,8 @@
 #define MILLISECOND INT64_C(1000000)
 #define SECOND INT64_C(1000000000)
 
-/* A wait as short as Python's for the interpreter lock (5 ms) is not a deadline. */
+/* A wait as short as Python's for the interpreter lock (5 ms) is not a deadline: on a busy host,
+ * the thread that holds the lock may not run for longer. */
 #define SHORT (5 * MILLISECOND)
 
 /* After this time without progress, nothing else runs: real time-outs guard against hangs. */
@@ -58,7 +59,8 @@ static int is_stuck(int64_t horizon)
 	static int64_t last, since_ns;
 	int64_t now = host_clock_ns(CLOCK_MONOTONIC);
 
-	if (__atomic_exchange_n(&last, horizon, __ATOMIC_RELAXED) != horizon)
+	if (__atomic_exchange_n(&last, horizon, __ATOMIC_RELAXED) != horizon ||
+	    __atomic_load_n(&since_ns, __ATOMIC_RELAXED) == 0)
 		__atomic_store_n(&since_ns, now, __ATOMIC_RELAXED);
 	return now - __atomic_load_n(&since_ns, __ATOMIC_RELAXED) > STUCK;
 }
@@ -71,9 +73,9 @@ void emu_timeout_end(const struct emu_timeout *t)
 	if (t->ns < 0)
 		return;
 	horizon = horizon_ns();
-	end = t->began_ns + (t->ns == INT64_MAX ? took : t->ns);
+	end = t->began_ns + t->ns;
 	if (end > horizon && !is_stuck(horizon) &&
-	    (took <= SHORT || horizon != t->horizon_ns ||
+	    (t->ns <= SHORT || horizon != t->horizon_ns ||
 	     host_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - t->cpu_ns > took / 10))
 		end = horizon;
 	emu_not_before(end);

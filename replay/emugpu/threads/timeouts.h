@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct emu_timeout {
-	int64_t ns; /* -1: not in virtual time; INT64_MAX: the real time that the wait takes */
+	int64_t ns; /* -1: not in virtual time */
 	int64_t began_ns, real_ns, cpu_ns, horizon_ns;
 };
 
