@@ -14,7 +14,7 @@
 
 #define HELP_COLUMNS 92
 
-static const char *program_name = "gputrace";
+static const char *program_name; /* NULL: as it was started */
 
 /* ---- errors */
 
@@ -31,7 +31,7 @@ void cli_error(const char *format, ...)
 			*c = '?';
 	}
 	fflush(stdout);
-	fprintf(stderr, "%s: %s\n", program_name, line);
+	fprintf(stderr, "%s: %s\n", program_name ?: program_invocation_short_name, line);
 }
 
 static int status_of(int r)

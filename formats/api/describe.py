@@ -141,7 +141,7 @@ def said_of(library, name):
     if text is None:
         text = next((words for pattern, words in meaning.PATTERNS[library] if re.fullmatch(pattern, base)), None)
         if text is None:
-            return 'query' if re.search(r'(Get|Query|Is)([A-Z]|$)', base) else 'state', {}
+            return 'query' if re.search(r'(Get|Query|Is|Occupancy)([A-Z]|$)', base) else 'state', {}
     verb, *arguments = [part.strip() for part in text.split(';')]
     return verb, dict(part.split(' ', 1) for part in arguments if part)
 

@@ -2,6 +2,7 @@
 #include "replay/device/build.h"
 
 #include "base/array.h"
+#include "replay/device/driver.h"
 #include "replay/device/functions.h"
 
 #include <inttypes.h>
@@ -74,6 +75,30 @@ static int translate_memory(struct rex_built *b, enum api_meaning meaning, uint6
 	return *ret ? 0 : -ENOMEM;
 }
 
+/* NVIDIA's runtime makes the primary context of a device current before it retains it. The call
+ * that retains it later says of which device the context is. */
+static bool retain_primary(struct rex_built *b, uint64_t recorded, uint64_t *ret)
+{
+	const struct rex_process *p = b->context->process;
+	int64_t made, device;
+	void *here;
+
+	for (size_t i = 0; i < p->n_calls; i++) {
+		const struct rex_call *c = &p->calls[i];
+
+		if (strcmp(c->api->name, "cuDevicePrimaryCtxRetain") != 0 || c->result != 0 ||
+		    !rex_args_int(&c->args, "pctx.out", NULL, &made) ||
+		    (uint64_t)made != recorded || !rex_args_int(&c->args, "dev", NULL, &device))
+			continue;
+		if (rex_driver.retain(&here, (int)device) != 0)
+			return false;
+		*ret = (uint64_t)here;
+		return rex_handle_set(b->context->objects, API_MEANING_CONTEXT, recorded, *ret) ==
+		       0;
+	}
+	return false;
+}
+
 static int translate_handle(struct rex_built *b, enum api_meaning meaning, uint64_t value,
 			    uint64_t *ret)
 {
@@ -84,6 +109,8 @@ static int translate_handle(struct rex_built *b, enum api_meaning meaning, uint6
 		return 0;
 	if ((meaning == API_MEANING_FUNCTION || meaning == API_MEANING_KERNEL) &&
 	    rex_handle_get(b->context->objects, other, value, ret))
+		return 0;
+	if (meaning == API_MEANING_CONTEXT && retain_primary(b, value, ret))
 		return 0;
 	return rex_built_fail(b, -ENOENT, "no call in the recording made the handle 0x%llx",
 			      (unsigned long long)value);

@@ -422,13 +422,13 @@ void *rex_place_wrap(const char *name, void *real, void *(*find)(const char *nam
 		{"cuMemAddressReserve", reserve, &real_reserve},
 	};
 
+	if (!rex_driver.reserve && real)
+		rex_driver_find(find);
 	if (!real || regions.n == 0)
 		return real;
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		if (strcmp(all[i].name, name) != 0)
 			continue;
-		if (!rex_driver.reserve)
-			rex_driver_find(find);
 		memcpy(all[i].real, &real, sizeof(real));
 		return all[i].here;
 	}

@@ -18,6 +18,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -39,6 +40,7 @@ class Run:
         self.build = pathlib.Path(options.build or SOURCE / 'build-gpu').resolve()
         self.emulated = options.emulated
         self.ends = math.inf if self.emulated else time.monotonic() + options.seconds
+        self.limit = options.limit
         self.rows = []
         self.env = {**os.environ, 'CUBLAS_WORKSPACE_CONFIG': ':4096:8', 'TMPDIR': str(self.out)}
         self.env['PATH'] = f'{self.build}/tools:{self.env["PATH"]}:{pathlib.Path(sys.executable).parent}'
@@ -54,20 +56,25 @@ class Run:
         """Runs a command and returns (stdout, stderr). It must end with 0, and on a real GPU within
         the time limit."""
         command = [str(c) for c in command]
-        seconds = None if self.emulated else max(1, min(limit, self.left()))
+        seconds = None if self.emulated else max(1, min(limit, self.limit, self.left()))
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors='replace',
+                                   env={**self.env, **dict(env)}, start_new_session=True)
         try:
-            done = subprocess.run(command, capture_output=True, text=True, errors='replace', check=False,
-                                  timeout=seconds, env={**self.env, **dict(env)})
+            out, err = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
-            raise Failed(f'{command[0]} ... {command[-1]}: took longer than {limit} s') from None
-        if check and done.returncode != 0:
-            tail = ' | '.join((done.stderr or done.stdout).strip().splitlines()[-4:])
-            raise Failed(f'{command[0]} ... {command[-1]}: ended with {done.returncode}: {tail}')
-        return done.stdout, done.stderr
+            os.killpg(process.pid, signal.SIGABRT)  # leaves a core file where they are kept
+            time.sleep(2)
+            os.killpg(process.pid, signal.SIGKILL)
+            raise Failed(f'{command[0]} ... {command[-1]}: took longer than {seconds:.0f} s') from None
+        if check and process.returncode != 0:
+            tail = ' | '.join((err or out).strip().splitlines()[-4:])
+            raise Failed(f'{command[0]} ... {command[-1]}: ended with {process.returncode}: {tail}')
+        return out, err
 
     def gpu(self, *command):
         """Returns the command, wrapped by gpuemu if GPUs are emulated."""
-        return ('gpuemu', '-o', self.out / 'report', '--', *command) if self.emulated else command
+        emulated = 'gpuemu', '-o', self.out / 'report', '--kernels', self.build / 'examples/kernels.so', '--'
+        return (*(emulated if self.emulated else ()), *command)
 
     def capture(self, name, options, command, **how):
         """Records the command as OUT/name. Returns (stdout, stderr)."""
@@ -148,7 +155,7 @@ def build(r):
     env = deps(r)
     meson = ['meson'] if shutil.which('meson', path=r.env['PATH']) else [python(), '-m', 'mesonbuild.mesonmain']
     if not (r.build / 'build.ninja').exists():
-        r.run(*meson, 'setup', r.build, SOURCE, '--buildtype=release', '-Dfuse=disabled', '-Dtests=disabled', env=env)
+        r.run(*meson, 'setup', r.build, SOURCE, '--buildtype=release', '-Dfuse=disabled', env=env)
     r.run('ninja', '-C', r.build, limit=400, env=env)
     r.row('built', f'{time.monotonic() - begun:.0f} s')
 
@@ -293,6 +300,49 @@ def emulation(r):
         r.row(f'8 device times, {name}', device_times(r, 'emulated'))
 
 
+def wheels():
+    """Returns the folders of NVIDIA's libraries that came with PyTorch: $LD_LIBRARY_PATH for programs in C."""
+    found = subprocess.run([python(), '-c', 'import nvidia; print(*nvidia.__path__, sep="\\n")'], capture_output=True,
+                           text=True, check=False).stdout
+    folders = [str(lib) for top in found.split() for lib in sorted(pathlib.Path(top).glob('*/lib'))]
+    return {'LD_LIBRARY_PATH': ':'.join(folders + [os.environ.get('LD_LIBRARY_PATH', '')]).strip(':')}
+
+
+def replay(r):
+    """Points 6 and 7: recorded runs are executed again, and digest after digest compared."""
+    ddp = ('sh', SOURCE / 'examples/launch.sh', 1, r.build / 'examples/ddp', '--steps', 5)
+    programs = {'launches': (r.build / 'tests/gpu/launches', 1000),
+                'overlap': (r.build / 'examples/overlap', '--size', 500, '--count', 3), 'ddp': ddp}
+    if r.emulated:
+        programs = {name: r.gpu(*p) for name, p in programs.items()}
+    else:
+        programs |= {'alone': alone(r, 3), 'rank': rank(r, 3)}
+    for name, program in programs.items():
+        with failing(r, f'7 replay of {name}'):
+            r.capture('executed', ('--digest=launch', '--payloads=0-1000000', '--embed-images'), program, env=wheels())
+            out, err = r.run(*r.gpu('gpureplay', '--json', '-f', '-o', r.out / 'again', r.out / 'executed'), env=wheels(), check=False)
+            r.row(f'7 replay of {name}', ' '.join(out.split())[:1500] or f'FAILED: {err.strip()[-800:]}')
+
+
+def operators(r):
+    """Times of operators and models, to compare with those of an emulated GPU of this model."""
+    out, err = r.run(python(), HERE / 'operators.py', limit=200, check=False)
+    (r.out / 'operators.tsv').write_text(out, encoding='utf-8')
+    r.row('11 operators', f'{len(out.splitlines())} timed; {err.strip()[-300:] or "no message"}')
+
+
+def batch(r):
+    """Point 8: a step with half the batch is recorded, twice the batch is emulated, and measured."""
+    if r.emulated:
+        return
+    steps = python(), HERE / 'steps.py'
+    r.capture('half', (), (*steps, '--batch=64', 20))
+    measured = [float(r.run(*steps, f'--batch={n}', 20)[0].split()[-1]) for n in (64, 128)]
+    out, err = r.run('gpureplay', '--emulate', '--json', '--what-if', 'batch=2x', r.out / 'half', check=False)
+    said = json.loads(out)['what_if'][0]['mean_step_ns'] if out else err.strip()[-300:]
+    r.row('8 batch 64 to 128', f'measured {measured[0]:.2f} and {measured[1]:.2f} ms; {said}')
+
+
 def sample(r):
     """Point 9: a small trace to keep."""
     r.capture('sample', ('--digest=comm',), rank(r, 3))
@@ -305,7 +355,7 @@ def sample(r):
 # Steps in order of importance, because later ones may not be reached, each with the seconds it needs at least.
 STEPS = {'machine': (machine, 5), 'build': (build, 30), 'unmodified': (unmodified, 30), 'unseen': (unseen, 10),
          'complete': (complete, 20), 'digest': (digest, 20), 'repeats': (repeats, 30), 'emulation': (emulation, 30),
-         'overhead': (overhead, 30), 'sample': (sample, 15)}
+         'overhead': (overhead, 30), 'sample': (sample, 15), 'replay': (replay, 30), 'batch': (batch, 30), 'operators': (operators, 60)}
 
 
 @contextlib.contextmanager
@@ -332,6 +382,7 @@ def main():
     parser.add_argument('--emulated', action='store_true')
     parser.add_argument('--build')
     parser.add_argument('--seconds', type=float, default=570)
+    parser.add_argument('--limit', type=float, default=150, help='seconds that one command may take')
     parser.add_argument('--steps', default=','.join(STEPS))
     parser.add_argument('out')
     options = parser.parse_args()

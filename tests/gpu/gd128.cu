@@ -120,7 +120,7 @@ int main(int argc, char **argv)
 		most = strtoull(argv[i], NULL, 10) << 20 > most ? strtoull(argv[i], NULL, 10) << 20
 								: most;
 	OK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
-	blocks = processors > 1 ? (unsigned)processors / 2 : 1;
+	blocks = 2 * (unsigned)processors;
 	OK(cudaHostAlloc(&sums, gd128_pages(most) * sizeof(*sums), cudaHostAllocMapped));
 	if (argc == 2 && strcmp(argv[1], "check") == 0)
 		return check_digests();

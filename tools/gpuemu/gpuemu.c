@@ -27,6 +27,7 @@ enum {
 	OPT_PACE,
 	OPT_CLOCK,
 	OPT_POISON,
+	OPT_STRICT,
 	OPT_NO_DATA,
 	OPT_REPORT,
 	OPT_JSON,
@@ -50,6 +51,8 @@ static const struct cli_option options[] = {
 		       "the clock that the program reads: virtual (default) or real"},
 	[OPT_POISON] = {"poison", 0, NULL,
 			"fill the outputs of kernels without a host kernel with NaN"},
+	[OPT_STRICT] = {"strict", 0, NULL,
+			"end the program when it uses a handle that was destroyed"},
 	[OPT_NO_DATA] = {"no-data", 0, NULL,
 			 "move and compute nothing; copies to the host write zeros"},
 	[OPT_REPORT] = {"report", 0, NULL, "print virtual time and GPU utilisation at the end"},
@@ -206,6 +209,8 @@ static int set_up(const struct cli_args *args)
 		setenv("GPUEMU_DATA", "0", 1);
 	if (args->values[OPT_POISON])
 		setenv("GPUEMU_POISON", "1", 1);
+	if (args->values[OPT_STRICT])
+		setenv("GPUEMU_STRICT", "1", 1);
 	if (args->values[OPT_PACE])
 		setenv("GPUEMU_PACE", "1", 1);
 	if (args->values[OPT_LIKE])

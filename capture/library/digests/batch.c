@@ -75,16 +75,16 @@ void cap_batch_miss(size_t n, int result)
 	pthread_mutex_unlock(&engine.lock);
 }
 
-/* One block on every other multiprocessor of the current context's device: their loads saturate the
- * memory, and the other multiprocessors are left to the program's kernels. */
+/* Two blocks for each multiprocessor of the current context's device: fewer do not saturate the
+ * memory of an H200 (doc/hardware.md). */
 static unsigned most_blocks(void)
 {
 	int device, count = 0;
 
 	if (cap_cu.cuCtxGetDevice(&device) ||
-	    cap_cu.cuDeviceGetAttribute(&count, CU_MULTIPROCESSOR_COUNT, device) || count < 2)
+	    cap_cu.cuDeviceGetAttribute(&count, CU_MULTIPROCESSOR_COUNT, device) || count < 1)
 		return 1;
-	return (unsigned)count / 2;
+	return 2 * (unsigned)count;
 }
 
 static struct device_code *find_code(const void *context)

@@ -315,6 +315,11 @@ static void prepare_context(void)
 		cap_batch_prepare(context);
 }
 
+#define BIT(class) (1ull << API_CLASS_##class)
+/* Calls that write buffers. After another call the stream that it names may be gone. */
+#define WRITING                                                                                    \
+	(BIT(LAUNCH) | BIT(GRAPH_LAUNCH) | BIT(SET) | BIT(COPY) | BIT(COLLECTIVE) | BIT(P2P))
+
 static void digests_after(struct cap_call *c)
 {
 	const struct api_call *call = api_call(c->api);
@@ -330,7 +335,7 @@ static void digests_after(struct cap_call *c)
 	else if (c->class == API_CLASS_DESTROY && c->notes.digests_context &&
 		 cap_context_ended(c, call))
 		cap_batch_forget(c->notes.digests_context);
-	else if (api_succeeded(call, c->result) && !c->paused)
+	else if (1ull << c->class & WRITING && api_succeeded(call, c->result) && !c->paused)
 		digest_results(c, call);
 	cap_clock_resume();
 }
@@ -394,7 +399,6 @@ static int start_digests(void)
 	return r < 0 || !cap_payload_is_on() ? r : cap_collector_add(cap_payload_collect);
 }
 
-#define BIT(class) (1ull << API_CLASS_##class)
 #define ORDERING                                                                                   \
 	(BIT(LAUNCH) | BIT(COPY) | BIT(SET) | BIT(PREFETCH) | BIT(HOST_CALL) | BIT(MEMORY_OP) |    \
 	 BIT(GRAPH_LAUNCH) | BIT(EVENT_RECORD) | BIT(STREAM_QUERY) | BIT(SYNC) | BIT(FREE) |       \

@@ -141,13 +141,26 @@ static void shut_down(void)
 	__atomic_store_n(&emu.over, 1, __ATOMIC_RELAXED);
 }
 
+/* NVIDIA's driver names its threads in this file, and fails if it cannot open it. */
+static CUresult check_names(void)
+{
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%ld/comm", (long)gettid());
+	f = fopen(path, "w");
+	if (f)
+		fclose(f);
+	return f ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
+}
+
 CUresult emu_init(void)
 {
 	if (__atomic_load_n(&emu.ready, __ATOMIC_ACQUIRE))
 		return emu.init_error;
 	pthread_mutex_lock(&emu.lock);
 	if (!emu.ready) {
-		emu.init_error = init_devices();
+		emu.init_error = check_names() ?: init_devices();
 		atexit(shut_down);
 		__atomic_store_n(&emu.ready, 1, __ATOMIC_RELEASE);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/capture.h"
+#include "replay/emugpu/driver/handle.h"
 #include "replay/emugpu/driver/logs.h"
 #include "replay/emugpu/driver/observed.h"
 #include "replay/emugpu/driver/shared_event.h"
@@ -11,7 +12,7 @@
 
 int emu_is_event(CUevent e)
 {
-	return e && ((struct emu_event *)e)->magic == MAGIC;
+	return e && emu_is_alive(((struct emu_event *)e)->magic, MAGIC, "event");
 }
 
 struct emu_dep emu_event_dep(struct emu_event *e)

@@ -10,8 +10,8 @@ char *emu_name_demangle(const char *symbol)
 {
 	typedef char *demangler(const char *, char *, size_t *, int *);
 	demangler *demangle = (demangler *)dlsym(RTLD_DEFAULT, "__cxa_demangle");
-	/* Python loads extensions, and so the C++ library, with RTLD_LOCAL. */
-	void *cxx = demangle ? NULL : dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	/* Python loads the C++ library with RTLD_LOCAL, and gpureplay does not load it. */
+	void *cxx = demangle ? NULL : dlopen("libstdc++.so.6", RTLD_LAZY);
 
 	if (cxx)
 		demangle = (demangler *)dlsym(cxx, "__cxa_demangle");

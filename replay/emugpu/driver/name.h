@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* Returns the demangled symbol, on the heap; a copy of `symbol` if no demangler is loaded; NULL
+/* Returns the demangled symbol, on the heap; a copy of `symbol` if there is no libstdc++.so.6; NULL
  * without memory. */
 char *emu_name_demangle(const char *symbol);
 

@@ -2,6 +2,7 @@
 #include "replay/emugpu/driver/stream.h"
 #include "base/array.h"
 #include "replay/emugpu/driver/capture.h"
+#include "replay/emugpu/driver/handle.h"
 #include "replay/emugpu/driver/logs.h"
 #include "replay/emugpu/driver/observed.h"
 #include "replay/emugpu/driver/shared_event.h"
@@ -70,7 +71,7 @@ CUresult emu_stream_of(struct emu_thread *self, CUstream handle, struct emu_stre
 	if (emu_is_over())
 		return CUDA_ERROR_DEINITIALIZED;
 	if ((uintptr_t)handle > 2) {
-		if (s->magic != MAGIC)
+		if (!emu_is_alive(s->magic, MAGIC, "stream"))
 			return CUDA_ERROR_INVALID_HANDLE;
 		*ret = s;
 		return emu_context_error(s->context);

@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "replay/emugpu/driver/capture.h"
 #include "replay/emugpu/driver/code/kernel.h"
+#include "replay/emugpu/driver/handle.h"
 #include "replay/emugpu/driver/memory.h"
 
 #include <fcntl.h>
@@ -29,7 +30,7 @@ static struct emu_module *module_of(const void *handle)
 {
 	struct emu_module *m = (struct emu_module *)(uintptr_t)handle;
 
-	return m && m->magic == MAGIC ? m : NULL;
+	return m && emu_is_alive(m->magic, MAGIC, "module") ? m : NULL;
 }
 
 static CUresult load(const void *data, struct emu_context *c, int is_library,

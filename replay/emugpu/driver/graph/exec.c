@@ -7,6 +7,7 @@
 #include "base/scope.h"
 #include "replay/emugpu/driver/code/kernel.h"
 #include "replay/emugpu/driver/graph/graph.h"
+#include "replay/emugpu/driver/handle.h"
 
 #define MAGIC 0x45786563u
 
@@ -38,7 +39,7 @@ static struct emu_exec *exec_of(CUgraphExec handle)
 {
 	struct emu_exec *x = (struct emu_exec *)handle;
 
-	return x && x->magic == MAGIC ? x : NULL;
+	return x && emu_is_alive(x->magic, MAGIC, "executable graph") ? x : NULL;
 }
 
 static void plan_drop(struct emu_plan *x)

@@ -2,6 +2,7 @@
 #include "replay/emugpu/driver/graph/graph.h"
 #include "base/array.h"
 #include "base/scope.h"
+#include "replay/emugpu/driver/handle.h"
 
 #define GRAPH_MAGIC 0x47726170u
 #define NODE_MAGIC 0x4e6f6465u
@@ -10,7 +11,7 @@ struct emu_graph *emu_graph_of(CUgraph handle)
 {
 	struct emu_graph *g = (struct emu_graph *)handle;
 
-	return g && g->magic == GRAPH_MAGIC ? g : NULL;
+	return g && emu_is_alive(g->magic, GRAPH_MAGIC, "graph") ? g : NULL;
 }
 
 struct emu_node *emu_node_of(CUgraphNode handle)

@@ -3,6 +3,7 @@
 /* Memory pools: stream-ordered allocation. Freed memory returns to the emulated device at once, so
  * a pool only counts bytes. */
 #include "replay/emugpu/driver/capture.h"
+#include "replay/emugpu/driver/handle.h"
 #include "replay/emugpu/driver/memory.h"
 #include "replay/emugpu/driver/stream.h"
 
@@ -44,7 +45,7 @@ static struct emu_pool *pool_of(CUmemoryPool handle)
 {
 	struct emu_pool *p = (struct emu_pool *)handle;
 
-	return p && p->magic == MAGIC ? p : NULL;
+	return p && emu_is_alive(p->magic, MAGIC, "memory pool") ? p : NULL;
 }
 
 static void use(struct emu_pool *p, int64_t bytes)

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/driver/handle.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int emu_is_alive(uint32_t magic, uint32_t expected, const char *noun)
+{
+	if (magic == expected)
+		return 1;
+	if (getenv("GPUEMU_STRICT")) {
+		fprintf(stderr, "gpuemu: a call names a %s that was destroyed or never made\n",
+			noun);
+		abort();
+	}
+	return 0;
+}
