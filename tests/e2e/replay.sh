@@ -31,6 +31,7 @@ same() {
 import json, sys
 replayed, info = (json.load(open(name)) for name in sys.argv[1:])
 assert replayed['same'] and replayed['copies_with_unknown_contents'] == 0, replayed
+assert info['facts']['capture.calls'] == info['facts']['capture.calls_begun'], info['facts']
 records = info['records']
 want = sum(records[kind] for kind in ('kernel', 'memcpy', 'memset', 'collective'))
 got = sum(gpu['operations'] for gpu in replayed['gpus'])

@@ -26,7 +26,7 @@ static __attribute__((noinline)) bool is_recorded_anyway(struct cap_thread *t, u
 	struct cap_control *control = cap_process.control;
 	bool wanted;
 
-	if (!cap_process.session)
+	if (!cap_process.session || t->asking)
 		return false;
 	if (t->writing || t->hooking)
 		return count_unrecorded(t);

@@ -172,6 +172,7 @@ static void begin_ring(struct cap_thread *t, struct cap_ring *ring, uint32_t num
 		.clock = ring->clock,
 		.depth = t->depth,
 		.hooking = t->hooking,
+		.asking = t->asking,
 		.generation = cap_process.generation,
 		.layouts = t->layouts,
 	};

@@ -39,6 +39,7 @@ struct cap_thread {
 	uint32_t generation;	  /* cap_process.generation that all this belongs to */
 	uint32_t failed;	  /* no ring could be made */
 	uint32_t hooking;	  /* inside a hook, which may hold its locks */
+	uint32_t asking;	  /* inside a call of the library's own that may call hooked ones */
 	uint32_t writing;	  /* a record is being written: see cap_writing() */
 	int64_t beat, silence_ns; /* the recorder's last heartbeat, and the time waited since */
 	uint64_t lost_records, lost_bytes, lost_since; /* since the last CAP_LOST */

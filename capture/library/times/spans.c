@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "capture/library/find/real.h"
+#include "capture/library/ring/ring.h"
 #include "formats/api/fields.h"
 
 #include <stdio.h>
@@ -111,13 +112,19 @@ static int add_set(struct cap_spans *s, const struct api_call *call, const uint6
 
 /* ---- collectives */
 
-/* Calls the pnccl form, as tools do: it is not hooked, nor counted on emulated GPUs. */
+/* Calls the pnccl form, as tools do: it is not hooked, nor counted on emulated GPUs. But NCCL then
+ * calls ncclCommGetAsyncError(), which is. */
 static unsigned query_comm(const char *name, uint64_t comm)
 {
 	int (*f)(uint64_t, int *) = (int (*)(uint64_t, int *))cap_real(CAP_NCCL, name);
-	int value = 0;
+	int value = 0, r;
 
-	return f && f(comm, &value) == 0 && value > 0 ? (unsigned)value : 0;
+	if (!f)
+		return 0;
+	cap_self.asking++;
+	r = f(comm, &value);
+	cap_self.asking--;
+	return r == 0 && value > 0 ? (unsigned)value : 0;
 }
 
 /* Whether this rank reads (output 0) or writes: of a scatter or broadcast only the root reads, of a

@@ -3,6 +3,7 @@
 
 #include "base/scope.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 
 /* Creation, queries, splitting and end of communicators. */
@@ -91,12 +92,22 @@ EMU_NCCL(ncclCommGetAsyncError, ncclComm_t comm, ncclResult_t *asyncError)
 	return ncclSuccess;
 }
 
+/* Whether the communicator works. As NCCL does, by the exported function, which tools intercept. */
+static ncclResult_t check_ready(ncclComm_t comm)
+{
+	typedef ncclResult_t query(ncclComm_t comm, ncclResult_t * state);
+	query *exported = (query *)dlsym(RTLD_DEFAULT, "ncclCommGetAsyncError");
+	ncclResult_t state = ncclSuccess, r = exported ? exported(comm, &state) : ncclSuccess;
+
+	return r == ncclSuccess ? state : r;
+}
+
 EMU_NCCL(ncclCommCount, const ncclComm_t comm, int *count)
 {
 	if (!comm || !count)
 		return ncclInvalidArgument;
 	*count = (int)comm->n;
-	return ncclSuccess;
+	return check_ready(comm);
 }
 
 EMU_NCCL(ncclCommCuDevice, const ncclComm_t comm, int *device)
@@ -112,7 +123,7 @@ EMU_NCCL(ncclCommUserRank, const ncclComm_t comm, int *rank)
 	if (!comm || !rank)
 		return ncclInvalidArgument;
 	*rank = (int)comm->rank;
-	return ncclSuccess;
+	return check_ready(comm);
 }
 
 /* The data that ranks exchange when a communicator is split. */
