@@ -75,11 +75,11 @@ struct gpuemu_convolution {
 /* The work of one launch: a product (m is not 0), a convolution (batch is not 0), or flops and
  * bytes. `bytes` of a convolution, if not 0, include those of operations fused with it. */
 struct gpuemu_cost {
-	double flops;
-	double bytes; /* read and written */
+	double flops, bytes; /* bytes: read and written */
 	enum gpuemu_math math;
 	int64_t ns; /* if not 0: the duration; the other members are ignored */
 	struct gpuemu_product product;
+	int attention; /* product (keys x queries), softmax, product: 1; their gradients: 2 */
 	struct gpuemu_convolution convolution;
 };
 

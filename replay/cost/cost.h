@@ -32,6 +32,7 @@ enum cost_class {
 	COST_CLASS_OPTIMIZER,
 	COST_CLASS_PRODUCT,
 	COST_CLASS_CONVOLUTION,
+	COST_CLASS_ATTENTION,
 	COST_CLASSES
 };
 
@@ -73,6 +74,11 @@ struct cost cost_of_product(const struct cost_gpu *gpu, const struct gpuemu_prod
 /* As cuDNN computes it: the fastest of its algorithms, with as much workspace as it needs. */
 struct cost cost_of_convolution(const struct cost_gpu *gpu, const struct gpuemu_convolution *c,
 				enum gpuemu_math math, double busy_ns);
+
+/* Attention in one kernel. p: the scores, keys x queries x width of a vector for each head.
+ * backward: all its gradients. */
+struct cost cost_of_attention(const struct cost_gpu *gpu, const struct gpuemu_product *p,
+			      int backward, enum gpuemu_math math);
 
 /* The duration on `to` of a kernel that took recorded_ns on `from`. `source` is COST_UNKNOWN if
  * only the ratio of memory bandwidths is known. */

@@ -33,6 +33,7 @@ const char *const cost_class_names[COST_CLASSES] = {
 	[COST_CLASS_OPTIMIZER] = "optimizer",
 	[COST_CLASS_PRODUCT] = "product",
 	[COST_CLASS_CONVOLUTION] = "convolution",
+	[COST_CLASS_ATTENTION] = "attention",
 };
 
 double cost_peak(const struct cost_gpu *g, enum gpuemu_math math)

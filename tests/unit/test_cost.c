@@ -285,6 +285,45 @@ START_TEST(depthwise_convolutions)
 }
 END_TEST
 
+/* Rates that others published, in operations per second. */
+static const struct {
+	const char *gpu;
+	double width;
+	int backward;
+	double least, most;
+} attentions[] = {
+	{"H100", 128, 0, 520e12, 680e12}, {"H100", 128, 1, 440e12, 580e12},
+	{"H100", 64, 0, 380e12, 500e12},  {"A100", 128, 0, 180e12, 230e12},
+	{"A100", 64, 0, 160e12, 200e12},  {"A100", 128, 1, 160e12, 210e12},
+};
+
+START_TEST(rates_of_attention)
+{
+	struct cost_gpu g = gpu_of(attentions[_i].gpu);
+	int backward = attentions[_i].backward;
+	struct gpuemu_product p = {.m = 4096, .n = 4096, .k = attentions[_i].width, .batch = 128};
+	double operations = (backward ? 10 : 4) * p.m * p.n * p.k * p.batch;
+	double rate = operations / (cost_of_attention(&g, &p, backward, GPUEMU_FP16).ns / 1e9);
+
+	ck_assert_msg(rate > attentions[_i].least && rate < attentions[_i].most, "%g", rate);
+}
+END_TEST
+
+/* One query of each head: memory limits, and all multiprocessors read. */
+START_TEST(attention_of_one_query)
+{
+	for (const struct cost_gpu_text *t = cost_gpu_texts; t->name; t++) {
+		struct cost_gpu g = gpu_of(t->name);
+		struct gpuemu_product p = {.m = 1 << 20, .n = 1, .k = 128, .batch = 8};
+		double bytes = 2 * p.batch * 2 * (p.m + 1) * p.k;
+		double rate = bytes / (cost_of_attention(&g, &p, 0, GPUEMU_FP16).ns / 1e9);
+
+		ck_assert_msg(rate < g.memory_bytes_per_s && rate > g.memory_bytes_per_s / 3,
+			      "%s: %g", t->name, rate);
+	}
+}
+END_TEST
+
 /* GPUs without TF32 compute in FP32. */
 START_TEST(tensor_cores_without_tf32)
 {
@@ -311,5 +350,8 @@ int main(void)
 			    sizeof(layers) / sizeof(layers[0]));
 	tcase_add_test(tcase, depthwise_convolutions);
 	tcase_add_test(tcase, tensor_cores_without_tf32);
+	tcase_add_loop_test(tcase, rates_of_attention, 0,
+			    sizeof(attentions) / sizeof(attentions[0]));
+	tcase_add_test(tcase, attention_of_one_query);
 	return run_case("cost", tcase);
 }

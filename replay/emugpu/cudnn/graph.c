@@ -144,6 +144,7 @@ static void add_convolution(struct emu_dnn_work *w, const struct emu_dnn_descrip
 	w->tile = EMU_DNN_TILE;
 }
 
+/* Two products of a graph, with a softmax between, are attention; more of them, its gradients. */
 static void add_product(struct emu_dnn_work *w, const struct emu_dnn_descriptor *op)
 {
 	const struct emu_dnn_descriptor *d =
@@ -157,18 +158,27 @@ static void add_product(struct emu_dnn_work *w, const struct emu_dnn_descriptor 
 	if (p.m <= 0 || p.n <= 0)
 		return;
 	p.batch = count_of(d) / (p.m * p.n);
-	/* Of two products, fused as in attention, only the sum of the operations counts. */
-	w->cost.product = w->cost.flops > 0 ? (struct gpuemu_product){0} : p;
 	w->cost.flops += 2 * count_of(d) * p.k;
 	w->tile = EMU_DNN_TILE;
+	if (w->cost.product.m > 0)
+		w->cost.attention = w->cost.attention ? 2 : 1;
+	else
+		w->cost.product = p;
 }
 
-/* A block has 128 rows of a head. */
 static void add_attention(struct emu_dnn_work *w, const struct emu_dnn_descriptor *q,
-			  const struct emu_dnn_descriptor *k, int products)
+			  const struct emu_dnn_descriptor *k, int kind)
 {
-	w->cost.flops += 2 * products * count_of(q) * (double)last_size(k, 2);
-	w->tile = 128 * (double)last_size(q, 1);
+	double queries = (double)last_size(q, 2), width = (double)last_size(q, 1);
+
+	if (queries <= 0 || width <= 0)
+		return;
+	w->cost.attention = kind;
+	w->cost.product = (struct gpuemu_product){.m = (double)last_size(k, 2),
+						  .n = queries,
+						  .k = width,
+						  .batch = count_of(q) / (queries * width)};
+	w->tile = 128 * width;
 }
 
 static void add_operations(struct emu_dnn_work *w, const struct emu_dnn_descriptor *op)
@@ -184,11 +194,11 @@ static void add_operations(struct emu_dnn_work *w, const struct emu_dnn_descript
 		break;
 	case CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR:
 		add_attention(w, emu_dnn_child(op, CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, 0),
-			      emu_dnn_child(op, CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, 0), 2);
+			      emu_dnn_child(op, CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, 0), 1);
 		break;
 	case CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR:
 		add_attention(w, emu_dnn_child(op, CUDNN_ATTR_OPERATION_SDPA_BWD_QDESC, 0),
-			      emu_dnn_child(op, CUDNN_ATTR_OPERATION_SDPA_BWD_KDESC, 0), 5);
+			      emu_dnn_child(op, CUDNN_ATTR_OPERATION_SDPA_BWD_KDESC, 0), 2);
 		break;
 	default:
 		w->cost.flops +=

@@ -245,22 +245,25 @@ static struct cost slower(struct cost a, struct cost b)
 	return b.ns > a.ns ? b : a;
 }
 
-/* Of a kernel whose host kernel says what its work is. A convolution may be fused with operations
- * that read and write more. */
+/* Of a kernel whose host kernel says what its work is. Convolutions and attention may be
+ * fused with operations that read and write more. */
 static struct cost stated_cost(const struct cost_gpu *g, const struct gpuemu_cost *c,
 			       struct cost_launch *l)
 {
+	struct cost ret = {0};
+
 	if (c->ns)
 		return (struct cost){.ns = (double)c->ns, .source = COST_RECORDED};
-	if (c->product.m > 0)
+	if (c->product.m > 0 && !c->attention)
 		return cost_of_product(g, &c->product, c->math, COST_BUSY_NS);
 	l->bytes = c->bytes;
 	l->math = c->math;
-	if (c->convolution.batch > 0) {
-		struct cost ret = cost_of_convolution(g, &c->convolution, c->math, COST_BUSY_NS);
-
+	if (c->product.m > 0)
+		ret = cost_of_attention(g, &c->product, c->attention == 2, c->math);
+	else if (c->convolution.batch > 0)
+		ret = cost_of_convolution(g, &c->convolution, c->math, COST_BUSY_NS);
+	if (ret.ns > 0)
 		return c->bytes > 0 ? slower(ret, cost_of_kernel(g, l)) : ret;
-	}
 	l->operations = c->flops;
 	return cost_of_kernel(g, l);
 }

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Attention in one kernel, which keeps the scores on the multiprocessor: a block computes 128
+ * queries of a head, over all keys. Products and exponentials of a tile wait for each other. */
+#include "replay/cost/kernel.h"
+#include "replay/cost/product.h"
+
+#include <math.h>
+
+#define TILE 128
+
+/* Exponentials that a multiprocessor computes in a cycle, from Pascal to Blackwell. */
+#define EXPONENTIALS 16
+
+/* The gradient of softmax, in exponentials: as the rates of FlashAttention 2 and 3 and cuDNN that
+ * others published. */
+#define BACKWARD 3
+
+/* With few queries, blocks share the keys of a head; a part has at least so many. */
+#define PART_KEYS 256
+
+static double blocks_of(const struct cost_gpu *g, const struct gpuemu_product *p, int backward)
+{
+	double rows = backward ? p->m : p->n;
+	double blocks = p->batch * ceil(rows / TILE);
+
+	if (!backward && p->n <= TILE && blocks < g->sms)
+		blocks *= fmax(1, fmin(floor(g->sms / blocks), ceil(p->m / PART_KEYS)));
+	return blocks;
+}
+
+struct cost cost_of_attention(const struct cost_gpu *g, const struct gpuemu_product *p,
+			      int backward, enum gpuemu_math math)
+{
+	math = cost_math_on(g, math);
+
+	double element = cost_element_bytes(math);
+	double pairs = p->batch * p->n * p->m;
+	double operations = (backward ? 5 : 2) * 2 * pairs * p->k;
+	/* Read: queries, keys, values; backward also the result and its gradient. Written: the
+	 * result, or three gradients. */
+	double bytes =
+		element * p->batch * p->k * (backward ? 4 * (p->n + p->m) : 2 * (p->n + p->m));
+	double waves = blocks_of(g, p, backward) / g->sms;
+	double busy_s =
+		operations / (cost_peak(g, math) * g->math_efficiency) +
+		(backward ? BACKWARD : 1) * pairs / (EXPONENTIALS * g->sms * g->clock_khz * 1e3);
+	double ns = fmax(1e9 * busy_s * ceil(waves) / waves, cost_stream_ns(g, bytes, 0.6));
+
+	ns += g->kernel_ns;
+	return (struct cost){
+		.ns = ns,
+		.class = COST_CLASS_ATTENTION,
+		.source = COST_ROOFLINE,
+		.bytes = bytes,
+		.memory =
+			fmin(1, 1e9 * bytes / ns / (g->memory_bytes_per_s * g->memory_efficiency)),
+	};
+}
