@@ -50,6 +50,8 @@ struct path {
 	const struct fmt_names *names;
 	struct path_rank *ranks;
 	uint32_t n_ranks, n_runs;
+	uint8_t *kinds; /* of the events of the slice at hand */
+	size_t kinds_cap;
 };
 
 void path_free(struct path *p)
@@ -64,6 +66,7 @@ void path_free(struct path *p)
 		free(r->spans);
 	}
 	free(p->ranks);
+	free(p->kinds);
 	arena_done(&p->arena);
 	free(p);
 }
@@ -147,19 +150,21 @@ static uint8_t kind_at(const struct recording *r, uint64_t ref)
 {
 	uint64_t slot = SIM_REF_MOMENT(ref) - r->b->first;
 
-	return slot < r->b->n_slots ? kind_of(r->p, r->part->templates[slot / 2]) : FMT_CALL;
+	return slot < r->b->n_slots ? r->p->kinds[slot / 2] : FMT_CALL;
 }
 
 static void record_point(const struct recording *r, uint32_t at, uint32_t run, uint64_t before,
 			 int inside)
 {
-	uint32_t slot = r->b->program->points[at].slot;
+	const struct sim_point *point = &r->b->program->points[at];
+	uint32_t slot = point->slot;
 	const int64_t *times =
 		run == 0 ? r->b->times : r->b->variants + (run - 1) * (size_t)r->b->n_slots;
 	uint64_t ref = before;
-	const struct sim_wait *w = sim_cause(r->sim, r->rank, r->b, at, run, &ref);
-	enum path_kind kind = before_point(kind_of(r->p, r->part->templates[slot / 2]), slot & 1,
-					   inside, w, w && w->kind != SIM_AT ? kind_at(r, ref) : 0);
+	const struct sim_wait *w =
+		point->wait == SIM_NONE ? NULL : sim_cause(r->sim, r->rank, r->b, at, run, &ref);
+	enum path_kind kind = before_point(r->p->kinds[slot / 2], slot & 1, inside, w,
+					   w && w->kind != SIM_AT ? kind_at(r, ref) : 0);
 
 	if (!w)
 		ref = before == NOTHING ? NOTHING : SIM_REF(r->rank, before);
@@ -204,7 +209,8 @@ int path_block(struct path *p, const struct sim *sim, uint32_t rank, const struc
 		keep_last(r, b);
 		return 0;
 	}
-	if (array_reserve(&r->parts, r->n_parts + 1, &r->cap) < 0)
+	if (array_reserve(&r->parts, r->n_parts + 1, &r->cap) < 0 ||
+	    array_reserve(&p->kinds, slice->n_events, &p->kinds_cap) < 0)
 		return -ENOMEM;
 	part.templates = arena_take(&p->arena, (b->n_slots / 2 + 1ul) * sizeof(*part.templates),
 				    alignof(uint32_t));
@@ -216,8 +222,10 @@ int path_block(struct path *p, const struct sim *sim, uint32_t rank, const struc
 	if (r->n_parts == 0)
 		r->clock_ns = sim_clock_ns(sim, rank);
 	r->parts[r->n_parts++] = part;
-	for (size_t i = 0; i < slice->n_events; i++)
+	for (size_t i = 0; i < slice->n_events; i++) {
 		part.templates[i] = slice->events[i].template;
+		p->kinds[i] = kind_of(p, part.templates[i]);
+	}
 	for (uint32_t run = 0; run < p->n_runs; run++)
 		for (uint32_t i = 0; i < r->n_tracks; i++)
 			record_track(&(struct recording){p, sim, b, &part, rank}, &b->ranges[i],

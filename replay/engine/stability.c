@@ -66,7 +66,7 @@ struct stability {
 	struct rank_iterations *ranks;
 	struct counter *counters; /* by name */
 	uint64_t n_tracks;
-	bool is_event_rule[UINT8_MAX + 1];
+	bool is_event_rule[UINT8_MAX + 1], has_event_rule;
 	struct program *programs;
 	size_t n_programs, programs_cap;
 	struct site *sites;
@@ -111,6 +111,8 @@ int stability_new(const struct fmt_names *names, uint32_t n_ranks, struct stabil
 			s->is_event_rule[i] |=
 				rule->inferred &&
 				!strcmp(fmt_string(names, rule->name, NULL), event_rules[k]);
+	for (size_t i = 0; i < ARRAY_SIZE(s->is_event_rule); i++)
+		s->has_event_rule |= s->is_event_rule[i];
 	*ret = take(s);
 	return 0;
 }
@@ -264,6 +266,8 @@ int stability_slice(struct stability *s, uint32_t rank, const struct fmt_slice *
 	uint32_t program;
 	int error;
 
+	if (!s->has_event_rule)
+		return 0;
 	r->now = r->before;
 	r->before = before;
 	if (array_reserve(&r->now.events, slice->n_events, &r->now.cap) < 0)
