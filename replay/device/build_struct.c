@@ -203,6 +203,19 @@ static void translate_pointer(struct rex_built *b, const char *key, void *at)
 		memcpy(at, &here, 8);
 }
 
+/* Words of a parameter that were recorded as bytes. Addresses of memory that lies elsewhere are
+ * rewritten: a number that happens to be such an address is not likely. */
+static void translate_words(struct rex_built *b, uint8_t *at, size_t size)
+{
+	uint64_t value, here;
+
+	for (size_t i = 0; i + 8 <= size; i += 8) {
+		memcpy(&value, at + i, 8);
+		if (value && rex_address(b->context->objects, value, &here))
+			memcpy(at + i, &here, 8);
+	}
+}
+
 static int build_param(struct rex_built *b, const char *key, uint8_t *at, size_t size)
 {
 	char word[REX_KEY_BYTES];
@@ -214,10 +227,12 @@ static int build_param(struct rex_built *b, const char *key, uint8_t *at, size_t
 			translate_pointer(b, key, at);
 		return 0;
 	}
-	if (rex_args_text(&b->call->args, key, NULL))
-		return rex_args_bytes(&b->call->args, key, 1, at, size) == size
-			       ? 0
-			       : rex_built_fail(b, -ENOENT, "%s is not recorded whole", key);
+	if (rex_args_text(&b->call->args, key, NULL)) {
+		if (rex_args_bytes(&b->call->args, key, 1, at, size) != size)
+			return rex_built_fail(b, -ENOENT, "%s is not recorded whole", key);
+		translate_words(b, at, size);
+		return 0;
+	}
 	for (size_t i = 0; i + 8 <= size; i += 8) {
 		char offset[24];
 

@@ -160,6 +160,11 @@ static int check_result(struct rex_built *b, int64_t result)
 		result = wait_for_nccl(b);
 	if ((int32_t)result == 0 || (call->class == API_CLASS_GROUP_END && result == 7))
 		return 0;
+	if (rex_place_refused())
+		return rex_built_fail(b, -ENODEV,
+				      "the driver does not put memory at 0x%llx, where it was "
+				      "recorded; --relocate lets it lie elsewhere",
+				      (unsigned long long)rex_place_refused());
 	return rex_built_fail(b, -EIO, "returned %d; it succeeded when it was recorded",
 			      (int32_t)result);
 }
@@ -420,6 +425,7 @@ int rex_execute(const struct rex_process *p, const struct rex_options *how, stru
 		run.marking = busiest(p);
 		r = run_threads(&run);
 		ret->counts.seeded = run.context.seeded;
+		rex_place_count(&ret->counts.regions, &ret->counts.moved_regions);
 		if (run.alone)
 			rex_alone_count(run.alone, &ret->counts);
 	}

@@ -36,6 +36,8 @@ static struct {
 		uint64_t number, start, bytes;
 	} * hosts;
 	size_t n_hosts, hosts_cap;
+	bool relocates;	  /* a region may lie elsewhere */
+	uint64_t refused; /* the driver did not put memory there; 0 */
 } regions = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The announced allocation. */
@@ -171,6 +173,7 @@ int rex_place_find(const struct rex_process *p)
 
 int rex_place_reserve(bool relocate, uint64_t *taken)
 {
+	regions.relocates = relocate;
 	for (size_t i = 0; i < regions.n; i++) {
 		struct region *r = &regions.items[i];
 		bool is_host = r->kind == LOCKED || r->kind == PROGRAM;
@@ -237,27 +240,37 @@ static int give_access(const struct region *r, int device)
 	return rex_driver.set_access(r->here, r->end - r->start, all, (size_t)n);
 }
 
-static int map_device(struct region *r)
+/* Reserves the addresses of the region with the driver, for which the wanted address is a hint. */
+static int reserve_region(struct region *r, uint64_t bytes)
 {
-	struct rex_driver_prop prop = {.type = REX_PINNED, .location = {REX_ON_DEVICE, 0}};
-	uint64_t at = 0, handle, bytes = r->end - r->start;
-	int rc = rex_driver.device(&prop.location.id);
+	uint64_t at = 0;
+	int rc;
 
-	if (rc != 0)
-		return rc;
 	if (r->guarded)
 		munmap((void *)r->start, bytes);
 	rc = rex_driver.reserve(&at, bytes, 0, r->start, 0);
-	if (rc == 0 && at != r->start && r->guarded) {
+	if (rc == 0 && at != r->start && !regions.relocates) {
 		rex_driver.unreserve(at, bytes);
+		regions.refused = r->start;
 		rc = REX_INVALID_VALUE;
 	}
 	r->here = at;
+	return rc;
+}
+
+static int map_device(struct region *r)
+{
+	struct rex_driver_prop prop = {.type = REX_PINNED, .location = {REX_ON_DEVICE, 0}};
+	uint64_t handle, bytes = r->end - r->start;
+	int rc = rex_driver.device(&prop.location.id);
+
+	if (rc == 0)
+		rc = reserve_region(r, bytes);
 	if (rc == 0)
 		rc = rex_driver.create(&handle, bytes, &prop, 0);
 	if (rc != 0)
 		return rc;
-	rc = rex_driver.map(at, bytes, 0, handle, 0);
+	rc = rex_driver.map(r->here, bytes, 0, handle, 0);
 	rex_driver.release(handle); /* the mapping keeps it */
 	return rc ? rc : give_access(r, prop.location.id);
 }
@@ -295,6 +308,21 @@ void *rex_place_host(uint64_t number, uint64_t offset_bytes, uint64_t length_byt
 			return (char *)r->here + (h->start - r->start) + offset_bytes;
 	}
 	return NULL;
+}
+
+uint64_t rex_place_refused(void)
+{
+	return regions.refused;
+}
+
+void rex_place_count(uint64_t *mapped, uint64_t *elsewhere)
+{
+	for (size_t i = 0; i < regions.n; i++) {
+		const struct region *r = &regions.items[i];
+
+		*mapped += r->is_mapped;
+		*elsewhere += r->is_mapped && r->here != r->start;
+	}
 }
 
 int rex_place_synchronize(void)

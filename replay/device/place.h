@@ -28,6 +28,12 @@ int rex_place_note(struct rex_objects *objects);
  * that number is of other memory. */
 void *rex_place_host(uint64_t number, uint64_t offset_bytes, uint64_t length_bytes);
 
+/* The recorded address at which the driver refused to put memory; 0: it did not. */
+uint64_t rex_place_refused(void);
+
+/* Adds the regions that were mapped, and those of them that lie at another address. */
+void rex_place_count(uint64_t *mapped, uint64_t *elsewhere);
+
 /* Waits for all work of the current context, without being recorded. A result of the driver. */
 int rex_place_synchronize(void);
 

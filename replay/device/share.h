@@ -52,6 +52,8 @@ struct rex_counts {
 	uint64_t made;		/* calls */
 	uint64_t seeded;	/* copies from the host whose contents are not recorded */
 	uint64_t missing_bytes; /* of memory when the window began, whose contents are not known */
+	uint64_t regions;	/* of memory that were mapped */
+	uint64_t moved_regions; /* of these: at another address than recorded */
 	/* Of a rank that runs alone: */
 	uint64_t delivered;	  /* collectives and receives */
 	uint64_t delivered_bytes; /* recorded contents that were copied in their place */

@@ -23,9 +23,9 @@ replay() {
 	gpuemu --gpus "$gpus" -o report --kernels "$examples/kernels.so" -- gpureplay "$@"
 }
 
-# same NAME GPUS: all operations of the recording are executed, with the same digests.
+# same NAME GPUS [OPTION...]: all operations of the recording are executed, with the same digests.
 same() {
-	replay "$2" --json "$1" >"$1.json" || die "$1: $(cat "$1.json")"
+	replay "$2" --json "${@:3}" "$1" >"$1.json" || die "$1: $(cat "$1.json")"
 	gputrace info --json "$1" >"$1.info"
 	python3 - "$1.json" "$1.info" <<'PY'
 import json, sys
@@ -51,6 +51,22 @@ for gpus in 1 2 4; do
 done
 recorded overlap 2 "$examples/overlap" --size 100 --count 3
 same overlap 2
+
+# A driver that ignores which address is wanted: memory may lie elsewhere.
+export GPUEMU_ADDRESS_HINTS=0
+status=0
+replay 2 ddp2 2>err || status=$?
+equal $status 4
+grep -q 'the driver does not put memory at 0x.*; --relocate lets it lie elsewhere' err || die "$(cat err)"
+for run in "2 ddp2" "2 dataparallel2" "2 pipeline2" "2 overlap"; do
+	same "${run#* }" "${run% *}" --relocate
+	python3 - "${run#* }.json" <<'PY'
+import json, sys
+replayed = json.load(open(sys.argv[1]))
+assert 0 < replayed['regions_elsewhere'] <= replayed['regions'], replayed
+PY
+done
+unset GPUEMU_ADDRESS_HINTS
 
 # From the keyframe of a window, and from one in the middle of a recording.
 for gpus in 1 2 4; do

@@ -67,6 +67,12 @@ static void put_unknown(const struct rex_counts *n, struct text *out)
 			    "%" PRIu64 " copies from the host had contents that are not recorded "
 			    "(record with --payloads); what depends on them cannot be compared.\n",
 			    n->seeded);
+	if (n->moved_regions > 0)
+		text_printf(out,
+			    "%" PRIu64 " of %" PRIu64
+			    " regions of memory lie at other addresses than recorded; parameters "
+			    "were rewritten, addresses within memory were not.\n",
+			    n->moved_regions, n->regions);
 	if (n->missing_bytes > 0)
 		text_printf(out,
 			    "%" PRIu64 " bytes of memory that lived at the beginning are not "
@@ -140,6 +146,8 @@ static void put_json(const struct reexecution *job, const struct fmt_cause *c,
 	fmt_json_u64(&j, "calls", n->made);
 	fmt_json_u64(&j, "copies_with_unknown_contents", n->seeded);
 	fmt_json_u64(&j, "unknown_bytes_at_begin", n->missing_bytes);
+	fmt_json_u64(&j, "regions", n->regions);
+	fmt_json_u64(&j, "regions_elsewhere", n->moved_regions);
 	if (job->rank >= 0) {
 		fmt_json_open(&j, "alone", '{');
 		fmt_json_u64(&j, "rank", reexecution_rank(job));

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -79,6 +80,14 @@ static void *reserve(size_t bytes, size_t align, void *wanted)
 	return (void *)start;
 }
 
+/* As some real drivers do. */
+static int ignores_hints(void)
+{
+	const char *hints = getenv("GPUEMU_ADDRESS_HINTS");
+
+	return hints && strcmp(hints, "0") == 0;
+}
+
 EMU_API CUresult cuMemAddressReserve(CUdeviceptr *ret, size_t bytes, size_t align,
 				     CUdeviceptr wanted, unsigned long long flags)
 {
@@ -89,6 +98,8 @@ EMU_API CUresult cuMemAddressReserve(CUdeviceptr *ret, size_t bytes, size_t alig
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!ret || bytes == 0 || bytes % GRANULE || (align & (align - 1)) || flags)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (ignores_hints())
+		wanted = 0;
 	p = reserve(bytes, align > GRANULE ? align : GRANULE, (void *)wanted);
 	region.base = (uintptr_t)p;
 	if (!p || emu_region_add(&region) < 0)
