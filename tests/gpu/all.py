@@ -271,6 +271,15 @@ def digest(r):
                 r.row(f'10 {tool}', re.sub('=+ *', '', (out + err).strip().splitlines()[-1]))
 
 
+def addresses(r):
+    """Point 6: which wanted addresses the driver follows."""
+    out = r.run(*r.gpu(r.build / 'tests/gpu/addresses'))[0]
+    (r.out / 'addresses').write_text(out, encoding='utf-8')
+    tried = [line for line in out.splitlines() if ': want ' in line]
+    same = [line.split(':')[0] for line in tried if line.endswith('the same')]
+    r.row('6 wanted addresses', f'{len(same)} of {len(tried)} followed: {", ".join(same) or "none"}')
+
+
 def repeats(r):
     """A deterministic run has the same digests each time."""
     taken = []
@@ -354,7 +363,7 @@ def sample(r):
 
 # Steps in order of importance, because later ones may not be reached, each with the seconds it needs at least.
 STEPS = {'machine': (machine, 5), 'build': (build, 30), 'unmodified': (unmodified, 30), 'unseen': (unseen, 10),
-         'complete': (complete, 20), 'digest': (digest, 20), 'repeats': (repeats, 30), 'emulation': (emulation, 30),
+         'complete': (complete, 20), 'digest': (digest, 20), 'addresses': (addresses, 5), 'repeats': (repeats, 30), 'emulation': (emulation, 30),
          'overhead': (overhead, 30), 'sample': (sample, 15), 'replay': (replay, 30), 'batch': (batch, 30), 'operators': (operators, 60)}
 
 

@@ -10,6 +10,13 @@ import sys
 csv.field_size_limit(1 << 30)
 
 
+# Called by the capture library itself, or by CUPTI.
+OWN = {'cuDeviceGetAttribute', 'cuDeviceGetCount', 'cuDeviceGetName', 'cuDeviceGetUuid_v2', 'cuDeviceTotalMem_v2',
+       'cuDriverGetVersion', 'cuFuncGetParamInfo', 'cuKernelGetParamInfo', 'cuThreadExchangeStreamCaptureMode'}
+# Called when CUPTI has ended, or never counted by it.
+UNCOUNTED = {'cuDevicePrimaryCtxRelease', 'cuDevicePrimaryCtxRelease_v2', 'cuGetExportTable', 'cuLibraryUnload'}
+
+
 def recorded(tables):
     rows = []
     for path in tables.glob('**/calls'):
@@ -27,8 +34,11 @@ def main():
     for line in open(sys.argv[2], encoding='utf-8'):
         name, n = line.split()
         seen[name] += int(n)
-    wrong = {n: (calls[n], seen[n]) for n in sorted(calls | seen) if calls[n] != seen[n]}
-    print(sum(seen.values()), 'calls of', len(seen), 'functions;', len(wrong), 'differ (recorded, seen):', wrong or 'none')
+    differ = {n: (calls[n], seen[n]) for n in sorted(calls | seen) if calls[n] != seen[n]}
+    wrong = {n: d for n, d in differ.items()
+             if not (n in OWN and d[0] < d[1]) and not (n in UNCOUNTED and d[0] > d[1])}
+    print(sum(seen.values()), 'calls of', len(seen), 'functions;', len(differ) - len(wrong),
+          'differ by calls of the library and of CUPTI, others (recorded, seen):', wrong or 'none')
     return 1 if wrong or sum(seen.values()) < 1000 else 0
 
 
