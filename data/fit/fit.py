@@ -27,12 +27,11 @@ CLASSES = {
 }
 # Coefficients of a class: common ones, and ones that each GPU has of its own. Key, least, most.
 COMMON = {
-    'element-wise': [('write_penalty', 0, 0.5), ('cache_begin', 0.1, 0.9), ('cache_end', 0.95, 3),
-                     ('cache_bytes_per_cycle', 8, 80)],
+    'element-wise': [('write_penalty', 0, 0.5), ('cache_begin', 0.1, 0.85), ('cache_end', 0.9, 3)],
     'softmax': [('warp_cycles', 1, 5000), ('warp_item_cycles', 20, 3000), ('warp_efficiency', 0.7, 1),
                 ('block_cycles', 100, 30000), ('block_item_cycles', 10, 9000), ('block_reread', 0, 2.5),
                 ('l1_share', 0.05, 3), ('l2_share', 0.05, 3), ('row_norm', 1, 8)],
-    'layer norm': [('layer_norm_cycles', 100, 40000), ('layer_norm_item_cycles', 1, 6000), ('layer_norm_reread', 0, 3)],
+    'layer norm': [('layer_norm_cycles', 100, 40000), ('layer_norm_item_cycles', 1, 6000), ('layer_norm_reread', 0, 3), ('layer_norm_norm', 1, 8)],
     'product': [('tile_128x128', 0.5, 1), ('tile_128x64', 0.5, 1), ('tile_64x64', 0.5, 1), ('tile_128x32', 0.4, 1),
                 ('tile_32x128', 0.4, 1), ('tile_64x32_sliced', 0.4, 1), ('tile_32x32_sliced', 0.3, 1),
                 ('tile_128x32_sliced', 0.4, 1), ('product_wave', 0, 1), ('product_prologue', 0.1, 40),

@@ -57,7 +57,12 @@ struct cost_launch {
 	double shared_bytes; /* of a block */
 	double elements;     /* of an element-wise kernel: its number of elements */
 	double bytes, operations;
-	double columns; /* of softmax and layer norm: length of a row */
+	double read_bytes;   /* of `bytes` */
+	double held_bytes;   /* addresses of `bytes`: fewer if they are read and written */
+	double sector_bytes; /* between L2 cache and multiprocessors, of strided accesses */
+	double steps;	     /* loads of a thread, each of which waits for the one before */
+	double final_steps;  /* and those of the last block, which combines the results of others */
+	double columns;	     /* of softmax and layer norm: length of a row */
 	enum gpuemu_math math;
 };
 

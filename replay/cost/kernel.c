@@ -63,31 +63,51 @@ static double product_of(const uint32_t v[3])
 	return (double)v[0] * v[1] * v[2];
 }
 
-/* Time of `bytes` that are read (a part of them) and written once. Data that fit in the L2 cache
- * come from there, since the operation before left them there. */
-static double stream_ns(const struct cost_gpu *g, double bytes, double read_part, double blocks)
+/* Bytes per second of memory that is read in part, and of the L2 cache. */
+static double memory_rate(const struct cost_gpu *g, double read_part)
 {
-	double memory = g->memory_bytes_per_s * g->memory_efficiency *
-			(1 - g->write_penalty * (2.0 / 3 - read_part));
-	double cache = fmax(memory, g->cache_bytes_per_cycle * g->sms * g->clock_khz * 1e3);
-	double used = bytes / g->l2_bytes;
-	double hits = (g->cache_end - used) / (g->cache_end - g->cache_begin);
-	double saturated = fmin(1, blocks / g->sms / SATURATING_PART);
+	return g->memory_bytes_per_s * g->memory_efficiency *
+	       (1 - g->write_penalty * (2.0 / 3 - read_part));
+}
 
-	hits = fmin(1, fmax(0, hits));
-	return 1e9 * bytes * (hits / cache + (1 - hits) / memory) / saturated;
+static double cache_rate(const struct cost_gpu *g)
+{
+	return fmax(g->memory_bytes_per_s * g->memory_efficiency,
+		    g->cache_bytes_per_cycle * g->sms * g->clock_khz * 1e3);
+}
+
+/* The part of the accesses to `held` addresses that hits the L2 cache: the operation before left
+ * there what fits. */
+static double hits_of(const struct cost_gpu *g, double held)
+{
+	double hits = (g->cache_end - held / g->l2_bytes) / (g->cache_end - g->cache_begin);
+
+	return fmin(1, fmax(0, hits));
+}
+
+/* Time of `bytes`, at `held` addresses, that are read (a part of them) and written. */
+static double stream_ns(const struct cost_gpu *g, double bytes, double held, double read_part,
+			double blocks)
+{
+	double hits = hits_of(g, held), saturated = fmin(1, blocks / g->sms / SATURATING_PART);
+
+	return 1e9 * bytes * (hits / cache_rate(g) + (1 - hits) / memory_rate(g, read_part)) /
+	       saturated;
 }
 
 double cost_stream_ns(const struct cost_gpu *g, double bytes, double read_part)
 {
-	return stream_ns(g, bytes, read_part, g->sms);
+	return stream_ns(g, bytes, bytes, read_part, g->sms);
 }
 
-/* Never less than the memory's peak allows, for what cannot be in the cache. */
+/* Never less than the memory's peak allows, for what cannot be in the cache: of `bytes` at `held`
+ * addresses. */
 static struct cost memory_cost(const struct cost_gpu *g, enum cost_class class,
-			       enum cost_source source, double ns, double bytes)
+			       enum cost_source source, double ns, double bytes, double held)
 {
-	ns = g->kernel_ns + fmax(ns, 1e9 * fmax(0, bytes - g->l2_bytes) / g->memory_bytes_per_s);
+	double missed = held > g->l2_bytes ? bytes * (1 - g->l2_bytes / held) : 0;
+
+	ns = g->kernel_ns + fmax(ns, 1e9 * missed / g->memory_bytes_per_s);
 	return (struct cost){
 		.ns = ns,
 		.class = class,
@@ -97,24 +117,74 @@ static struct cost memory_cost(const struct cost_gpu *g, enum cost_class class,
 			fmin(1, 1e9 * bytes / ns / (g->memory_bytes_per_s * g->memory_efficiency))};
 }
 
-static struct cost elementwise(const struct cost_gpu *g, const struct cost_launch *l,
-			       const struct cost_name *n)
+static double held_of(const struct cost_launch *l)
 {
-	double blocks = product_of(l->grid);
-	double elements = l->elements ? l->elements : blocks * product_of(l->block) * n->items;
-	double arrays = n->arrays ? n->arrays : 2;
-	double bytes = l->bytes ? l->bytes : elements * arrays * (n->bytes ? n->bytes : 4);
-
-	return memory_cost(g, n->class, n->arrays || l->bytes ? COST_MEASURED : COST_ROOFLINE,
-			   stream_ns(g, bytes, (arrays - 1) / arrays, blocks), bytes);
+	return l->held_bytes > 0 ? l->held_bytes : l->bytes;
 }
 
-/* The slower of memory and of the waves of blocks, each of which takes some cycles. */
-static double rows_ns(const struct cost_gpu *g, double memory_ns, double waves, double cycles)
+/* Blocks run in waves. Those of a wave share the memory; each of the loads that a thread waits for
+ * takes the memory's latency, however few blocks are left. The L2 cache has half of it. */
+static double waves_ns(const struct cost_gpu *g, const struct cost_launch *l, double stream)
+{
+	double blocks = product_of(l->grid), load_ns = g->load_cycles / (g->clock_khz * 1e-6);
+	double held = cost_occupancy(g, product_of(l->block), l->registers, l->shared_bytes);
+	double slots = g->sms * fmax(1, held), full = floor(blocks / slots);
+	double rest = blocks - full * slots, waits_ns;
+	double ns = l->final_steps * load_ns / 2;
+
+	load_ns *= 1 - hits_of(g, held_of(l)) / 2;
+	waits_ns = l->steps * load_ns;
+	ns += full * (fmax(stream * slots / blocks, waits_ns) + load_ns);
+	if (rest > 0)
+		ns += fmax(stream * rest / blocks, waits_ns) + load_ns;
+	return ns;
+}
+
+/* The time of the memory's work of a launch, of which `bytes` are known. */
+static double work_ns(const struct cost_gpu *g, const struct cost_launch *l, double read_part)
+{
+	double blocks = product_of(l->grid);
+	double part = l->read_bytes > 0 ? l->read_bytes / l->bytes : read_part;
+	double ns = stream_ns(g, l->bytes, held_of(l), part, l->steps > 0 ? g->sms : blocks);
+
+	ns += 1e9 * l->sector_bytes / cache_rate(g);
+	if (l->steps > 0)
+		ns = waves_ns(g, l, ns);
+	if (l->operations > 0)
+		ns = fmax(ns, 1e9 * l->operations /
+				      (cost_peak(g, l->math) * g->math_efficiency *
+				       fmin(1, blocks / g->sms)));
+	return ns;
+}
+
+static struct cost elementwise(const struct cost_gpu *g, struct cost_launch l,
+			       const struct cost_name *n)
+{
+	double blocks = product_of(l.grid);
+	double elements = l.elements ? l.elements : blocks * product_of(l.block) * n->items;
+	double arrays = n->arrays ? n->arrays : 2, ns;
+	int known = n->arrays || l.bytes;
+
+	if (!l.bytes) {
+		l.bytes = elements * arrays * (n->bytes ? n->bytes : 4);
+		l.read_bytes = l.bytes * (arrays - 1) / arrays;
+	}
+	l.operations += 2 * n->instructions * elements;
+	ns = work_ns(g, &l, 0);
+	if (n->kernel == COST_KERNEL_STRIDED)
+		ns = fmax(ns, 1e6 * elements / (g->indexed_elements * g->sms * g->clock_khz));
+	return memory_cost(g, n->class, known ? COST_MEASURED : COST_ROOFLINE, ns, l.bytes,
+			   held_of(&l));
+}
+
+/* The slower of memory and of the waves of blocks, each of which takes some cycles; and somewhat
+ * more where both are alike: the less, the larger `norm` is. */
+static double rows_ns(const struct cost_gpu *g, double memory_ns, double waves, double cycles,
+		      double norm)
 {
 	double latency_ns = fmax(1, waves) * cycles / (g->clock_khz * 1e-6);
 
-	return pow(pow(memory_ns, g->row_norm) + pow(latency_ns, g->row_norm), 1 / g->row_norm);
+	return pow(pow(memory_ns, norm) + pow(latency_ns, norm), 1 / norm);
 }
 
 /* Time of reading rows again that are in work, `held` of them on a multiprocessor: from its L1
@@ -125,9 +195,8 @@ static double reread_ns(const struct cost_gpu *g, double bytes, double held, dou
 	double beyond_l1 = fmin(1, fmax(0, 1 - g->l1_share * g->shared_per_sm / all));
 	double beyond_l2 = fmin(1, fmax(0, 1 - g->l2_share * g->l2_bytes / (g->sms * all)));
 	double memory = g->memory_bytes_per_s * g->memory_efficiency;
-	double cache = fmax(memory, g->cache_bytes_per_cycle * g->sms * g->clock_khz * 1e3);
 
-	return 1e9 * bytes * beyond_l1 * (beyond_l2 / memory + (1 - beyond_l2) / cache);
+	return 1e9 * bytes * beyond_l1 * (beyond_l2 / memory + (1 - beyond_l2) / cache_rate(g));
 }
 
 /* The cycles of a block that reads a row in vectors of four. */
@@ -136,85 +205,93 @@ static double row_cycles(double fixed, double item, double row, double threads)
 	return fixed + item * ceil(row / (4 * threads));
 }
 
+/* Of rows whose length is unknown. */
+static struct cost unknown_rows(const struct cost_gpu *g, const struct cost_launch *l,
+				const struct cost_name *n)
+{
+	double blocks = product_of(l->grid), bytes = blocks * product_of(l->block) * UNKNOWN_BYTES;
+
+	return memory_cost(g, n->class, COST_UNKNOWN, stream_ns(g, bytes, bytes, 0.5, blocks),
+			   bytes, bytes);
+}
+
 static struct cost softmax(const struct cost_gpu *g, const struct cost_launch *l,
 			   const struct cost_name *n)
 {
 	double blocks = product_of(l->grid), threads = product_of(l->block);
 	double element = n->bytes ? n->bytes : 4, row = l->columns;
 	double rows = l->elements && row ? l->elements / row : blocks;
-	double ns, bytes = 2 * rows * row * element;
+	double arrays = n->arrays ? n->arrays : 2, bytes = arrays * rows * row * element;
+	double stream = stream_ns(g, bytes, bytes, (arrays - 1) / arrays, blocks), ns;
 
 	if (!row)
-		return memory_cost(g, n->class, COST_UNKNOWN,
-				   stream_ns(g, blocks * threads * UNKNOWN_BYTES, 0.5, blocks),
-				   blocks * threads * UNKNOWN_BYTES);
+		return unknown_rows(g, l, n);
 	if (n->persistent) {
 		double items = exp2(ceil(log2(row))) / 32;
 
-		ns = rows_ns(g, stream_ns(g, bytes, 0.5, blocks) / g->warp_efficiency,
-			     blocks / g->sms / 8, g->warp_cycles + g->warp_item_cycles * items);
+		ns = rows_ns(g, stream / g->warp_efficiency, blocks / g->sms / 8,
+			     g->warp_cycles + g->warp_item_cycles * items, g->row_norm);
 	} else {
 		double held = fmax(1, cost_occupancy(g, threads, l->registers, l->shared_bytes));
+		double cycles = row_cycles(g->block_cycles, g->block_item_cycles, row, threads);
 
-		ns = rows_ns(g,
-			     stream_ns(g, bytes, 0.5, blocks) +
-				     g->block_reread * reread_ns(g, bytes, held, row * element),
-			     blocks / g->sms / held,
-			     row_cycles(g->block_cycles, g->block_item_cycles, row, threads));
+		/* The row is read for its maximum, its sum and its result, or only once. */
+		if (n->reads_once)
+			cycles = row_cycles(g->block_cycles * 2 / 3, g->block_item_cycles / 3, row,
+					    threads);
+		else
+			stream += g->block_reread * reread_ns(g, bytes, held, row * element);
+		ns = rows_ns(g, stream, blocks / g->sms / held, cycles, g->row_norm);
 	}
-	return memory_cost(g, n->class, COST_MEASURED, ns, bytes);
+	return memory_cost(g, n->class, COST_MEASURED, ns, bytes, bytes);
 }
 
 static struct cost layer_norm(const struct cost_gpu *g, const struct cost_launch *l,
 			      const struct cost_name *n)
 {
 	double blocks = product_of(l->grid), threads = product_of(l->block), row = l->columns;
-	double element = n->bytes ? n->bytes : 4, bytes = 2 * blocks * row * element;
+	double arrays = n->arrays ? n->arrays : 2;
+	double element = n->bytes ? n->bytes : 4, bytes = arrays * blocks * row * element;
 
 	if (!row)
-		return memory_cost(g, n->class, COST_UNKNOWN,
-				   stream_ns(g, blocks * threads * UNKNOWN_BYTES, 0.5, blocks),
-				   blocks * threads * UNKNOWN_BYTES);
+		return unknown_rows(g, l, n);
 	double held = fmax(1, fmin(16, cost_occupancy(g, threads, l->registers, l->shared_bytes)));
-	double ns =
-		rows_ns(g,
-			stream_ns(g, bytes, 0.5, blocks) +
-				g->layer_norm_reread * reread_ns(g, bytes / 2, held, row * element),
-			blocks / g->sms / held,
-			row_cycles(g->layer_norm_cycles, g->layer_norm_item_cycles, row, threads));
+	double cycles = row_cycles(g->layer_norm_cycles, g->layer_norm_item_cycles, row, threads);
+	double stream = stream_ns(g, bytes, bytes, (arrays - 1) / arrays, blocks) +
+			g->layer_norm_reread * reread_ns(g, bytes / 2, held, row * element);
 
-	return memory_cost(g, n->class, COST_MEASURED, ns, bytes);
+	return memory_cost(g, n->class, COST_MEASURED,
+			   rows_ns(g, stream, blocks / g->sms / held, cycles, g->layer_norm_norm),
+			   bytes, bytes);
 }
 
-static struct cost other(const struct cost_gpu *g, const struct cost_launch *l,
-			 const struct cost_name *n)
+static struct cost other(const struct cost_gpu *g, struct cost_launch l, const struct cost_name *n)
 {
-	double blocks = product_of(l->grid), threads = blocks * product_of(l->block);
-	double bytes = l->bytes ? l->bytes : threads * UNKNOWN_BYTES;
 	double read = n->class == COST_CLASS_REDUCTION	 ? 1
 		      : n->class == COST_CLASS_OPTIMIZER ? 0.6
 							 : 0.5;
-	double ns = stream_ns(g, bytes, read, blocks);
+	int known = l.bytes > 0;
 
-	if (l->operations > 0)
-		ns = fmax(ns, 1e9 * l->operations /
-				      (cost_peak(g, l->math) * g->math_efficiency *
-				       fmin(1, blocks / g->sms)));
-	return memory_cost(g, n->class, l->bytes ? COST_ROOFLINE : COST_UNKNOWN, ns, bytes);
+	if (!known)
+		l.bytes = product_of(l.grid) * product_of(l.block) * UNKNOWN_BYTES;
+	return memory_cost(g, n->class, known ? COST_ROOFLINE : COST_UNKNOWN, work_ns(g, &l, read),
+			   l.bytes, held_of(&l));
 }
 
 struct cost cost_of_kernel(const struct cost_gpu *g, const struct cost_launch *l)
 {
 	struct cost_name n = l->parsed ? *l->parsed : cost_name_of(l->name ? l->name : "");
 
+	if (l->bytes > 0 && n.class != COST_CLASS_ELEMENTWISE)
+		return other(g, *l, &n);
 	switch (n.class) {
 	case COST_CLASS_ELEMENTWISE:
-		return elementwise(g, l, &n);
+		return elementwise(g, *l, &n);
 	case COST_CLASS_SOFTMAX:
 		return softmax(g, l, &n);
 	case COST_CLASS_LAYER_NORM:
 		return layer_norm(g, l, &n);
 	default:
-		return other(g, l, &n);
+		return other(g, *l, &n);
 	}
 }

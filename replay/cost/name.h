@@ -5,15 +5,49 @@
 
 #include "replay/cost/cost.h"
 
+/* Kernels of PyTorch whose parameters tell their work. */
+enum cost_kernel {
+	COST_KERNEL_OTHER,
+	COST_KERNEL_CONTIGUOUS, /* element-wise */
+	COST_KERNEL_STRIDED,	/* element-wise, with an index calculation for each element */
+	COST_KERNEL_REDUCE,
+	COST_KERNEL_LISTS, /* of tensors: optimizers */
+	COST_KERNEL_SOFTMAX_WARP,
+	COST_KERNEL_SOFTMAX_WARP_GRADIENT,
+	COST_KERNEL_SOFTMAX,
+	COST_KERNEL_SOFTMAX_GRADIENT,
+	COST_KERNEL_SOFTMAX_SPATIAL,
+	COST_KERNEL_LAYER_NORM,
+	COST_KERNEL_LAYER_NORM_GRADIENT,
+	COST_KERNEL_MOMENTS,	  /* of rows */
+	COST_KERNEL_NORMALISE,	  /* rows by their moments */
+	COST_KERNEL_NORM_WEIGHTS, /* gradients of the weights of a layer norm */
+	COST_KERNEL_GATHER_ROWS,
+	COST_KERNEL_SELECT_ROWS,
+	COST_KERNEL_ADD_ROWS, /* gradient of an embedding */
+	COST_KERNEL_INDEX,
+	COST_KERNEL_GATHER,
+	COST_KERNEL_CONCATENATE,
+	COST_KERNEL_TRANSPOSE,
+	COST_KERNEL_DROPOUT,
+	COST_KERNEL_RANDOM,
+};
+
 struct cost_name {
 	enum cost_class class;
-	unsigned items;		 /* element-wise: elements of a thread; 0: not in the name */
-	unsigned arrays;	 /* element-wise: arrays read and written; 0: not in the name */
-	unsigned bytes;		 /* of an element; 0: not in the name */
-	unsigned tile_m, tile_n; /* of a product */
+	enum cost_kernel kernel;
+	unsigned items;		   /* element-wise: elements of a thread; 0: not in the name */
+	unsigned arrays;	   /* read and written; 0: not in the name */
+	unsigned bytes;		   /* of an element; 0: not in the name */
+	unsigned operand_bytes[4]; /* element-wise: of an element of the output and each input */
+	unsigned lists;		   /* lists of tensors in the parameter */
+	unsigned entry_bytes;	   /* of what such a list has for each tensor, besides its size */
+	double instructions;	   /* arithmetic of an element, where memory may not limit it */
+	unsigned tile_m, tile_n;   /* of a product */
 	int sliced;
 	enum gpuemu_math math;
 	int persistent; /* softmax: one warp keeps its rows in registers */
+	int reads_once; /* softmax: a block keeps its row in registers or shared memory */
 };
 
 /* Takes some microseconds. */

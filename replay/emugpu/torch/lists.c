@@ -55,8 +55,9 @@ static int layout_of(int depth, size_t scalar_bytes, size_t bytes, struct layout
 		size_t at = (8 * (size_t)(depth + 1) + scalar_bytes) * n;
 
 		at += of[i].blocks * of[i].block_bytes;
-		at = (at + 3) / 4 * 4 + of[i].blocks * 4 + (scalar_bytes ? 0 : 4);
-		if ((at + 7) / 8 * 8 == bytes) {
+		/* The number of the first tensor follows, but not after scalars. */
+		at = (at + 3) / 4 * 4 + of[i].blocks * 4;
+		if ((at + 4 + 7) / 8 * 8 == bytes || (scalar_bytes && (at + 7) / 8 * 8 == bytes)) {
 			*ret = (struct layout){n, of[i].blocks, of[i].block_bytes};
 			return 0;
 		}
@@ -115,15 +116,14 @@ struct part {
 	char *data[4];
 };
 
-static int list_of(const struct emu_torch *t, const struct gpuemu_launch *l, const char *meta,
+static int list_of(int depth, size_t scalar_bytes, const struct gpuemu_launch *l, const char *meta,
 		   struct list *ret)
 {
 	struct layout *y = &ret->layout;
-	size_t scalar_bytes = t->list_scalars ? emu_type_bytes(t->scalar_type[0]) : 0;
 
-	if (layout_of(t->depth, scalar_bytes, l->arg_bytes(l, 0), y) < 0 || l->grid[0] > y->blocks)
+	if (layout_of(depth, scalar_bytes, l->arg_bytes(l, 0), y) < 0 || l->grid[0] > y->blocks)
 		return -ENOTSUP;
-	ret->numels = meta + 8 * y->tensors * (size_t)t->depth;
+	ret->numels = meta + 8 * y->tensors * (size_t)depth;
 	ret->scalars = ret->numels + 8 * y->tensors;
 	ret->to_tensor = ret->scalars + scalar_bytes * y->tensors;
 	ret->to_chunk = ret->to_tensor + (y->blocks * y->block_bytes + 3) / 4 * 4;
@@ -132,8 +132,7 @@ static int list_of(const struct emu_torch *t, const struct gpuemu_launch *l, con
 	return 0;
 }
 
-static struct part part_of(const struct emu_torch *t, const struct list *a, const char *meta,
-			   uint32_t block)
+static struct part part_of(int depth, const struct list *a, const char *meta, uint32_t block)
 {
 	const struct layout *y = &a->layout;
 	struct part p = {.chunk = ((const int32_t *)(const void *)a->to_chunk)[block]};
@@ -143,9 +142,34 @@ static struct part part_of(const struct emu_torch *t, const struct list *a, cons
 	memcpy(&p.n, a->numels + 8 * p.tensor, sizeof(p.n));
 	p.n -= p.chunk * CHUNK;
 	p.n = p.n < CHUNK ? p.n : CHUNK;
-	for (int k = 0; k < t->depth && k < 4; k++)
+	for (int k = 0; k < depth && k < 4; k++)
 		memcpy(&p.data[k], meta + 8 * ((size_t)k * y->tensors + p.tensor), sizeof(char *));
 	return p;
+}
+
+int emu_torch_list_work(int depth, size_t entry_bytes, const struct gpuemu_launch *l,
+			const void *meta, struct emu_torch_list_work *ret)
+{
+	const char *addresses = meta;
+	struct list a = {0};
+
+	*ret = (struct emu_torch_list_work){0};
+	if (depth < 1 || depth > 5 || list_of(depth, entry_bytes, l, meta, &a) < 0)
+		return -ENOTSUP;
+	for (uint32_t b = 0; b < l->grid[0]; b++) {
+		double n = (double)part_of(depth, &a, meta, b).n;
+
+		ret->elements += n;
+		ret->most = n > ret->most ? n : ret->most;
+	}
+	for (int k = 1; k < depth; k++)
+		for (int j = 0; j < k; j++)
+			if (memcmp(addresses + 8 * (size_t)k * a.layout.tensors,
+				   addresses + 8 * (size_t)j * a.layout.tensors, 8) == 0) {
+				ret->repeated++;
+				break;
+			}
+	return 0;
 }
 
 /* The norm of a part, to be completed by lpnorm_cleanup: its place in args[2] is that of the tensor
@@ -167,14 +191,15 @@ static void norm_of(const struct emu_torch *t, const struct part *p, int32_t fir
 static int run_list(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
 {
 	float *found_inf = NULL, *scale = NULL;
+	size_t scalar_bytes = t->list_scalars ? emu_type_bytes(t->scalar_type[0]) : 0;
 	double total = 0, scalar;
 	struct list a = {0};
 
-	if (list_of(t, l, args[0], &a) < 0 ||
+	if (list_of(t->depth, scalar_bytes, l, args[0], &a) < 0 ||
 	    (t->form == NORM && (l->arg_bytes(l, 3) != 8 || l->arg_bytes(l, 4))))
 		return -ENOTSUP;
 	for (uint32_t b = 0; b < l->grid[0]; b++)
-		total += (double)part_of(t, &a, args[0], b).n;
+		total += (double)part_of(t->depth, &a, args[0], b).n;
 	if (!emu_torch_computes_work(total))
 		return -ENOTSUP;
 	if (t->form == UNSCALE) { /* the lambda holds the two addresses */
@@ -185,7 +210,7 @@ static int run_list(const struct emu_torch *t, const struct gpuemu_launch *l, vo
 		scalar = scalar_of(t, l, args);
 	}
 	for (uint32_t b = 0; b < l->grid[0]; b++) {
-		struct part p = part_of(t, &a, args[0], b);
+		struct part p = part_of(t->depth, &a, args[0], b);
 
 		if (t->list_scalars)
 			scalar = emu_load(t->scalar_type[0], a.scalars, (int64_t)p.tensor);

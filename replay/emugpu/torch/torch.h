@@ -119,6 +119,18 @@ static inline void *emu_pointer_of(void *const *args, unsigned i)
 	return *(void *const *)args[i];
 }
 
+/* The work of multi_tensor_apply_kernel. */
+struct emu_torch_list_work {
+	double elements;   /* of a list */
+	double most;	   /* elements of a block */
+	unsigned repeated; /* lists that have the addresses of another one */
+};
+
+/* `meta` is the first parameter: `depth` lists of tensors, and entry_bytes for each tensor. 0, or
+ * -ENOTSUP. */
+int emu_torch_list_work(int depth, size_t entry_bytes, const struct gpuemu_launch *l,
+			const void *meta, struct emu_torch_list_work *ret);
+
 int emu_torch_elementwise(struct emu_torch *t, struct emu_part name);
 int emu_torch_indices(struct emu_torch *t, struct emu_part name);
 int emu_torch_lists(struct emu_torch *t, struct emu_part name);

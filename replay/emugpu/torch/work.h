@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The work of PyTorch's kernels, from their parameters: elements, bytes, rows. */
+#pragma once
+
+#include "replay/cost/cost.h"
+#include "replay/cost/name.h"
+
+#include <gpuemu.h>
+
+/* Sets what the parameters tell of the launch. Parameters of other sizes than those of the known
+ * versions of PyTorch change nothing. Any thread. */
+void emu_torch_work(const struct cost_name *kind, const struct gpuemu_launch *launch,
+		    void *const *args, struct cost_launch *ret);

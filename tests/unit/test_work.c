@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/array.h"
+#include "replay/emugpu/torch/offsets.h"
+#include "replay/emugpu/torch/work.h"
+#include "tests/unit/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NATIVE "void at::native::"
+#define VECTORIZED NATIVE "vectorized_elementwise_kernel<4, at::native::"
+#define ARRAY(n) ", std::array<char*, " n "ul>, false>(int, F, std::array<char*, " n "ul>)"
+#define STRIDED                                                                                    \
+	NATIVE "elementwise_kernel<128, 4, void at::native::gpu_kernel_impl_nocast<"               \
+	       "at::native::CUDAFunctor_add<float> >(F)::{lambda(int)#1}>(int, L)"
+
+static const size_t *sizes; /* of the parameters of a launch; 0 ends them */
+
+static size_t arg_bytes(const struct gpuemu_launch *launch, unsigned i)
+{
+	(void)launch;
+	for (unsigned k = 0; k <= i; k++)
+		if (!sizes[k])
+			return 0;
+	return sizes[i];
+}
+
+static struct cost_launch work_of(const char *name, uint32_t blocks, uint32_t threads,
+				  void *const *args, const size_t *bytes)
+{
+	struct cost_name kind = cost_name_of(name);
+	struct gpuemu_launch l = {
+		.grid = {blocks, 1, 1}, .block = {threads, 1, 1}, .arg_bytes = arg_bytes};
+	struct cost_launch ret = {.grid = {blocks, 1, 1}, .block = {threads, 1, 1}};
+
+	sizes = bytes;
+	emu_torch_work(&kind, &l, args, &ret);
+	return ret;
+}
+
+/* Bytes of an element of all tensors, by the types in the names of element-wise kernels. */
+static const struct {
+	const char *name;
+	unsigned arrays, bytes;
+} elementwise[] = {
+	{VECTORIZED "CUDAFunctor_add<float>" ARRAY("3"), 3, 12},
+	{VECTORIZED "CUDAFunctor_add<c10::BFloat16>" ARRAY("3"), 3, 6},
+	{VECTORIZED
+	 "exp_kernel_cuda(I&)::{lambda()#2}::operator()() const::{lambda(float)#1}" ARRAY("2"),
+	 2, 8},
+	{VECTORIZED
+	 "converting_copy_kernel_cuda<float, c10::BFloat16>(I&)::{lambda(float)#1}" ARRAY("2"),
+	 2, 6},
+	{VECTORIZED "bfloat16_copy_kernel_cuda(I&)::{lambda(float)#1}" ARRAY("2"), 2, 6},
+	{VECTORIZED "compare_scalar_kernel<float>(I&, OpType, float)::{lambda(float)#1}" ARRAY("2"),
+	 2, 5},
+	{VECTORIZED "where_kernel_impl(I&)::{lambda()#1}::operator()() const::"
+		    "{lambda(bool, unsigned int, unsigned int)#1}" ARRAY("4"),
+	 4, 13},
+	{VECTORIZED
+	 "BinaryFunctor<double, double, bool, at::native::CompareEqFunctor<double> >" ARRAY("3"),
+	 3, 17},
+	{VECTORIZED
+	 "AUnaryFunctor<float, float, float, binary_internal::MulFunctor<float> >" ARRAY("2"),
+	 2, 8},
+};
+
+START_TEST(types_of_elements)
+{
+	char tensors[4];
+	void *data[] = {&tensors[0], &tensors[1], &tensors[2], &tensors[3]};
+	int32_t n = 1000, functor = 0;
+	void *args[] = {&n, &functor, data};
+	const size_t bytes[] = {4, 4, 8 * elementwise[_i].arrays, 0};
+	struct cost_launch l = work_of(elementwise[_i].name, 10, 128, args, bytes);
+
+	ck_assert(l.elements == n);
+	ck_assert_msg(l.bytes == (double)n * elementwise[_i].bytes, "%s: %f", elementwise[_i].name,
+		      l.bytes);
+	ck_assert(l.held_bytes == l.bytes);
+	data[1] = data[0]; /* in place */
+	l = work_of(elementwise[_i].name, 10, 128, args, bytes);
+	ck_assert(l.bytes == (double)n * elementwise[_i].bytes);
+	ck_assert(l.held_bytes < l.bytes);
+}
+END_TEST
+
+/* A lambda of a strided kernel with three float tensors of 1024 rows and columns. */
+struct lambda {
+	int32_t dims;
+	uint32_t sizes[EMU_OFFSETS_DIMS][3], strides[EMU_OFFSETS_DIMS][3];
+	char *data[3];
+	float alpha, rest[3];
+};
+
+START_TEST(strides_of_elements)
+{
+	static char tensors[3];
+	struct lambda f = {.dims = 2,
+			   .sizes = {{1024}, {1024}},
+			   .strides = {{4, 4, 4}, {4096, 4096, 0}},
+			   .data = {&tensors[0], &tensors[1], &tensors[2]}};
+	const size_t bytes[] = {4, sizeof(f), 0};
+	int32_t n = 1 << 20;
+	void *args[] = {&n, &f};
+	struct cost_launch l = work_of(STRIDED, 4096, 128, args, bytes);
+
+	/* The third one is a row for all rows. */
+	ck_assert(l.bytes == 2.0 * 4 * n + 4096);
+	ck_assert(l.sector_bytes < l.bytes * 1.1);
+	ck_assert(l.read_bytes == 4.0 * n + 4096);
+
+	/* Another one is transposed: each element is in a sector of its own. */
+	f.strides[0][1] = 4096;
+	f.strides[1][1] = 4;
+	l = work_of(STRIDED, 4096, 128, args, bytes);
+	ck_assert(l.bytes == 2.0 * 4 * n + 4096);
+	ck_assert(l.sector_bytes >= 28.0 * n);
+}
+END_TEST
+
+/* Kernels on lists of tensors: lists of the metadata, and their bytes in small and large ones. */
+static const struct {
+	const char *functor;
+	size_t bytes, tensors, blocks, block_bytes;
+	unsigned moved; /* of an element */
+} lists[] = {
+	{"TensorListMetadata<1>, at::native::BinaryOpScalarFunctor<float, 1, 1, 0>", 3368, 110, 320,
+	 1, 8},
+	{"TensorListMetadata<1>, at::native::BinaryOpScalarFunctor<float, 1, 1, 0>", 25768, 770,
+	 2240, 2, 8},
+	{"TensorListMetadata<2>, at::native::UnaryOpFunctor<float, 2, 1, 1>", 24200, 448, 2240, 2,
+	 8},
+	{"TensorListMetadata<2>, at::native::TernaryOpScalarFunctor<c10::BFloat16, 2, 2, 0>", 24200,
+	 448, 2240, 2, 6},
+	{"TensorListScalarListMetadata<float, 1>, at::native::BinaryOpScalarListFunctor<float, 1, "
+	 "1, 0>",
+	 26880, 672, 2240, 2, 8},
+	{"FusedOptimizerTensorListMetadata<4>, at::native::FusedAdamMathFunctor<float, 4>", 3336,
+	 36, 320, 1, 28},
+};
+
+START_TEST(lists_of_tensors)
+{
+	static char meta[32768];
+	char name[512];
+	const struct cost_name *kind;
+	struct cost_name found;
+	int64_t n = 100000; /* two parts */
+	size_t depth, at;
+	void *args[] = {meta};
+	const size_t bytes[] = {lists[_i].bytes, 0};
+
+	snprintf(name, sizeof(name), "void at::native::multi_tensor_apply_kernel<%s, F>(L)",
+		 lists[_i].functor);
+	found = cost_name_of(name);
+	kind = &found;
+	depth = kind->lists;
+	memset(meta, 0, sizeof(meta));
+	for (size_t k = 0; k < depth; k++)
+		memcpy(meta + 8 * k * lists[_i].tensors, &(int64_t){(int64_t)k + 1}, 8);
+	at = 8 * depth * lists[_i].tensors;
+	memcpy(meta + at, &n, sizeof(n));
+	at += (8 + kind->entry_bytes) * lists[_i].tensors;
+	at += lists[_i].blocks * lists[_i].block_bytes;
+	memcpy(meta + at + 4, &(int32_t){1}, 4); /* the second block has the second part */
+
+	struct cost_launch l = work_of(name, 2, 512, args, bytes);
+
+	ck_assert_msg(l.bytes == (double)n * lists[_i].moved, "%s: %f", name, l.bytes);
+	ck_assert(l.steps == 65536 / 4 / 512);
+}
+END_TEST
+
+START_TEST(moved_elements)
+{
+	static struct {
+		void *data[128];
+		uint32_t offsets[128], sizes[128], elements[128];
+		uint8_t contiguous[128];
+	} cat = {.elements = {5000}};
+	int64_t columns = 4096, rows = 16384, zero = 0;
+	int32_t n = 16384;
+	void *out = NULL;
+	void *cat_args[] = {&out, &cat};
+	void *gather_args[] = {&out, &out, &out, &n, &columns, &zero, &zero, &zero, &zero};
+	void *transpose_args[] = {&out, &out, &rows, &columns, &zero, &zero};
+	const size_t cat_bytes[] = {8, sizeof(cat), 0}, transpose_bytes[] = {8, 8, 8, 8, 8, 8, 0};
+	const size_t gather_bytes[] = {8, 8, 8, 4, 8, 8, 8, 8, 1, 0};
+
+	ck_assert(work_of(NATIVE
+			  "(anonymous namespace)::CatArrayBatchedCopy_vectorized<at::native::"
+			  "(anonymous namespace)::OpaqueType<2u>, unsigned int, 2, 128, 1, "
+			  "16, 8>(char*)",
+			  10, 128, cat_args, cat_bytes)
+			  .bytes == 2.0 * 2 * 5000);
+	ck_assert(work_of(NATIVE "vectorized_gather_kernel<16, long>(char*)", 10, 128, gather_args,
+			  gather_bytes)
+			  .bytes == 2.0 * n * 4096);
+	ck_assert(work_of(NATIVE "transpose_copy_tiled_kernel<unsigned int, 1, 4, 64, false>(L)",
+			  10, 256, transpose_args, transpose_bytes)
+			  .bytes == 2.0 * 4 * 16384 * 4096);
+}
+END_TEST
+
+/* A sum of 65536 rows, 1024 columns: 4 threads of 264 blocks have a column. */
+START_TEST(parts_of_reductions)
+{
+	int32_t op[] = {0, 4, 65536, 1024, 1056, 128, 264, 0, 1, 4, 1, 0, 32, 4, 128, 0, 4};
+	const size_t bytes[] = {sizeof(op), 0};
+	void *args[] = {op};
+	struct cost_name kind = cost_name_of(NATIVE "reduce_kernel<128, 4, ReduceOp<float> >(R)");
+	struct gpuemu_launch l = {.grid = {8, 264, 1}, .block = {32, 4, 1}, .arg_bytes = arg_bytes};
+	struct cost_launch ret = {.grid = {8, 264, 1}, .block = {32, 4, 1}};
+
+	sizes = bytes;
+	emu_torch_work(&kind, &l, args, &ret);
+	ck_assert(ret.read_bytes == 4.0 * 65536 * 1024);
+	ck_assert(ret.steps == 16);
+	ck_assert(ret.final_steps == 2 + 264 / 4);
+}
+END_TEST
+
+START_TEST(lengths_of_rows)
+{
+	int64_t columns = 4096, rows = 100;
+	void *out = NULL;
+	void *softmax[] = {&out, &out, &columns}, *moments[] = {&rows, &columns, &out};
+	const size_t softmax_bytes[] = {8, 8, 8, 0}, moments_bytes[] = {8, 8, 4, 0};
+	struct cost_launch l =
+		work_of(NATIVE "(anonymous namespace)::cunn_SoftMaxForwardReg<c10::BFloat16, "
+			       "float, c10::BFloat16, E, long, 4>(L)",
+			4096, 1024, softmax, softmax_bytes);
+
+	ck_assert(l.columns == 4096);
+	l = work_of(
+		NATIVE
+		"(anonymous namespace)::RowwiseMomentsCUDAKernel<c10::BFloat16, float, false>(L)",
+		100, 512, moments, moments_bytes);
+	ck_assert(l.bytes == 2.0 * 4096 * 100);
+	ck_assert(l.steps == 8);
+}
+END_TEST
+
+/* Parameters of other sizes, or none, change nothing. */
+START_TEST(other_parameters)
+{
+	static const size_t none[] = {0}, few[] = {4, 0}, odd[] = {8, 8, 8, 8, 0};
+	int64_t numbers[4] = {7, 7, 7, 7};
+	void *args[] = {&numbers[0], &numbers[1], &numbers[2], &numbers[3]};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		char name[512];
+
+		snprintf(name, sizeof(name), "void multi_tensor_apply_kernel<%s, F>(L)",
+			 lists[i].functor);
+		ck_assert(work_of(name, 2, 512, args, none).bytes == 0);
+		ck_assert(work_of(name, 2, 512, args, odd).bytes == 0);
+	}
+	ck_assert(work_of(elementwise[0].name, 2, 128, args, few).bytes == 0);
+	ck_assert(work_of(elementwise[0].name, 2, 128, args, odd).bytes == 0);
+	ck_assert(work_of(STRIDED, 2, 128, args, odd).bytes == 0);
+	ck_assert(work_of(NATIVE "reduce_kernel<128, 4, R>(R)", 2, 128, args, odd).bytes == 0);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("work");
+
+	tcase_add_loop_test(tcase, types_of_elements, 0, ARRAY_SIZE(elementwise));
+	tcase_add_test(tcase, strides_of_elements);
+	tcase_add_loop_test(tcase, lists_of_tensors, 0, ARRAY_SIZE(lists));
+	tcase_add_test(tcase, moved_elements);
+	tcase_add_test(tcase, parts_of_reductions);
+	tcase_add_test(tcase, lengths_of_rows);
+	tcase_add_test(tcase, other_parameters);
+	return run_case("work", tcase);
+}
