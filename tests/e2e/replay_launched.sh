@@ -71,6 +71,12 @@ printf 0123456701234567012345670123456701234567 >again.launched/go
 launched again sh "$launch" 3 >again.json
 same again
 
+# A process that cannot begin says why; here none can.
+mkdir bin
+cp "$(command -v gpureplay)" bin
+fails -3 gpuemu --gpus 3 -o report -- sh "$launch" 3 bin/gpureplay -o other run
+equal "$(grep -c 'cannot find gpucapture' stderr)" 3
+
 # Wrong uses end with one line, of the first process.
 one_line() {
 	local status=$1

@@ -406,7 +406,8 @@ static int run_launched(struct reexecution *job)
 		return cli_fail(r, NULL, "use", job->launched.folder, NULL);
 	snprintf(job->output, sizeof(job->output), "%s/run", job->launched.session);
 	status = run_recorded(job, job->output);
-	rex_share_counts(job->share, &job->counts);
+	if (job->share)
+		rex_share_counts(job->share, &job->counts);
 	if (job->launched.by.index == 0)
 		return status == CLI_OK ? finish_launched(job) : status;
 	r = launched_end(&job->launched, status, &job->counts);
