@@ -90,7 +90,8 @@ static bool retain_primary(struct rex_built *b, uint64_t recorded, uint64_t *ret
 		    !rex_args_int(&c->args, "pctx.out", NULL, &made) ||
 		    (uint64_t)made != recorded || !rex_args_int(&c->args, "dev", NULL, &device))
 			continue;
-		if (rex_driver.retain(&here, (int)device) != 0)
+		if (!rex_driver.retain ||
+		    rex_driver.retain(&here, rex_device((int)device, p->device)) != 0)
 			return false;
 		*ret = (uint64_t)here;
 		return rex_handle_set(b->context->objects, API_MEANING_CONTEXT, recorded, *ret) ==
