@@ -113,8 +113,10 @@ static void leave(int result)
 {
 	int64_t end_ns;
 
-	if (--self.depth > 0)
+	if (self.depth > 1) {
+		self.depth--;
 		return;
+	}
 	end_ns = cupti_now_ns();
 	cupti_pause();
 	if (self.function) {
@@ -122,6 +124,7 @@ static void leave(int result)
 		call_back(CUPTI_API_EXIT, &result);
 	}
 	self.correlation = 0;
+	self.depth = 0; /* calls of the client's callbacks were within this one */
 	cupti_resume();
 }
 
