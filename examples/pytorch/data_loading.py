@@ -49,7 +49,9 @@ for loaders in args.workers:
     workers, cached = map(int, f'{loaders}:100'.split(':')[:2])
     steps = workers * -(-6 // workers) if workers else 6  # each worker prepares as many batches
     loader = iter(DataLoader(Batches(cached), batch_size=None, sampler=range(10**6), num_workers=workers))
-    next(loader), torch.cuda.synchronize()
+    for _ in range(2 * workers + 1):  # those that the workers prepare ahead
+        next(loader)
+    torch.cuda.synchronize()
     start = time.perf_counter()
     for _ in range(steps):
         step()
