@@ -21,8 +21,13 @@
 /* Winograd in 36 products pads the batch to a multiple of this. */
 #define IMAGES 16
 
-/* Tensor cores read channels in vectors of this size. */
+/* Tensor cores read vectors of this size. */
 #define VECTOR_BYTES 16
+
+/* Kernels for tensor cores compute with rows of shared memory: the channels of one tap at one
+ * pixel. Rows of Hopper are longer where the sum is over channels. */
+#define ROW_BYTES 64
+#define HOPPER_ROW_BYTES 128
 
 static double volume(const double v[3])
 {
@@ -37,8 +42,14 @@ struct job {
 	double height, width, pixels;	/* of the result */
 	double taps;
 	double operations, bytes; /* bytes of the operands and the result */
+	double reordered;	  /* bytes of tensors that have their channels in another place */
 	int filter_gradient;
 };
+
+static int uses_tensor(const struct job *j)
+{
+	return j->g->compute >= 7 && j->math != GPUEMU_FP32 && j->math != GPUEMU_FP64;
+}
 
 /* With a stride, a gradient of the data falls into one product for each remainder of a position
  * divided by the stride; each has a part of the taps. A remainder without taps is zero. */
@@ -77,17 +88,36 @@ static struct job job_of(const struct cost_gpu *g, const struct gpuemu_convoluti
 	j.bytes = j.element * (c->batch * c->in_channels * volume(c->in) *
 				       (data ? 1 : fmin(1, j.taps / volume(c->stride))) +
 			       c->batch * c->out_channels * volume(c->out) + filters);
+	/* Without taps and steps, a convolution is a product of transposed matrices. */
+	if (!c->channels_last && (j.taps > 1 || volume(c->stride) > 1))
+		j.reordered = j.element * (c->batch * c->in_channels * volume(c->in) +
+					   c->batch * c->out_channels * volume(c->out) + filters);
 	if (data)
 		divide_by_stride(&j, volume(c->stride));
 	return j;
 }
 
+/* Kernels before and after put the channels of all three tensors last, and back. */
+static void reorder(const struct job *j, struct cost *c)
+{
+	double bytes = 2 * j->reordered;
+
+	c->ns += cost_stream_ns(j->g, bytes, 0.5) + 3 * (j->g->kernel_ns + j->g->gap_ns);
+	c->bytes += bytes;
+}
+
+/* The number of channels with padding. Without taps, padding only completes vectors. */
+static double padded(const struct job *j, double channels)
+{
+	double row = j->g->compute >= 9 && !j->filter_gradient ? HOPPER_ROW_BYTES : ROW_BYTES;
+	double step = (j->taps == 1 ? VECTOR_BYTES : row) / j->element;
+
+	return uses_tensor(j) ? ceil(channels / step) * step : channels;
+}
+
 static struct cost implicit(const struct job *j)
 {
-	double vector = j->math == GPUEMU_FP32 || j->math == GPUEMU_FP64
-				? 1
-				: fmax(1, VECTOR_BYTES / j->element);
-	double in = ceil(j->in / vector) * vector;
+	double in = padded(j, j->in);
 	struct gpuemu_product p = {.m = j->pixels,
 				   .n = j->out,
 				   .k = in * j->taps,
@@ -97,14 +127,19 @@ static struct cost implicit(const struct job *j)
 	struct cost_tiling t = {.tiles = COST_TILES_IMPLICIT,
 				.most_splits = j->math == GPUEMU_FP32,
 				.reuse = j->taps,
+				.filled = j->in / in,
 				.efficiency = j->g->convolution_efficiency};
+	struct cost c;
 
 	if (j->filter_gradient) {
 		p.m = in * j->taps;
 		p.k = j->pixels;
 		t.most_splits = MOST_PARTS;
 	}
-	return cost_of_tiled_product(j->g, &p, j->math, j->busy_ns, &t);
+	c = cost_of_tiled_product(j->g, &p, j->math, j->busy_ns, &t);
+	if (uses_tensor(j) && j->reordered > 0)
+		reorder(j, &c);
+	return c;
 }
 
 static struct cost direct(const struct job *j)
@@ -219,14 +254,6 @@ static int is_used(const struct job *j, const struct gpuemu_convolution *c,
 	}
 }
 
-/* Tensor cores read half precision with the channels last: kernels before and after change the
- * order. */
-static void add_transposition(const struct job *j, struct cost *c)
-{
-	c->ns += cost_stream_ns(j->g, 2 * j->bytes, 0.5) + 2 * (j->g->kernel_ns + j->g->gap_ns);
-	c->bytes += 2 * j->bytes;
-}
-
 struct cost cost_of_convolution_by(const struct cost_gpu *g, const struct gpuemu_convolution *c,
 				   enum gpuemu_math math, double busy_ns,
 				   enum cost_algorithm algorithm)
@@ -239,8 +266,6 @@ struct cost cost_of_convolution_by(const struct cost_gpu *g, const struct gpuemu
 	for (int i = 0; i < COST_ALGORITHMS; i++)
 		if (algorithm == COST_ALGORITHMS ? is_used(&j, c, i) : (int)algorithm == i)
 			best = faster(best, algorithms[i](&j));
-	if (c->element_bytes == 2 && !c->channels_last)
-		add_transposition(&j, &best);
 	best.class = COST_CLASS_CONVOLUTION;
 	best.ns = fmax(best.ns, g->kernel_ns + cost_stream_ns(g, fmax(best.bytes, j.bytes), 0.5));
 	return best;

@@ -82,7 +82,8 @@ struct job {
 	const struct gpuemu_product *p;
 	enum gpuemu_math math;
 	double element, stored; /* bytes */
-	double reuse, clock;	/* the clock includes efficiency */
+	double reuse, filled;	/* of A */
+	double clock;		/* includes efficiency */
 	double most_splits;	/* 0: as cuBLAS */
 	enum cost_tiles tiles;
 };
@@ -92,8 +93,8 @@ static struct job job_of(const struct cost_gpu *g, const struct gpuemu_product *
 {
 	double element = p->a_bytes ? p->a_bytes : cost_element_bytes(math);
 
-	return (struct job){g, p, math, element,	  p->d_bytes ? p->d_bytes : element,
-			    1, 1, 0,	COST_TILES_CUBLAS};
+	return (struct job){g, p, math, element, p->d_bytes ? p->d_bytes : element,
+			    1, 1, 1,	0,	 COST_TILES_CUBLAS};
 }
 
 static int is_aligned(const struct gpuemu_product *p)
@@ -118,9 +119,9 @@ static void traffic(const struct job *j, const struct tile *t, double splits, do
 	}
 	if (splits > 1)
 		d += p->m * p->n * 4 * 2 * splits;
-	*memory = p->batch * ((p->m * a / j->reuse + p->n * b) * p->k * j->element + d);
-	*cache = p->batch * ceil(p->m / t->m) * ceil(p->n / t->n) * (t->m * a + t->n * b) * p->k *
-		 j->element;
+	*memory = p->batch * ((p->m * a * j->filled / j->reuse + p->n * b) * p->k * j->element + d);
+	*cache = p->batch * ceil(p->m / t->m) * ceil(p->n / t->n) *
+		 (t->m * a * j->filled + t->n * b) * p->k * j->element;
 }
 
 static double tile_ns(const struct job *j, const struct tile *t, double splits)
@@ -239,10 +240,12 @@ struct cost cost_of_tiled_product(const struct cost_gpu *g, const struct gpuemu_
 	double bytes;
 
 	j.reuse = t && t->reuse ? t->reuse : 1;
+	j.filled = t && t->filled ? t->filled : 1;
 	j.most_splits = t ? t->most_splits : 0;
 	j.tiles = t ? t->tiles : COST_TILES_CUBLAS;
 	j.clock = efficiency;
-	bytes = p->batch * ((p->m / j.reuse + p->n) * p->k * j.element + p->m * p->n * j.stored);
+	bytes = p->batch *
+		((p->m * j.filled / j.reuse + p->n) * p->k * j.element + p->m * p->n * j.stored);
 	/* Never less than the peaks allow. Small operands may be in the cache. */
 	double math_ns = 1e9 * 2 * p->m * p->n * p->k * p->batch / cost_peak(g, j.math);
 	double memory_ns = 1e9 * fmax(0, bytes - g->l2_bytes) / g->memory_bytes_per_s;

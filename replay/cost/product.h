@@ -20,6 +20,7 @@ struct cost_tiling {
 	double splits;	    /* parts of k */
 	double most_splits; /* with the fastest tile: at most so many parts; 0: as cuBLAS */
 	double reuse;	    /* uses of each element of A in memory; 0: 1 */
+	double filled;	    /* part of A that is not padding, which is not read; 0: all */
 	double efficiency;  /* beside that of the tile; 0: 1 */
 };
 

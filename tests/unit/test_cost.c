@@ -5,6 +5,7 @@
 #include "tests/unit/test.h"
 
 #include <math.h>
+#include <string.h>
 
 #define VECTOR "void at::native::vectorized_elementwise_kernel<4, at::native::"
 #define GELU VECTOR "GeluCUDAKernelImpl<float>, at::detail::Array<char*, 2> >(int, F, A)"
@@ -220,6 +221,15 @@ static struct gpuemu_convolution layer_of(int i, double batch)
 	return c;
 }
 
+static int layer_named(const char *name)
+{
+	int i = 0;
+
+	while (strcmp(layers[i].name, name) != 0)
+		i++;
+	return i;
+}
+
 static double volume(const double v[3])
 {
 	return v[0] * v[1] * v[2];
@@ -339,6 +349,49 @@ START_TEST(tensor_cores_without_tf32)
 }
 END_TEST
 
+static double layer_ns(const char *gpu, int layer, enum gpuemu_math math, int channels_last)
+{
+	struct cost_gpu g = gpu_of(gpu);
+	struct gpuemu_convolution c = layer_of(layer, 64);
+
+	c.channels_last = channels_last;
+	return cost_of_convolution(&g, &c, math, COST_BUSY_NS).ns;
+}
+
+/* Tensor cores read neighbouring channels. Other orders are changed, but not for products. */
+START_TEST(order_of_channels)
+{
+	const int layer = layer_named("3x3 64"), product = layer_named("1x1 64-256");
+	struct gpuemu_convolution c = layer_of(layer, 64);
+	double bytes = 4 * 64 * (c.in_channels * volume(c.in) + c.out_channels * volume(c.out));
+	double copies_ns = 2e9 * bytes / gpu_of("A100").memory_bytes_per_s;
+	double ns = layer_ns("A100", layer, GPUEMU_TF32, 1);
+	double more_ns = layer_ns("A100", layer, GPUEMU_TF32, 0) - ns;
+
+	ck_assert_msg(more_ns > copies_ns && more_ns < 2 * copies_ns, "%f", more_ns);
+	ck_assert_double_eq(layer_ns("A100", layer, GPUEMU_FP32, 0),
+			    layer_ns("A100", layer, GPUEMU_FP32, 1));
+	ck_assert_double_eq(layer_ns("A100", product, GPUEMU_TF32, 0),
+			    layer_ns("A100", product, GPUEMU_TF32, 1));
+}
+END_TEST
+
+/* Tensor cores take as long for the three channels of an image as for a row of shared memory. */
+START_TEST(padding_of_channels)
+{
+	struct cost_gpu g = gpu_of("H100");
+	struct gpuemu_convolution c = layer_of(layer_named("first"), 64);
+
+	c.channels_last = 1;
+	double ns = cost_of_convolution(&g, &c, GPUEMU_TF32, COST_BUSY_NS).ns;
+
+	c.in_channels = 32;
+	double full_ns = cost_of_convolution(&g, &c, GPUEMU_TF32, COST_BUSY_NS).ns;
+
+	ck_assert_msg(ns > 0.7 * full_ns && ns <= full_ns, "%f of %f", ns, full_ns);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("cost");
@@ -351,6 +404,8 @@ int main(void)
 	tcase_add_loop_test(tcase, gradients_of_convolutions, 0,
 			    sizeof(layers) / sizeof(layers[0]));
 	tcase_add_test(tcase, depthwise_convolutions);
+	tcase_add_test(tcase, order_of_channels);
+	tcase_add_test(tcase, padding_of_channels);
 	tcase_add_test(tcase, tensor_cores_without_tf32);
 	tcase_add_loop_test(tcase, rates_of_attention, 0,
 			    sizeof(attentions) / sizeof(attentions[0]));
