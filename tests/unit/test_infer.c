@@ -260,6 +260,28 @@ START_TEST(test_repeated_rows)
 }
 END_TEST
 
+/* The only copy on an idle stream was held back, by the loading of code: the others, behind
+ * kernels, show that copies begin sooner. */
+START_TEST(test_copy_held_back)
+{
+	static struct row rows[2 + 4 * 8] = {
+		{CALL, "cudaMemcpyAsync", 0, 22000, 1},
+		{FMT_MEMCPY, 7, "Memcpy DtoH (Device -> Pageable)", 21990, 5, 1}};
+	const struct row behind[] = {
+		{CALL, LAUNCH, 30000, 3, 2},
+		{ON_7, "k", 30004, 30, 2},
+		{CALL, "cudaMemcpyAsync", 30010, 32, 3},
+		{FMT_MEMCPY, 7, "Memcpy DtoH (Device -> Pageable)", 30035, 5, 3}};
+
+	for (int i = 0; i < 4 * 8; i++) {
+		rows[2 + i] = behind[i % 4];
+		rows[2 + i].start += i / 4 * 1000;
+		rows[2 + i].correlation += i / 4 * 2;
+	}
+	ck_assert_int_le(constants_of(rows, ARRAY_SIZE(rows)).copy_ns, 25000);
+}
+END_TEST
+
 /* If most operations wait for another stream, the launch latency is taken from those that do not
  * wait. */
 START_TEST(test_launch_among_waits)
@@ -348,5 +370,5 @@ START_TEST(test_empty_run)
 }
 END_TEST
 
-TESTS("infer", test_scenes, test_repeated_rows, test_launch_among_waits, test_constants,
-      test_launched_from_start, test_gaps_of_kernels, test_empty_run)
+TESTS("infer", test_scenes, test_repeated_rows, test_copy_held_back, test_launch_among_waits,
+      test_constants, test_launched_from_start, test_gaps_of_kernels, test_empty_run)

@@ -231,7 +231,7 @@ static int calibrate_copies(struct infer_view *v, enum infer_copy copy, int64_t 
 {
 	scoped(free_ptr) int64_t *seen = malloc((v->n_edges + 1) * sizeof(*seen));
 	int64_t most = otherwise; /* none started later than any of them did, busy stream or not */
-	size_t n = 0;
+	size_t n = 0, n_prompt;
 
 	if (!seen)
 		return -ENOMEM;
@@ -251,12 +251,12 @@ static int calibrate_copies(struct infer_view *v, enum infer_copy copy, int64_t 
 			if (is_free(v, op, idle))
 				seen[n++] = after;
 		}
-	*ret = most;
-	if (n > 0) {
+	if (n > 0)
 		qsort(seen, n, sizeof(*seen), array_by_i64);
-		*ret = seen[n / 2];
-	}
-	return n > 0;
+	/* The others were held back by something, such as the loading of code. */
+	n_prompt = array_bound(i, 0, n, seen[i] <= most + MOST_LAUNCH_NS);
+	*ret = n_prompt > 0 ? seen[n_prompt / 2] : most;
+	return n_prompt > 0;
 }
 
 /* A large copy from pageable memory begins some time after its call. */
