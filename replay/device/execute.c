@@ -15,7 +15,8 @@
 #include <time.h>
 
 #define NCCL_IN_PROGRESS 7
-#define POLL_NS 100000L
+#define NOT_READY 600 /* CUDA_ERROR_NOT_READY */
+#define POLL_NS 20000L
 
 struct run {
 	struct rex_context context;
@@ -65,7 +66,14 @@ static bool returns_objects(const struct api_call *call)
 	return false;
 }
 
-/* A query changes nothing; it is made for the objects that it returns. */
+/* Whether the call asks if a stream or event is done. If it was, the program went on without
+ * another wait. */
+static bool polls(const struct api_call *call)
+{
+	return call->class == API_CLASS_EVENT_QUERY || call->class == API_CLASS_STREAM_QUERY;
+}
+
+/* Other queries change nothing; they are made for the objects that they return. */
 static bool is_made(const struct rex_call *c)
 {
 	static const char *const others[] = {
@@ -80,8 +88,6 @@ static bool is_made(const struct rex_call *c)
 	switch ((enum api_class)c->api->class) {
 	case API_CLASS_QUERY:
 		return returns_objects(c->api);
-	case API_CLASS_EVENT_QUERY:
-	case API_CLASS_STREAM_QUERY:
 	case API_CLASS_PROFILE:
 		return false;
 	default:
@@ -150,6 +156,19 @@ static int wait_for_nccl(const struct rex_built *b)
 	return state;
 }
 
+/* Makes the call; a query until its answer is the recorded one. */
+static int64_t invoke(void *function, const struct rex_built *b)
+{
+	const struct timespec nap = {0, POLL_NS};
+	int64_t result = (int64_t)rex_invoke(function, b->call->api, b->words);
+
+	while (polls(b->call->api) && (int32_t)result == NOT_READY) {
+		nanosleep(&nap, NULL);
+		result = (int64_t)rex_invoke(function, b->call->api, b->words);
+	}
+	return result;
+}
+
 static int check_result(struct rex_built *b, int64_t result)
 {
 	const struct api_call *call = b->call->api;
@@ -198,7 +217,7 @@ static int make_call(struct run *run, const struct rex_call *c)
 		r = rex_build_host_inputs(&b);
 	if (r == 0) {
 		announce(c);
-		r = check_result(&b, (int64_t)rex_invoke(function, c->api, b.words));
+		r = check_result(&b, invoke(function, &b));
 	}
 	if (r == 0)
 		r = rex_built_results(&b);
@@ -228,6 +247,8 @@ static enum rex_turn_kind kind_of(const struct rex_call *c)
 		return c->api->class == API_CLASS_DESTROY ? REX_TURN_ENDS : REX_TURN_MEETS;
 	switch ((enum api_class)c->api->class) {
 	case API_CLASS_SYNC:
+	case API_CLASS_EVENT_QUERY:
+	case API_CLASS_STREAM_QUERY:
 	case API_CLASS_COPY:
 	case API_CLASS_FREE:
 	case API_CLASS_DESTROY:

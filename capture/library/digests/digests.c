@@ -131,7 +131,8 @@ static void add_buffers(struct cap_buffers *b, const struct cap_call *c,
 
 	switch (call->class) {
 	case API_CLASS_LAUNCH:
-		if (level == CAP_DIGEST_LAUNCH)
+		/* A launch within a collective: the buffers of the collective are known exactly. */
+		if (level == CAP_DIGEST_LAUNCH && exchanges == 0)
 			cap_buffers_params(b, c, call, when);
 		return;
 	case API_CLASS_GRAPH_LAUNCH:
