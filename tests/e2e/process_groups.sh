@@ -46,3 +46,15 @@ for plan in grid pipeline; do
 	gputrace diff "$work/params" "$work/again" | has_line 'are the same'
 	rm -r "$work/kernel" "$work/params" "$work/again" "$work"/tables-* "$work"/run-*
 done
+
+# A number is not the name of a group.
+for rank in 0 1; do
+	cat >"$work/number-$rank.json" <<JSON
+{"distributedInfo": {"rank": $rank, "world_size": 2}, "traceEvents": [
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 10, "dur": 5, "args": {"correlation": 1}},
+{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "pid": 0, "tid": 7, "ts": 20, "dur": 10,
+"args": {"correlation": 1, "stream": 7, "device": 0, "Process Group Name": 777777, "Process Group Ranks": 888888}}]}
+JSON
+done
+gputrace import -o "$work/number" "$work"/number-*.json >/dev/null
+gpureplay --emulate "$work/number" >/dev/null

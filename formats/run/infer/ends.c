@@ -7,11 +7,16 @@
 #include "formats/run/collectives/sequence.h"
 #include "formats/trace/wrap.h"
 
+/* The string of that key, if it is the same for all events of the template; else 0. */
 static fmt_str text_of(const struct infer_view *v, uint32_t event, const char *key)
 {
-	int64_t s;
+	const struct fmt_template *s = fmt_template(v->names, v->rank->events[event].template);
 
-	return infer_argument(v, event, key, &s) && s > 0 && s <= UINT32_MAX ? (fmt_str)s : 0;
+	for (uint32_t i = 0; s && i < s->n_args; i++)
+		if (s->args[i].type == FMT_STRING && !s->args[i].varies &&
+		    strcmp(fmt_string(v->names, s->args[i].key, NULL), key) == 0)
+			return (fmt_str)s->args[i].value;
+	return 0;
 }
 
 /* The process group of a collective, as the operation or a range around its launch names it. */
