@@ -356,7 +356,7 @@ static int choose_launched(struct reexecution *job)
 				       "started as %" PRIu32 " processes; %s has %" PRIu32,
 				       by->count, job->path, n);
 	if (job->repeat > 1)
-		return refuse_launched(job, CLI_USAGE, "--repeat: expected no launcher");
+		return refuse_launched(job, CLI_USAGE, "--repeat: not supported under a launcher");
 	if (!job->args->values[OPT_OUTPUT])
 		return refuse_launched(job, CLI_USAGE,
 				       "missing -o OUT, in a folder that all %" PRIu32

@@ -50,8 +50,8 @@ static void put_alone(const struct reexecution *job, const struct rex_counts *n,
 		return;
 	text_printf(out,
 		    "Rank %" PRIu32 " ran alone: %" PRIu64
-		    " collectives and receives were delivered from the recording (%" PRIu64
-		    " bytes); they prove nothing.\n",
+		    " collectives and receives were not executed; the %" PRIu64
+		    " bytes that they received were copied from the recording.\n",
 		    reexecution_rank(job), n->delivered, n->delivered_bytes);
 	if (n->inputs > 0)
 		text_printf(out,
