@@ -12,6 +12,11 @@
 /* Assumed work of a thread of an unknown kernel: two 32-bit numbers read, one written. */
 #define UNKNOWN_BYTES 12
 
+#define BATCH_NORM_READ 0.7
+
+/* A thread of a batch norm loads so much before it waits. */
+#define VECTOR_BYTES 16
+
 /* Blocks on this part of the multiprocessors saturate the memory. */
 #define SATURATING_PART 0.25
 
@@ -28,6 +33,7 @@ const char *const cost_class_names[COST_CLASSES] = {
 	[COST_CLASS_REDUCTION] = "reduction",
 	[COST_CLASS_SOFTMAX] = "softmax",
 	[COST_CLASS_LAYER_NORM] = "layer norm",
+	[COST_CLASS_BATCH_NORM] = "batch norm",
 	[COST_CLASS_INDEX] = "index",
 	[COST_CLASS_COPY] = "copy",
 	[COST_CLASS_OPTIMIZER] = "optimizer",
@@ -278,10 +284,24 @@ static struct cost other(const struct cost_gpu *g, struct cost_launch l, const s
 			   l.bytes, held_of(&l));
 }
 
+/* In training, with the channels first: a block reads a channel for its statistics, and again for
+ * its result. Forward, two of three arrays are read; backward, four of five. */
+static struct cost batch_norm(const struct cost_gpu *g, struct cost_launch l,
+			      const struct cost_name *n)
+{
+	double threads = product_of(l.grid) * product_of(l.block);
+
+	l.read_bytes = BATCH_NORM_READ * l.bytes;
+	l.steps = ceil(l.read_bytes / threads / VECTOR_BYTES);
+	return other(g, l, n);
+}
+
 struct cost cost_of_kernel(const struct cost_gpu *g, const struct cost_launch *l)
 {
 	struct cost_name n = l->parsed ? *l->parsed : cost_name_of(l->name ? l->name : "");
 
+	if (l->bytes > 0 && n.class == COST_CLASS_BATCH_NORM)
+		return batch_norm(g, *l, &n);
 	if (l->bytes > 0 && n.class != COST_CLASS_ELEMENTWISE)
 		return other(g, *l, &n);
 	switch (n.class) {

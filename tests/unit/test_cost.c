@@ -40,6 +40,8 @@ static const struct {
 	 0, 128, 64, GPUEMU_FP32},
 	{"cudnn_infer_volta_scudnn_128x64_relu_small_nn_v1", COST_CLASS_CONVOLUTION, 0, 0, 0, 128,
 	 64, GPUEMU_FP32},
+	{"void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, 512, true, 1, true>(P)",
+	 COST_CLASS_BATCH_NORM, 0, 0, 4, 0, 0, GPUEMU_FP32},
 	{"my_kernel(float*, int)", COST_CLASS_UNKNOWN, 0, 0, 4, 0, 0, GPUEMU_FP32},
 };
 
@@ -358,6 +360,34 @@ static double layer_ns(const char *gpu, int layer, enum gpuemu_math math, int ch
 	return cost_of_convolution(&g, &c, math, COST_BUSY_NS).ns;
 }
 
+static double batch_norm_ns(const struct cost_gpu *g, uint32_t channels, double bytes)
+{
+	struct cost_launch l = {.name = "void cudnn::bn_fw_tr_1C11_kernel_NCHW<float>(P)",
+				.grid = {channels, 1, 1},
+				.block = {512, 1, 1},
+				.bytes = bytes};
+
+	return cost_of_kernel(g, &l).ns;
+}
+
+/* A block waits for the loads of a channel: few channels take longer than their bytes. */
+START_TEST(channels_of_batch_norm)
+{
+	for (const struct cost_gpu_text *t = cost_gpu_texts; t->name; t++) {
+		struct cost_gpu g = gpu_of(t->name);
+		double peak_ns = 1e9 * 4e9 / g.memory_bytes_per_s;
+		double many_ns = batch_norm_ns(&g, 16 * (uint32_t)g.sms, 4e9);
+
+		ck_assert_msg(many_ns > peak_ns && many_ns < 2 * peak_ns, "%s: %f of %f", t->name,
+			      many_ns, peak_ns);
+	}
+	struct cost_gpu g = gpu_of("H200");
+	double ratio = batch_norm_ns(&g, 32, 4e9) / batch_norm_ns(&g, 64, 4e9);
+
+	ck_assert_msg(ratio > 1.99 && ratio < 2.01, "%f", ratio);
+}
+END_TEST
+
 /* Tensor cores read neighbouring channels. Other orders are changed, but not for products. */
 START_TEST(order_of_channels)
 {
@@ -404,6 +434,7 @@ int main(void)
 	tcase_add_loop_test(tcase, gradients_of_convolutions, 0,
 			    sizeof(layers) / sizeof(layers[0]));
 	tcase_add_test(tcase, depthwise_convolutions);
+	tcase_add_test(tcase, channels_of_batch_norm);
 	tcase_add_test(tcase, order_of_channels);
 	tcase_add_test(tcase, padding_of_channels);
 	tcase_add_test(tcase, tensor_cores_without_tf32);

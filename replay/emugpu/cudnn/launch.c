@@ -82,9 +82,11 @@ cudnnStatus_t emu_dnn_launch(cudnnHandle_t handle, const struct emu_dnn_work *wo
 	unsigned number = work->kind == EMU_DNN_CONVOLUTION ? work->convolution.kind
 							    : EMU_CONVOLUTION_KINDS + work->kind;
 
+	unsigned threads = work->kind == EMU_DNN_BATCH_NORM ? 512 : 256;
+
 	if (!handle)
 		return CUDNN_STATUS_NOT_INITIALIZED;
-	return emu_gpu_launch(&all, number, handle->stream, work, blocks_of(work), 256) ==
+	return emu_gpu_launch(&all, number, handle->stream, work, blocks_of(work), threads) ==
 			       CUDA_SUCCESS
 		       ? CUDNN_STATUS_SUCCESS
 		       : CUDNN_STATUS_EXECUTION_FAILED;

@@ -56,6 +56,9 @@ EMU_API cudnnStatus_t cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
 	return no_space(ret);
 }
 
+/* Elements of a block with the channels last. */
+#define CHANNELS_LAST_TILE 16384
+
 /* A tensor and its address. */
 struct operand {
 	struct emu_tensor5 *to;
@@ -90,6 +93,9 @@ static cudnnStatus_t launch(cudnnHandle_t handle, struct emu_dnn_work *w, cudnnB
 	if (b->kind != EMU_NORM_INFERENCE)
 		w->cost.bytes += emu_dnn_bytes(&b->x) + emu_dnn_bytes(&b->y_grad);
 	w->elements = (double)emu_tensor5_count(&b->x);
+	if (b->kind != EMU_NORM_INFERENCE) /* with the channels first, a block has a channel */
+		w->tile = b->x.stride[1] != 1 ? w->elements / (double)b->x.size[1]
+					      : CHANNELS_LAST_TILE;
 	w->cost.flops = 8 * w->elements;
 	return emu_dnn_launch(handle, w);
 }
