@@ -24,6 +24,11 @@
 /* Number of raw recordings that end before their programs did: the rest is not there. */
 #define FMT_CUT_OFF_KEY "capture.cut_off"
 
+/* Of a run that `gpureplay --repeat` executed several times: the number of executions, and the
+ * operations that differ from themselves, by name. Of its ranks: the numbers of these operations.
+ */
+#define FMT_UNORDERED_KEY "replay.unordered"
+
 /* Number of parts of a joined run that were not there. */
 #define FMT_MISSING_PARTS_KEY "capture.missing_parts"
 

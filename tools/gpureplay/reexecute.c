@@ -26,6 +26,7 @@ static void reexecution_done(struct reexecution *job)
 	fmt_trace_close(job->recorded);
 	fmt_trace_close(job->replayed);
 	fmt_cause_done(&job->itself);
+	fmt_unordered_done(&job->unordered);
 	work_folder_done(&job->folder);
 }
 
@@ -284,8 +285,26 @@ static int run_recorded(struct reexecution *job, char *output)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : CLI_MACHINE;
 }
 
+/* Compares execution `number` with the first one. */
+static int compare_again(struct reexecution *job, struct fmt_trace *again, int64_t number,
+			 struct fmt_error *err)
+{
+	scoped(fmt_cause_done) struct fmt_cause found = {0};
+	struct fmt_cause_scope scope = FMT_CAUSE_ALL(false);
+	int r;
+
+	scope.learned = &job->unordered;
+	r = fmt_cause_find(job->replayed, again, &scope, &found, err);
+	if (r == 0 && found.kind != FMT_CAUSE_NONE && job->differing == 0) {
+		job->itself = found;
+		job->differing = number;
+		memset(&found, 0, sizeof(found));
+	}
+	return r;
+}
+
 /* Executes the run again, and compares it with the first execution. */
-static int run_again(struct reexecution *job)
+static int run_again(struct reexecution *job, int64_t number)
 {
 	scoped(fmt_trace_closep) struct fmt_trace *again = NULL;
 	struct rex_share *first = job->share;
@@ -302,9 +321,7 @@ static int run_again(struct reexecution *job)
 		r = trace_arg_open(output, &again);
 	if (r != CLI_OK)
 		return r;
-	fmt_cause_done(&job->itself);
-	job->itself = (struct fmt_cause){0};
-	r = fmt_cause_find(job->replayed, again, &FMT_CAUSE_ALL(false), &job->itself, &err);
+	r = compare_again(job, again, number, &err);
 	work_folder_remove(output);
 	return r < 0 ? cli_fail(r, &err, "compare", output, NULL) : CLI_OK;
 }
@@ -414,17 +431,18 @@ static int run_launched(struct reexecution *job)
 	return r < 0 ? cli_fail(r, NULL, "use", job->launched.folder, NULL) : status;
 }
 
-/* Until an execution differs, or K have been made. */
+/* Makes the other executions, and keeps in the executed trace what differs from itself. */
 static int run_repeated(struct reexecution *job)
 {
+	struct fmt_error err = {0};
 	int r = CLI_OK;
 
-	for (int64_t i = 1; i < job->repeat && r == CLI_OK; i++) {
-		r = run_again(job);
-		if (job->itself.kind != FMT_CAUSE_NONE)
-			job->repeat = i + 1;
-	}
-	return r;
+	for (int64_t i = 2; i <= job->repeat && r == CLI_OK; i++)
+		r = run_again(job, i);
+	if (r != CLI_OK || job->repeat == 1 || !job->args->values[OPT_OUTPUT])
+		return r;
+	r = reexecution_keep_unordered(job, &err);
+	return r < 0 ? cli_fail(r, &err, "write", job->output, NULL) : CLI_OK;
 }
 
 int gpureplay_reexecute(const struct cli_args *args)

@@ -22,9 +22,11 @@ struct reexecution {
 	int64_t rank;		/* index of the rank that is executed alone; -1: all */
 	uint32_t stop;		/* of a recording that was cut off: the number of its calls */
 	bool is_cut_off;
-	uint64_t left_out;	  /* calls of a recording that was cut off */
-	int64_t repeat;		  /* executions */
-	struct fmt_cause itself;  /* how the first execution that differs from the first one does */
+	uint64_t left_out;		/* calls of a recording that was cut off */
+	int64_t repeat;			/* executions */
+	struct fmt_unordered unordered; /* operations of `replayed` that differ from themselves */
+	struct fmt_cause itself; /* what else differs in one of the executions, in `differing` */
+	int64_t differing;
 	struct rex_counts counts; /* of all processes */
 	struct launched
 		launched; /* by.count > 1: one of several processes that a launcher started */
@@ -34,6 +36,10 @@ struct reexecution {
 
 /* The number of the rank that is executed alone. */
 uint32_t reexecution_rank(const struct reexecution *job);
+
+/* Adds facts about operations that differ from themselves to the executed trace. 0 or a negative
+ * errno, with *err. */
+int reexecution_keep_unordered(const struct reexecution *job, struct fmt_error *err);
 
 /* Compares the executed run with the recording, and prints the report. Returns the exit status. */
 int reexecution_report(struct reexecution *job);

@@ -11,7 +11,7 @@ uint32_t reexecution_rank(const struct reexecution *job)
 }
 
 struct sum {
-	uint64_t operations, digests, alone, differing;
+	uint64_t operations, digests, alone, differing, unordered;
 };
 
 static struct sum sum_of(const struct fmt_cause *c)
@@ -23,6 +23,7 @@ static struct sum sum_of(const struct fmt_cause *c)
 		s.digests += c->ranks[i].digests;
 		s.alone += c->ranks[i].alone;
 		s.differing += c->ranks[i].differing;
+		s.unordered += c->ranks[i].unordered;
 	}
 	return s;
 }
@@ -81,6 +82,29 @@ static void put_unknown(const struct rex_counts *n, struct text *out)
 			    n->missing_bytes);
 }
 
+/* Prints how the executions differ from each other. */
+static void put_repeated(const struct reexecution *job, struct text *out)
+{
+	size_t n = job->unordered.n;
+
+	text_printf(out, "Executed %" PRId64 " times: ", job->repeat);
+	if (n > 0)
+		text_printf(out,
+			    "%zu operation%s unordered: the same was read, other bytes written\n",
+			    n, n == 1 ? " is" : "s are");
+	else
+		text_str(out, job->differing == 0 ? "each operation is exact.\n"
+						  : "no operation is unordered.\n");
+	if (n > 0)
+		fmt_unordered_text(&job->unordered, fmt_trace_names(job->replayed), out);
+	if (job->differing == 0)
+		return;
+	text_printf(out, "Execution %" PRId64 " differs from the first one: ", job->differing);
+	fmt_cause_text(&job->itself, out);
+	text_char(out, '\n');
+	fmt_cause_ranks_text(&job->itself, out);
+}
+
 static void put_text(const struct reexecution *job, const struct fmt_cause *c,
 		     const struct rex_counts *n, struct text *out)
 {
@@ -99,6 +123,9 @@ static void put_text(const struct reexecution *job, const struct fmt_cause *c,
 			    job->left_out);
 	if (c->kind == FMT_CAUSE_NONE && n->other_inputs > 0)
 		text_printf(out, "First difference: %s\n", rex_share_noted(job->share));
+	else if (c->kind == FMT_CAUSE_NONE && s.unordered > 0)
+		text_str(out, "All are the same, except for what unordered operations wrote, and "
+			      "what read it.\n");
 	else if (c->kind == FMT_CAUSE_NONE)
 		text_str(out, s.digests > 0 ? "All are the same.\n"
 					    : "The recording has no digests: record it with "
@@ -109,15 +136,8 @@ static void put_text(const struct reexecution *job, const struct fmt_cause *c,
 		text_char(out, '\n');
 	}
 	fmt_cause_ranks_text(c, out);
-	if (job->repeat > 1 && job->itself.kind == FMT_CAUSE_NONE)
-		text_printf(out, "Executed %" PRId64 " times: each operation is exact.\n",
-			    job->repeat);
-	else if (job->repeat > 1) {
-		text_printf(out, "Execution %" PRId64 " differs from the first one: ", job->repeat);
-		fmt_cause_text(&job->itself, out);
-		text_char(out, '\n');
-		fmt_cause_ranks_text(&job->itself, out);
-	}
+	if (job->repeat > 1)
+		put_repeated(job, out);
 	put_unknown(n, out);
 	if (s.alone > 0)
 		text_printf(out, "%" PRIu64 " digests are in one of the two only.\n", s.alone);
@@ -163,8 +183,12 @@ static void put_json(const struct reexecution *job, const struct fmt_cause *c,
 	if (job->repeat > 1) {
 		fmt_json_open(&j, "repeated", '{');
 		fmt_json_i64(&j, "executions", job->repeat);
-		fmt_json_bool(&j, "same", job->itself.kind == FMT_CAUSE_NONE);
-		fmt_cause_json(&job->itself, &j);
+		fmt_json_bool(&j, "same", job->unordered.n == 0 && job->differing == 0);
+		fmt_unordered_json(&job->unordered, fmt_trace_names(job->replayed), &j);
+		if (job->differing > 0) {
+			fmt_json_i64(&j, "differing_execution", job->differing);
+			fmt_cause_json(&job->itself, &j);
+		}
 		fmt_json_close(&j, '}');
 	}
 	fmt_json_close(&j, '}');
@@ -184,6 +208,7 @@ int reexecution_report(struct reexecution *job)
 	scope.no_nccl = job->rank >= 0;
 	scope.is_part = job->range.first != FMT_BEFORE;
 	scope.may_end_earlier = job->is_cut_off;
+	scope.known = &job->unordered;
 	r = fmt_cause_find(job->recorded, job->replayed, &scope, &cause, &err);
 
 	if (r < 0)

@@ -24,6 +24,38 @@ static bool is_tainted(const struct fmt_cause_finding *f, const struct fmt_cause
 	return false;
 }
 
+/* Whether the candidate is not a consequence of another one, or of an operation that differs from
+ * itself. */
+static bool is_difference(const struct fmt_cause_finding *f, const struct fmt_cause_candidate *c)
+{
+	switch (c->about.kind) {
+	case FMT_CAUSE_WRITTEN:
+		return !f->scope.learned && !is_tainted(f, c);
+	case FMT_CAUSE_READ:
+		return c->about.start_ns < f->unordered_ns;
+	default:
+		return true;
+	}
+}
+
+/* Adds the operations that differ from themselves. */
+static int learn(struct fmt_cause_finding *f)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < f->n && r == 0; i++) {
+		const struct fmt_cause_candidate *c = &f->items[i];
+		const struct fmt_unordered_op op = {c->rank, c->about.number, c->template};
+
+		if (c->about.kind != FMT_CAUSE_WRITTEN || is_tainted(f, c))
+			continue;
+		r = fmt_unordered_add(f->scope.learned, &op);
+		if (c->about.start_ns < f->unordered_ns)
+			f->unordered_ns = c->about.start_ns;
+	}
+	return r;
+}
+
 enum strength { CALL, READ, OPERATION };
 
 static enum strength strength_of(const struct fmt_cause *c)
@@ -43,7 +75,7 @@ static struct fmt_cause_candidate *first_of(struct fmt_cause_finding *f, enum st
 		struct fmt_cause_candidate *c = &f->items[i];
 
 		if (strength_of(&c->about) != strength || c->about.start_ns < from_ns ||
-		    (c->about.kind == FMT_CAUSE_WRITTEN && is_tainted(f, c)))
+		    !is_difference(f, c))
 			continue;
 		if (!first || c->about.start_ns < first->about.start_ns)
 			first = c;
@@ -118,7 +150,8 @@ static bool same_ranks(const struct fmt_trace *a, const struct fmt_trace *b,
 int fmt_cause_find(struct fmt_trace *a, struct fmt_trace *b, const struct fmt_cause_scope *scope,
 		   struct fmt_cause *ret, struct fmt_error *err)
 {
-	scoped(fmt_cause_finding_done) struct fmt_cause_finding f = {.ret = ret, .scope = *scope};
+	scoped(fmt_cause_finding_done) struct fmt_cause_finding f = {
+		.ret = ret, .scope = *scope, .unordered_ns = INT64_MAX};
 	uint32_t n = fmt_trace_n_ranks(a);
 	int r = 0;
 
@@ -133,5 +166,7 @@ int fmt_cause_find(struct fmt_trace *a, struct fmt_trace *b, const struct fmt_ca
 		if (scope->rank < 0 || scope->rank == i)
 			r = fmt_cause_finding_add(&f, a, b, i, scope->rank < 0 ? i : 0, err);
 	}
+	if (r == 0 && scope->learned)
+		r = learn(&f);
 	return r < 0 ? r : choose(&f, a, err);
 }

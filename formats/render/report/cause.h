@@ -38,6 +38,7 @@ struct fmt_cause_rank {
 	uint64_t alone;	     /* digests that one of the traces does not hold */
 	uint64_t differing;  /* operations that read or wrote other bytes */
 	uint64_t causes;     /* of these: those that read the same */
+	uint64_t unordered;  /* of those that differ: known to differ from themselves */
 	uint64_t later[2];   /* what one trace has at the end of its last iteration, and the other
 				does not: not a difference */
 };

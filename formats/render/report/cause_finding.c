@@ -83,6 +83,8 @@ static int add_candidate(struct fmt_cause_finding *f, const struct pair *p,
 		return -ENOMEM;
 	c = &f->items[f->n++];
 	*c = (struct fmt_cause_candidate){
+		.rank = p->a->rank,
+		.template = any->event->template,
 		.from_host = any->template->kind == FMT_MEMCPY &&
 			     strstr(fmt_string((x ? p->a : p->b)->names, any->template->name, NULL),
 				    "HtoD"),
@@ -169,7 +171,19 @@ static int taint(struct fmt_cause_finding *f, const struct fmt_cause_side *s,
 	return 0;
 }
 
-/* Of each kind, the first on the track is kept; of collectives all, since other ranks decide. */
+/* Whether the operation is known to differ from itself. */
+static bool is_unordered(struct fmt_cause_finding *f, const struct pair *p,
+			 const struct fmt_cause_item *x, const struct fmt_cause_item *y)
+{
+	if (!f->scope.known || !fmt_unordered_has(f->scope.known, p->b->rank, fmt_cause_number(y)))
+		return false;
+	if (x->event->start_ns < f->unordered_ns)
+		f->unordered_ns = x->event->start_ns;
+	return true;
+}
+
+/* Of each kind, the first on the track is kept; of collectives all, since other ranks decide, and
+ * of operations that differ from themselves. */
 static int add_bytes(struct fmt_cause_finding *f, const struct pair *p,
 		     const struct fmt_cause_item *x, const struct fmt_cause_item *y, bool seen[])
 {
@@ -180,12 +194,17 @@ static int add_bytes(struct fmt_cause_finding *f, const struct pair *p,
 	if (compare_bytes(p, x, y, counts, &found) == FMT_CAUSE_NONE)
 		return 0;
 	counts->differing++;
+	if (found.kind == FMT_CAUSE_WRITTEN && is_unordered(f, p, x, y)) {
+		counts->unordered++;
+		return 0;
+	}
 	counts->causes += found.kind == FMT_CAUSE_WRITTEN;
 	if (found.kind == FMT_CAUSE_READ)
 		r = taint(f, p->a, x);
 	if (r < 0 || seen[found.kind])
 		return r;
-	seen[found.kind] = x->template->kind != FMT_COLLECTIVE || found.kind == FMT_CAUSE_READ;
+	seen[found.kind] = found.kind == FMT_CAUSE_READ ||
+			   (x->template->kind != FMT_COLLECTIVE && !f->scope.learned);
 	r = add_candidate(f, p, x, y, found.kind, &about);
 	if (r < 0)
 		return r;

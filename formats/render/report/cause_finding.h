@@ -13,6 +13,8 @@ struct fmt_cause_tainted {
 
 struct fmt_cause_candidate {
 	int64_t comm, seq; /* of a collective; else -1 */
+	uint32_t rank;	   /* index */
+	uint32_t template; /* of the first trace */
 	bool from_host;	   /* a copy; the host may have made its source of what it read before */
 	struct fmt_cause about;
 };
@@ -24,6 +26,7 @@ struct fmt_cause_finding {
 	size_t n, cap;
 	struct fmt_cause_tainted *tainted;
 	size_t n_tainted, tainted_cap;
+	int64_t unordered_ns; /* when the first operation started that differs from itself */
 };
 
 /* Compares a rank of `a` with one of `b`, by index, and counts in ret->ranks. 0 or a negative errno

@@ -3,7 +3,7 @@
 /* The part of two traces `a` and `b` that is compared. */
 #pragma once
 
-#include "formats/trace/model.h"
+#include "formats/render/report/cause_unordered.h"
 
 #include <stdbool.h>
 
@@ -14,6 +14,12 @@ struct fmt_cause_scope {
 	bool calls;	      /* also calls of threads */
 	bool no_nccl;	      /* `b` has nothing that calls of NCCL did */
 	bool may_end_earlier; /* a track that ends earlier in one of both is not a difference */
+	/* `b` is `a` executed again: operations that read the same and wrote other bytes are added
+	 * here, by their numbers in `a`, and are not differences. NULL: they are. */
+	struct fmt_unordered *learned;
+	/* Operations of `b` that are known to differ from themselves, or NULL: what they wrote is
+	 * not a difference, nor what is read behind the first one that did. */
+	const struct fmt_unordered *known;
 };
 
 #define FMT_CAUSE_ALL(with_calls)                                                                  \

@@ -66,8 +66,12 @@ void fmt_cause_ranks_text(const struct fmt_cause *c, struct text *out)
 			text_printf(out,
 				    "GPU %" PRIu64 ": %" PRIu64 " of %" PRIu64
 				    " operations read or wrote other bytes, %" PRIu64
-				    " of them read the same\n",
+				    " of them read the same",
 				    r->number, r->differing, r->operations, r->causes);
+		if (r->unordered > 0)
+			text_printf(out, ", %" PRIu64 " are unordered", r->unordered);
+		if (r->differing > 0)
+			text_char(out, '\n');
 		if (c->kind == FMT_CAUSE_NONE && r->later[0] + r->later[1] > 0)
 			text_printf(out,
 				    "GPU %" PRIu64 ": the %s has %" PRIu64
@@ -90,6 +94,7 @@ static void put_ranks(const struct fmt_cause *c, struct fmt_json *j)
 		fmt_json_u64(j, "digests_in_one_only", r->alone);
 		fmt_json_u64(j, "differing", r->differing);
 		fmt_json_u64(j, "differing_by_cause", r->causes);
+		fmt_json_u64(j, "differing_unordered", r->unordered);
 		fmt_json_u64(j, "later_in_first", r->later[0]);
 		fmt_json_u64(j, "later_in_second", r->later[1]);
 		fmt_json_close(j, '}');

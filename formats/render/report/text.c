@@ -157,6 +157,31 @@ static void put_digests(const struct fmt_page *p)
 	text_char(p->out, '\n');
 }
 
+/* "  unordered 8 of kernel scale, 1 of kernel add (3 executions)". */
+static void put_unordered(const struct fmt_page *p)
+{
+	const char *fact =
+		fmt_fact_value(fmt_trace_names(p->r->trace), FMT_WHOLE_TRACE, FMT_UNORDERED_KEY);
+	size_t len = fact ? strlen(fact) : 0, n, item_len, kind_len, name_len;
+	const char *at, *end, *item, *kind, *name, *before = "";
+
+	if (!fact || !fmt_json_valid(fact, len) ||
+	    !fmt_json_member(fact, len, "unordered", &at, &n))
+		return;
+	text_str(p->out, "  unordered ");
+	for (end = at + n; fmt_json_element(&at, end, &item, &item_len); before = ", ") {
+		kind_len = fmt_json_member_text(item, item_len, "kind", &kind);
+		name_len = fmt_json_member_text(item, item_len, "name", &name);
+		text_printf(p->out, "%s%" PRId64 " of ", before,
+			    fmt_json_member_i64(item, item_len, "operations", 0));
+		fmt_text_harmless(p->out, kind, kind_len, 20);
+		text_char(p->out, ' ');
+		fmt_text_harmless(p->out, name, name_len, 80);
+	}
+	text_printf(p->out, "%s (%" PRId64 " executions)\n", *before ? "" : "no operation",
+		    fmt_json_member_i64(fact, len, "executions", 0));
+}
+
 static uint64_t number_fact(const struct fmt_names *names, const char *key)
 {
 	const char *value = fmt_fact_value(names, FMT_WHOLE_TRACE, key);
@@ -243,6 +268,7 @@ static void put_origin(const struct fmt_page *p)
 	}
 	put_kept(p);
 	put_digests(p);
+	put_unordered(p);
 	put_check(p);
 	put_untimed(p);
 	put_clocks(p);

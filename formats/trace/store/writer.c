@@ -6,6 +6,7 @@
 #include "formats/trace/store/digests.h"
 #include "formats/trace/store/manifest.h"
 #include "formats/trace/store/output.h"
+#include "formats/trace/store/shared.h"
 #include "formats/trace/store/slice_code.h"
 
 #include <sys/stat.h>
@@ -13,10 +14,6 @@
 
 /* The default level of zstd. */
 #define DEFAULT_LEVEL 3
-/* Names are text, and few: they are packed at a higher level, and small ones at the highest. */
-#define NAMES_LEVEL 9
-#define SMALL_NAMES_LEVEL 19
-#define NAMES_SMALL (256u << 10)
 
 struct fmt_rank_writer {
 	struct fmt_writer *writer;
@@ -274,43 +271,6 @@ static int by_number(const void *a, const void *b)
 	return array_order(x->out.header.number, y->out.header.number);
 }
 
-static int put_names(const struct fmt_writer *w, struct fmt_output *out, struct fmt_error *err)
-{
-	scoped(text_done) struct text raw = {0};
-	struct fmt_chunk c = {.type = FMT_CHUNK_NAMES};
-	int r = fmt_names_put(w->names, &raw), level;
-
-	if (r < 0)
-		return fmt_fail(err, r, out->path, out->bytes, "%s", strerror(-r));
-	level = raw.len <= NAMES_SMALL ? SMALL_NAMES_LEVEL : NAMES_LEVEL;
-	return fmt_output_chunk(out, &c, raw.data, raw.len, level < w->level ? w->level : level,
-				err);
-}
-
-/* Writes trace.chunks: names and the manifest. */
-static int write_shared(struct fmt_writer *w, const struct fmt_manifest *manifest,
-			struct fmt_error *err)
-{
-	const struct fmt_file_header h = {.kind = FMT_FILE_TRACE};
-	scoped(fmt_output_done) struct fmt_output out = {.fd = -1};
-	scoped(text_done) struct text path = {0}, raw = {0};
-	struct fmt_chunk c = {.type = FMT_CHUNK_MANIFEST};
-	int r;
-
-	if (fmt_file_path(&path, w->path, &h) < 0)
-		return fmt_fail(err, path.error, w->path, FMT_NO_OFFSET, "out of memory");
-	r = fmt_output_open(&out, path.data, &h, err);
-	if (r == 0)
-		r = put_names(w, &out, err);
-	if (r < 0)
-		return r;
-	fmt_manifest_put(manifest, &raw);
-	if (raw.error)
-		return fmt_fail(err, raw.error, out.path, out.bytes, "out of memory");
-	r = fmt_output_chunk(&out, &c, raw.data, raw.len, w->level, err);
-	return r < 0 ? r : fmt_output_end(&out, err);
-}
-
 int fmt_writer_close(struct fmt_writer *w, struct fmt_error *err)
 {
 	scoped(writer_freep) struct fmt_writer *owned = w;
@@ -323,5 +283,5 @@ int fmt_writer_close(struct fmt_writer *w, struct fmt_error *err)
 		r = close_output(&w->ranks[i]->out, &manifest, err);
 	if (r == 0 && w->blobs.path)
 		r = close_output(&w->blobs, &manifest, err);
-	return r < 0 ? r : write_shared(w, &manifest, err);
+	return r < 0 ? r : fmt_shared_write(w->path, w->names, w->level, &manifest, err);
 }

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Operations of a run that differ from themselves: executed again, they wrote other bytes although
+ * they read the same. One thread. */
+#pragma once
+
+#include "formats/trace/json.h"
+#include "formats/trace/names.h"
+
+struct fmt_unordered_op {
+	uint32_t rank; /* index */
+	fmt_number number;
+	uint32_t template;
+};
+
+struct fmt_unordered {
+	struct fmt_unordered_op *ops; /* owned; by rank and number */
+	size_t n, cap;
+};
+
+void fmt_unordered_done(struct fmt_unordered *u);
+
+/* Adds an operation unless it is there. 0 or -ENOMEM. */
+int fmt_unordered_add(struct fmt_unordered *u, const struct fmt_unordered_op *op);
+bool fmt_unordered_has(const struct fmt_unordered *u, uint32_t rank, fmt_number number);
+
+/* A line for each name, those of most operations first: "  8 kernel scale". `names` are those of
+ * the run. 0 or -ENOMEM. */
+int fmt_unordered_text(const struct fmt_unordered *u, const struct fmt_names *names,
+		       struct text *out);
+
+/* The same as a member "unordered": an array of {"kind", "name", "operations"}. */
+int fmt_unordered_json(const struct fmt_unordered *u, const struct fmt_names *names,
+		       struct fmt_json *j);
