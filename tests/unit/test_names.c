@@ -157,6 +157,36 @@ START_TEST(test_names_count_towards_the_limit)
 }
 END_TEST
 
-TESTS("names", test_names_count_towards_the_limit, test_strings_are_named_once,
-      test_constant_arguments_distinguish_templates, test_arguments_are_found_by_key,
-      test_tracks_and_facts_belong_to_a_rank, test_strings_are_compressed_separately)
+START_TEST(test_equal_tracks_are_damage)
+{
+	static const uint32_t ranks[] = {0};
+	scoped(fmt_names_freep) struct fmt_names *n = NULL;
+	scoped(text_done) struct text t = {0};
+
+	ck_assert_int_eq(fmt_names_new(&n), 0);
+	for (int64_t tid = 41; tid <= 42; tid++) {
+		const struct fmt_track track = {.kind = FMT_STREAM, .tid = tid};
+		uint32_t number;
+
+		ck_assert_int_eq(fmt_names_track(n, 0, &track, &number), 0);
+	}
+	ck_assert_int_eq(fmt_names_put(n, &t), 0);
+	for (int damaged = 0; damaged < 2; damaged++) {
+		struct fmt_names_reading reading = {ranks, 1, 1 << 20};
+		scoped(fmt_names_freep) struct fmt_names *again = NULL;
+		struct fmt_cursor c;
+		char *second = memchr(t.data, 2 * 42, t.len);
+
+		ck_assert_ptr_nonnull(second);
+		*second = (char)(2 * (damaged ? 41 : 42));
+		c = fmt_cursor(t.data, t.len);
+		ck_assert_int_eq(fmt_names_new(&again), 0);
+		ck_assert_int_eq(fmt_names_get(&c, &reading, again), damaged ? -EBADMSG : 0);
+	}
+}
+END_TEST
+
+TESTS("names", test_equal_tracks_are_damage, test_names_count_towards_the_limit,
+      test_strings_are_named_once, test_constant_arguments_distinguish_templates,
+      test_arguments_are_found_by_key, test_tracks_and_facts_belong_to_a_rank,
+      test_strings_are_compressed_separately)

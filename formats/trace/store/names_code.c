@@ -287,7 +287,7 @@ static int get_tracks(struct fmt_cursor *c, uint32_t rank, struct fmt_names_read
 
 	for (uint64_t i = 0; i < count && r == 0; i++) {
 		struct fmt_track track = {.kind = fmt_u8(c)};
-		uint32_t number;
+		uint32_t next = fmt_n_tracks(n, rank), number;
 
 		track.text_ids = fmt_u8(c);
 		track.pid = fmt_svarint(c);
@@ -296,6 +296,8 @@ static int get_tracks(struct fmt_cursor *c, uint32_t rank, struct fmt_names_read
 		track.tid_text = get_string(c, n);
 		track.name = get_string(c, n);
 		r = c->bad ? -EBADMSG : fmt_names_track(n, rank, &track, &number);
+		if (r == 0 && number != next)
+			r = -EBADMSG;
 	}
 	if (r == 0 && fmt_varint(c) != 0) /* reserved */
 		r = -EBADMSG;
