@@ -319,19 +319,21 @@ static void make_calls(struct thread *t)
 	rex_turns_next(t->run->turns, t->index, NULL);
 }
 
-/* Waits until all threads have made the calls before the window; the last one fills the memory. */
+/* Waits until all threads have made the calls before the window; the last one fills the memory,
+ * unless a thread failed: allocations may be missing then. */
 static void enter_window(struct thread *t)
 {
 	struct run *run = t->run;
-	bool is_last;
+	bool is_last, failed;
 	int r;
 
 	pthread_mutex_lock(&run->lock);
 	is_last = ++run->arrived == run->process->n_threads;
 	while (!is_last && run->before && !run->error)
 		pthread_cond_wait(&run->filled, &run->lock);
+	failed = run->error != 0;
 	pthread_mutex_unlock(&run->lock);
-	if (!is_last)
+	if (!is_last || failed)
 		return;
 	r = rex_keyframe_restore(run->process, run->context.objects,
 				 &run->result->counts.missing_bytes);
