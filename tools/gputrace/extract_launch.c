@@ -174,6 +174,15 @@ static int read_image(struct search *s, const struct rex_call *c)
 	return r < 0 ? r : s->ret->image ? 0 : -ENOMEM;
 }
 
+/* A name is a line of a file that programs read. */
+static bool is_line(const char *name)
+{
+	for (; *name; name++)
+		if ((unsigned char)*name < ' ' || *name == 0x7f)
+			return false;
+	return true;
+}
+
 /* Follows function, kernel, module and library to the image that was loaded. */
 static int find_code(struct search *s)
 {
@@ -192,6 +201,8 @@ static int find_code(struct search *s)
 			break;
 		if (!s->ret->kernel && name)
 			s->ret->kernel = strdup(name);
+		if (name && !is_line(name))
+			return fail(s, -EBADMSG, "the kernel's name has control characters");
 		if (rex_args_text(&c->args, "image.hash", NULL))
 			return s->ret->kernel ? read_image(s, c)
 					      : fail(s, -ENOENT, "the kernel has no name");
