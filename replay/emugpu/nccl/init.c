@@ -2,6 +2,7 @@
 #include "replay/emugpu/nccl/launch.h"
 
 #include "base/scope.h"
+#include "replay/emugpu/counts.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -92,13 +93,17 @@ EMU_NCCL(ncclCommGetAsyncError, ncclComm_t comm, ncclResult_t *asyncError)
 	return ncclSuccess;
 }
 
-/* Whether the communicator works. As NCCL does, by the exported function, which tools intercept. */
+/* Whether the communicator works. As NCCL does, by the exported function, which tools intercept;
+ * except while calls of the program are counted, since this is none. */
 static ncclResult_t check_ready(ncclComm_t comm)
 {
 	typedef ncclResult_t query(ncclComm_t comm, ncclResult_t * state);
 	query *exported = (query *)dlsym(RTLD_DEFAULT, "ncclCommGetAsyncError");
-	ncclResult_t state = ncclSuccess, r = exported ? exported(comm, &state) : ncclSuccess;
+	ncclResult_t state = ncclSuccess, r;
 
+	if (!exported || emu_counting & EMU_COUNTED)
+		return emu_comm_state(comm);
+	r = exported(comm, &state);
 	return r == ncclSuccess ? state : r;
 }
 
