@@ -43,6 +43,7 @@ class Place:
         d = report.get('difference')
         where = d
         if kind == 'copy' and d and d['kind'] == 'read': # digests of copies may be of their source
+            assert 'writer' in d, d
             where = d['writer']
         else:
             assert d and d['kind'] == WRONG[kind], d

@@ -183,6 +183,13 @@ static bool is_reduced(const struct api_call *call)
 	       (strstr(call->name, "Reduce") || strstr(call->name, "AlltoAll"));
 }
 
+/* Whether the input is digested before the collective if that is in place. Level `launch` tells
+ * what a collective read from what it wrote, also where these should be the same. */
+static bool digests_input_first(const struct api_call *call)
+{
+	return is_reduced(call) || (is_exchange(call) && level == CAP_DIGEST_LAUNCH);
+}
+
 static int launches_exchanges(const struct api_call *call)
 {
 	return is_exchange(call) || call->class == API_CLASS_GROUP_END;
@@ -238,7 +245,7 @@ static void digest_inputs(struct cap_call *c, const struct api_call *call)
 	add_buffers(&b, c, call, &ref, 0);
 	cap_batch_announce(c->id, b.n);
 	cap_pending_add(&ref, b.items, b.n);
-	if (is_reduced(call) && group.depth == 0)
+	if (digests_input_first(call) && group.depth == 0)
 		flush_written(c, call);
 	else if (!is_exchange(call) && b.n > 0 && call->class != API_CLASS_COPY)
 		cap_pending_flush(&ref);
