@@ -56,8 +56,7 @@ enum gpuemu_math {
 struct gpuemu_product {
 	double m, n, k, batch;
 	double a_bytes, d_bytes; /* of an element of A and B, and of D; 0: as the math has them */
-	int a_transposed, b_transposed;
-	int adds; /* reads C too */
+	int a_transposed, b_transposed, adds; /* adds: reads C too */
 };
 
 enum gpuemu_direction { GPUEMU_FORWARD, GPUEMU_DATA_GRADIENT, GPUEMU_FILTER_GRADIENT };
@@ -80,6 +79,7 @@ struct gpuemu_cost {
 	int64_t ns; /* if not 0: the duration; the other members are ignored */
 	struct gpuemu_product product;
 	int attention; /* product (keys x queries), softmax, product: 1; their gradients: 2 */
+	int causal;    /* attention: scores above the diagonal are masked */
 	struct gpuemu_convolution convolution;
 };
 

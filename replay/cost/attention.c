@@ -19,6 +19,10 @@
 /* With few queries, blocks share the keys of a head; a part has at least so many. */
 #define PART_KEYS 256
 
+/* From Hopper on, tensor cores reach their peak by instructions of four warps only; a warp's reach
+ * this part of it (Luo et al., Benchmarking and Dissecting the Nvidia Hopper GPU Architecture). */
+#define WARP_PART 0.63
+
 static double blocks_of(const struct cost_gpu *g, const struct gpuemu_product *p, int backward)
 {
 	double rows = backward ? p->m : p->n;
@@ -29,13 +33,18 @@ static double blocks_of(const struct cost_gpu *g, const struct gpuemu_product *p
 	return blocks;
 }
 
-struct cost cost_of_attention(const struct cost_gpu *g, const struct gpuemu_product *p,
-			      int backward, enum gpuemu_math math)
+struct cost cost_of_attention(const struct cost_gpu *g, const struct cost_attention *a,
+			      enum gpuemu_math math)
 {
+	const struct gpuemu_product *p = &a->scores;
+	int backward = a->backward, by_warps = a->by_warps && g->compute >= 9;
+
 	math = cost_math_on(g, math);
 
 	double element = cost_element_bytes(math);
-	double pairs = p->batch * p->n * p->m;
+	/* The tiles on the diagonal are computed as a whole. */
+	double keys = a->causal ? fmin(p->m, p->m - fmin(p->m, p->n) / 2 + TILE / 2) : p->m;
+	double pairs = p->batch * p->n * keys;
 	double operations = (backward ? 5 : 2) * 2 * pairs * p->k;
 	/* Read: queries, keys, values; backward also the result and its gradient. Written: the
 	 * result, or three gradients. */
@@ -43,9 +52,12 @@ struct cost cost_of_attention(const struct cost_gpu *g, const struct gpuemu_prod
 		element * p->batch * p->k * (backward ? 4 * (p->n + p->m) : 2 * (p->n + p->m));
 	double waves = blocks_of(g, p, backward) / g->sms;
 	double busy_s =
-		operations / (cost_peak(g, math) * g->math_efficiency) +
+		operations /
+			(cost_peak(g, math) * g->math_efficiency * (by_warps ? WARP_PART : 1)) +
 		(backward ? BACKWARD : 1) * pairs / (EXPONENTIALS * g->sms * g->clock_khz * 1e3);
-	double ns = fmax(1e9 * busy_s * ceil(waves) / waves, cost_stream_ns(g, bytes, 0.6));
+	/* Blocks with few keys fill the gaps of a causal mask's last wave. */
+	double slots = a->causal ? fmax(1, waves) : ceil(waves);
+	double ns = fmax(1e9 * busy_s * slots / waves, cost_stream_ns(g, bytes, 0.6));
 
 	ns += g->kernel_ns;
 	return (struct cost){

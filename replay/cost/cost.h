@@ -81,10 +81,16 @@ struct cost cost_of_product(const struct cost_gpu *gpu, const struct gpuemu_prod
 struct cost cost_of_convolution(const struct cost_gpu *gpu, const struct gpuemu_convolution *c,
 				enum gpuemu_math math, double busy_ns);
 
-/* Attention in one kernel. p: the scores, keys x queries x width of a vector for each head.
- * backward: all its gradients. */
-struct cost cost_of_attention(const struct cost_gpu *gpu, const struct gpuemu_product *p,
-			      int backward, enum gpuemu_math math);
+/* Attention in one kernel. */
+struct cost_attention {
+	struct gpuemu_product scores; /* keys x queries x width of a vector, for each head */
+	int backward;		      /* all gradients */
+	int causal;		      /* a query has no keys behind its own number */
+	int by_warps;		      /* products by a warp's instructions (mma.sync) */
+};
+
+struct cost cost_of_attention(const struct cost_gpu *gpu, const struct cost_attention *a,
+			      enum gpuemu_math math);
 
 /* The duration on `to` of a kernel that took recorded_ns on `from`. `source` is COST_UNKNOWN if
  * only the ratio of memory bandwidths is known. */

@@ -58,7 +58,8 @@ struct cost cost_elsewhere(const struct cost_gpu *from, const struct cost_gpu *t
 
 	if (n.class == COST_CLASS_PRODUCT && n.tile_m && l->grid[0])
 		return product_elsewhere(from, to, l, &n, recorded_ns);
-	if (n.class == COST_CLASS_PRODUCT || n.class == COST_CLASS_CONVOLUTION) {
+	if (n.class == COST_CLASS_PRODUCT || n.class == COST_CLASS_CONVOLUTION ||
+	    n.class == COST_CLASS_ATTENTION) {
 		double ratio = cost_peak(from, n.math) * cost_clock(from, recorded_ns) /
 			       (cost_peak(to, n.math) * cost_clock(to, recorded_ns));
 

@@ -241,12 +241,15 @@ static struct cost softmax(const struct cost_gpu *g, const struct cost_launch *l
 		double held = fmax(1, cost_occupancy(g, threads, l->registers, l->shared_bytes));
 		double cycles = row_cycles(g->block_cycles, g->block_item_cycles, row, threads);
 
-		/* The row is read for its maximum, its sum and its result, or only once. */
+		/* The row is read for its maximum, its sum and its result, or only once; that of
+		 * gradients for its sum and its result. */
 		if (n->reads_once)
 			cycles = row_cycles(g->block_cycles * 2 / 3, g->block_item_cycles / 3, row,
 					    threads);
 		else
-			stream += g->block_reread * reread_ns(g, bytes, held, row * element);
+			stream += g->block_reread *
+				  reread_ns(g, (arrays == 2 ? 2 : 1) * rows * row * element, held,
+					    row * element);
 		ns = rows_ns(g, stream, blocks / g->sms / held, cycles, g->row_norm);
 	}
 	return memory_cost(g, n->class, COST_MEASURED, ns, bytes, bytes);

@@ -14,6 +14,11 @@ static const struct {
 	enum cost_kernel kernel;
 	unsigned arrays; /* read and written */
 } texts[] = {
+	{"flash_fwd_kernel<", COST_CLASS_ATTENTION, COST_KERNEL_FLASH, 0},
+	{"flash_bwd_dq_dk_dv", COST_CLASS_ATTENTION, COST_KERNEL_FLASH_GRADIENT, 0},
+	/* The result and its gradient, and zeros of 32 bits; numbers of 32 bits, rounded. */
+	{"flash_bwd_dot_do_o", COST_CLASS_ATTENTION, COST_KERNEL_FLASH_ROWS, 4},
+	{"flash_bwd_convert", COST_CLASS_ATTENTION, COST_KERNEL_FLASH_ROWS, 3},
 	{"multi_tensor_apply", COST_CLASS_OPTIMIZER, COST_KERNEL_LISTS, 0},
 	{"vectorized_layer_norm", COST_CLASS_LAYER_NORM, COST_KERNEL_LAYER_NORM, 2},
 	{"layer_norm_grad_input", COST_CLASS_LAYER_NORM, COST_KERNEL_LAYER_NORM_GRADIENT, 3},
@@ -288,18 +293,26 @@ static enum gpuemu_math math_of(const char *name)
 		const char *text;
 		enum gpuemu_math math;
 	} maths[] = {
-		{"tf32", GPUEMU_TF32}, {"1688gemm", GPUEMU_TF32}, {"s1688", GPUEMU_TF32},
-		{"f16", GPUEMU_FP16},  {"bf16", GPUEMU_FP16},	  {"h884", GPUEMU_FP16},
-		{"s884", GPUEMU_FP16}, {"hgemm", GPUEMU_FP16},	  {"16816", GPUEMU_FP16},
-		{"Half", GPUEMU_FP16}, {"BFloat16", GPUEMU_FP16}, {"e4m3", GPUEMU_FP8},
-		{"e5m2", GPUEMU_FP8},  {"imma", GPUEMU_INT8},	  {"dgemm", GPUEMU_FP64},
-		{"d884", GPUEMU_FP64},
+		{"tf32", GPUEMU_TF32}, {"1688gemm", GPUEMU_TF32},   {"s1688", GPUEMU_TF32},
+		{"f16", GPUEMU_FP16},  {"bf16", GPUEMU_FP16},	    {"h884", GPUEMU_FP16},
+		{"s884", GPUEMU_FP16}, {"hgemm", GPUEMU_FP16},	    {"16816", GPUEMU_FP16},
+		{"Half", GPUEMU_FP16}, {"BFloat16", GPUEMU_FP16},   {"e4m3", GPUEMU_FP8},
+		{"e5m2", GPUEMU_FP8},  {"imma", GPUEMU_INT8},	    {"dgemm", GPUEMU_FP64},
+		{"d884", GPUEMU_FP64}, {"bfloat16_t", GPUEMU_FP16}, {"half_t", GPUEMU_FP16},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(maths); i++)
 		if (strstr(name, maths[i].text))
 			return maths[i].math;
 	return GPUEMU_FP32;
+}
+
+/* flash_..._kernel<traits, drops out, causal, ...> */
+static int is_causal(const char *name)
+{
+	const char *traits = strchr(name, '<');
+
+	return traits && strncmp(next_argument(next_argument(traits + 1)), "true", 4) == 0;
 }
 
 struct cost_name cost_name_of(const char *name)
@@ -322,6 +335,8 @@ struct cost_name cost_name_of(const char *name)
 		find_lists(name, &ret);
 	if (ret.kernel == COST_KERNEL_CONCATENATE)
 		find_concatenation(name, &ret);
+	if (ret.class == COST_CLASS_ATTENTION)
+		ret.causal = is_causal(name);
 	ret.sliced = strstr(name, "sliced") != NULL;
 	ret.persistent = strstr(name, "softmax_warp") != NULL;
 	ret.reads_once = strstr(name, "SoftMaxForwardReg<") || strstr(name, "Smem<");

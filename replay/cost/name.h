@@ -31,6 +31,9 @@ enum cost_kernel {
 	COST_KERNEL_TRANSPOSE,
 	COST_KERNEL_DROPOUT,
 	COST_KERNEL_RANDOM,
+	COST_KERNEL_FLASH, /* attention */
+	COST_KERNEL_FLASH_GRADIENT,
+	COST_KERNEL_FLASH_ROWS, /* what precedes and follows the gradient */
 };
 
 struct cost_name {
@@ -46,6 +49,7 @@ struct cost_name {
 	unsigned tile_m, tile_n;   /* of a product */
 	int sliced;
 	enum gpuemu_math math;
+	int causal;	/* attention */
 	int persistent; /* softmax: one warp keeps its rows in registers */
 	int reads_once; /* softmax: a block keeps its row in registers or shared memory */
 };

@@ -34,6 +34,8 @@ static const struct {
 	 COST_CLASS_SOFTMAX, 0, 2, 4, 0, 0, GPUEMU_FP32},
 	{"void at::native::vectorized_layer_norm_kernel<c10::BFloat16, float>(int)",
 	 COST_CLASS_LAYER_NORM, 0, 2, 2, 0, 0, GPUEMU_FP16},
+	{"void pytorch_flash::flash_fwd_kernel<T<64, 128, cutlass::bfloat16_t>, true, true>(P)",
+	 COST_CLASS_ATTENTION, 0, 0, 0, 0, 0, GPUEMU_FP16},
 	{"ampere_sgemm_32x128_tn", COST_CLASS_PRODUCT, 0, 0, 0, 32, 128, GPUEMU_FP32},
 	{"volta_h884gemm_256x128_ldg8_nn", COST_CLASS_PRODUCT, 0, 0, 0, 256, 128, GPUEMU_FP16},
 	{"sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x64x8_stage3", COST_CLASS_PRODUCT, 0, 0,
@@ -303,21 +305,28 @@ END_TEST
 static const struct {
 	const char *gpu;
 	double width;
-	int backward;
+	int backward, causal, by_warps;
 	double least, most;
 } attentions[] = {
-	{"H100", 128, 0, 520e12, 680e12}, {"H100", 128, 1, 440e12, 580e12},
-	{"H100", 64, 0, 380e12, 500e12},  {"A100", 128, 0, 180e12, 230e12},
-	{"A100", 64, 0, 160e12, 200e12},  {"A100", 128, 1, 160e12, 210e12},
+	{"H100", 128, 0, 0, 0, 520e12, 680e12}, {"H100", 128, 1, 0, 0, 440e12, 580e12},
+	{"H100", 64, 0, 0, 0, 380e12, 500e12},	{"A100", 128, 0, 0, 0, 180e12, 230e12},
+	{"A100", 64, 0, 0, 0, 160e12, 200e12},	{"A100", 128, 1, 0, 0, 160e12, 210e12},
+	{"H100", 128, 0, 1, 0, 470e12, 620e12}, {"H100", 128, 1, 1, 0, 400e12, 560e12},
+	{"H100", 128, 0, 0, 1, 340e12, 430e12}, {"A100", 128, 0, 0, 1, 180e12, 230e12},
 };
 
 START_TEST(rates_of_attention)
 {
 	struct cost_gpu g = gpu_of(attentions[_i].gpu);
-	int backward = attentions[_i].backward;
+	int backward = attentions[_i].backward, causal = attentions[_i].causal;
 	struct gpuemu_product p = {.m = 4096, .n = 4096, .k = attentions[_i].width, .batch = 128};
-	double operations = (backward ? 10 : 4) * p.m * p.n * p.k * p.batch;
-	double rate = operations / (cost_of_attention(&g, &p, backward, GPUEMU_FP16).ns / 1e9);
+	double operations = (backward ? 10 : 4) * p.m * p.n * p.k * p.batch / (causal ? 2 : 1);
+	struct cost_attention a = {.scores = p,
+				   .backward = backward,
+				   .causal = causal,
+				   .by_warps = attentions[_i].by_warps};
+	double ns = cost_of_attention(&g, &a, GPUEMU_FP16).ns;
+	double rate = operations / (ns / 1e9);
 
 	ck_assert_msg(rate > attentions[_i].least && rate < attentions[_i].most, "%g", rate);
 }
@@ -330,7 +339,8 @@ START_TEST(attention_of_one_query)
 		struct cost_gpu g = gpu_of(t->name);
 		struct gpuemu_product p = {.m = 1 << 20, .n = 1, .k = 128, .batch = 8};
 		double bytes = 2 * p.batch * 2 * (p.m + 1) * p.k;
-		double rate = bytes / (cost_of_attention(&g, &p, 0, GPUEMU_FP16).ns / 1e9);
+		struct cost_attention a = {.scores = p};
+		double rate = bytes / (cost_of_attention(&g, &a, GPUEMU_FP16).ns / 1e9);
 
 		ck_assert_msg(rate < g.memory_bytes_per_s && rate > g.memory_bytes_per_s / 3,
 			      "%s: %g", t->name, rate);

@@ -242,6 +242,35 @@ START_TEST(lengths_of_rows)
 }
 END_TEST
 
+START_TEST(shapes_of_attention)
+{
+	struct {
+		int64_t before[12];
+		int32_t heads[4];
+		int64_t results[8];
+		int32_t batch, queries, keys, new_keys, width;
+	} params = {.heads = {12}, .batch = 16, .queries = 1024, .keys = 2048, .width = 64};
+	const size_t bytes[] = {sizeof(params), 0}, few[] = {64, 0};
+	void *args[] = {&params};
+	struct cost_name kind = cost_name_of("void pytorch_flash::flash_bwd_dq_dk_dv_loop_seqk_"
+					     "parallel_kernel<T<64, 128>, false, true, false>(P)");
+	struct gpuemu_launch l = {
+		.grid = {8, 16, 12}, .block = {256, 1, 1}, .arg_bytes = arg_bytes};
+	struct cost_attention a;
+
+	sizes = bytes;
+	ck_assert(emu_torch_attention(&kind, &l, args, &a));
+	ck_assert(a.backward && a.causal);
+	ck_assert(a.scores.m == 2048 && a.scores.n == 1024 && a.scores.k == 64);
+	ck_assert(a.scores.batch == 16 * 12);
+	ck_assert(work_of("void pytorch_flash::flash_bwd_convert_dq_kernel<T<64, 128> >(P)", 8, 256,
+			  args, bytes)
+			  .bytes == 6.0 * 16 * 12 * 1024 * 64);
+	sizes = few;
+	ck_assert(!emu_torch_attention(&kind, &l, args, &a));
+}
+END_TEST
+
 /* Parameters of other sizes, or none, change nothing. */
 START_TEST(other_parameters)
 {
@@ -274,6 +303,7 @@ int main(void)
 	tcase_add_test(tcase, moved_elements);
 	tcase_add_test(tcase, parts_of_reductions);
 	tcase_add_test(tcase, lengths_of_rows);
+	tcase_add_test(tcase, shapes_of_attention);
 	tcase_add_test(tcase, other_parameters);
 	return run_case("work", tcase);
 }

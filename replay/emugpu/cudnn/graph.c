@@ -181,6 +181,34 @@ static void add_attention(struct emu_dnn_work *w, const struct emu_dnn_descripto
 	w->tile = 128 * width;
 }
 
+/* Of cuDNN 9.20 and 9.21; older headers do not have them. */
+enum { DIAGONAL_BAND_MASK = 44, SDPA_FWD_SUBGRAPH = 2811 };
+
+/* Returns whether the operation masks scores above the diagonal: as one operation, among those
+ * that attention applies to its scores, or as a comparison of the numbers of rows and columns. */
+static int is_causal(const struct emu_dnn_descriptor *op)
+{
+	const struct emu_dnn_descriptor *child =
+		op->type == CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR
+			? emu_dnn_child(op, (cudnnBackendAttributeName_t)SDPA_FWD_SUBGRAPH, 0)
+			: NULL;
+	int causal = (int)op->type == DIAGONAL_BAND_MASK;
+
+	for (int64_t i = 0; child && !causal; i++) {
+		const struct emu_dnn_descriptor *of =
+			emu_dnn_child(child, CUDNN_ATTR_OPERATIONGRAPH_OPS, i);
+
+		if (!of)
+			break;
+		causal = (int)of->type == DIAGONAL_BAND_MASK;
+	}
+	if (op->type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR &&
+	    (child = emu_dnn_child(op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, 0)))
+		causal = emu_dnn_integer(child, CUDNN_ATTR_POINTWISE_MODE, 0, -1) ==
+			 CUDNN_POINTWISE_CMP_GE;
+	return causal;
+}
+
 static void add_operations(struct emu_dnn_work *w, const struct emu_dnn_descriptor *op)
 {
 	switch (op->type) {
@@ -239,6 +267,7 @@ static cudnnStatus_t run_fused(cudnnHandle_t handle, const struct emu_dnn_descri
 
 	for (int64_t i = 0; (op = emu_dnn_child(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, i)); i++) {
 		add_operations(&w, op);
+		w.cost.causal |= is_causal(op);
 		for (size_t k = 0; k < op->n; k++) {
 			const struct emu_dnn_descriptor *t =
 				emu_dnn_child(op, op->attributes[k].name, 0);

@@ -11,6 +11,9 @@ enum { MOST_OPERANDS = 4, WARP = 32, SECTOR_BYTES = 32 };
 /* Elements that a thread of most kernels loads before it waits for them. */
 #define UNROLLED 4
 
+/* Rows that a thread of a layer norm's weight gradients loads. */
+#define ROWS_AT_ONCE 8
+
 static double threads_of(const struct gpuemu_launch *l)
 {
 	return (double)l->grid[0] * l->grid[1] * l->grid[2] * l->block[0] * l->block[1] *
@@ -278,13 +281,65 @@ static void layer_norm(const struct cost_name *kind, const struct gpuemu_launch 
 	case COST_KERNEL_LAYER_NORM_GRADIENT: /* (dy, x, mean, rstd, gamma, dx, columns) */
 		ret->columns = count_of(l, args, 6);
 		break;
-	default: /* (rows, columns, ...); a thread loads one element after the other */
+	default: /* (rows, columns, ...) */
 		arrays_of(kind, count_of(l, args, 0) * count_of(l, args, 1), kind->arrays, ret);
 		if (kind->kernel == COST_KERNEL_NORMALISE)
 			break;
+		/* A thread loads one element after the other, or those of several rows at once. */
 		ret->read_bytes = ret->bytes;
-		ret->steps = ceil(ret->elements / threads_of(l));
+		ret->steps = ceil(ret->elements / threads_of(l) /
+				  (kind->kernel == COST_KERNEL_NORM_WEIGHTS ? ROWS_AT_ONCE : 1));
 	}
+}
+
+/* ---- attention ---- */
+
+/* The beginning of Flash_fwd_params and Flash_bwd_params: of queries, keys, values; results. */
+struct flash {
+	const void *qkv[3];
+	int64_t strides[9];
+	int32_t heads, key_heads, ratio;
+	const void *results[2];
+	int64_t result_strides[3];
+	const void *sums[3];
+	int32_t batch, queries, keys, new_keys, width;
+};
+
+static int flash_of(const struct gpuemu_launch *l, void *const *args, struct flash *ret)
+{
+	if (!args || !l->arg_bytes || l->arg_bytes(l, 0) < sizeof(*ret))
+		return 0;
+	memcpy(ret, args[0], sizeof(*ret));
+	return ret->heads > 0 && ret->batch > 0 && ret->queries > 0 && ret->keys > 0 &&
+	       ret->width > 0 && ret->width <= 512;
+}
+
+int emu_torch_attention(const struct cost_name *kind, const struct gpuemu_launch *l,
+			void *const *args, struct cost_attention *ret)
+{
+	int backward = kind->kernel == COST_KERNEL_FLASH_GRADIENT;
+	struct flash f;
+
+	if ((!backward && kind->kernel != COST_KERNEL_FLASH) || !flash_of(l, args, &f))
+		return 0;
+	*ret = (struct cost_attention){.scores = {.m = f.keys,
+						  .n = f.queries,
+						  .k = f.width,
+						  .batch = (double)f.batch * f.heads},
+				       .backward = backward,
+				       .causal = kind->causal,
+				       .by_warps = 1};
+	return 1;
+}
+
+/* Elements of two bytes. */
+static void flash_rows(const struct cost_name *kind, const struct gpuemu_launch *l,
+		       void *const *args, struct cost_launch *ret)
+{
+	struct flash f;
+
+	if (flash_of(l, args, &f))
+		ret->bytes = 2.0 * kind->arrays * f.batch * f.heads * f.queries * f.width;
 }
 
 /* ---- moving elements ---- */
@@ -361,6 +416,9 @@ void emu_torch_work(const struct cost_name *kind, const struct gpuemu_launch *l,
 		break;
 	case COST_KERNEL_LISTS:
 		lists(kind, l, args, ret);
+		break;
+	case COST_KERNEL_FLASH_ROWS:
+		flash_rows(kind, l, args, ret);
 		break;
 	case COST_KERNEL_CONCATENATE:
 		concatenation(kind, l, args, ret);

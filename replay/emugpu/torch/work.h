@@ -12,3 +12,7 @@
  * versions of PyTorch change nothing. Any thread. */
 void emu_torch_work(const struct cost_name *kind, const struct gpuemu_launch *launch,
 		    void *const *args, struct cost_launch *ret);
+
+/* Returns whether the launch is attention in one kernel, and its shape. */
+int emu_torch_attention(const struct cost_name *kind, const struct gpuemu_launch *launch,
+			void *const *args, struct cost_attention *ret);

@@ -157,7 +157,11 @@ static struct cost stated_cost(const struct cost_gpu *g, const struct gpuemu_cos
 	l->bytes = c->bytes;
 	l->math = c->math;
 	if (c->product.m > 0)
-		ret = cost_of_attention(g, &c->product, c->attention == 2, c->math);
+		ret = cost_of_attention(g,
+					&(struct cost_attention){.scores = c->product,
+								 .backward = c->attention == 2,
+								 .causal = c->causal},
+					c->math);
 	else if (c->convolution.batch > 0)
 		ret = cost_of_convolution(g, &c->convolution, c->math, COST_BUSY_NS);
 	if (ret.ns > 0)
@@ -182,6 +186,7 @@ struct cost emu_kernel_cost(const struct emu_device *d, struct emu_function *f,
 		.shared_bytes = (double)shared_bytes,
 	};
 	struct gpuemu_convolution convolution;
+	struct cost_attention attention;
 
 	*share = fmin(1, blocks / (d->model.sms * (held > 0 ? held : 1)));
 	if (ns >= 0)
@@ -200,6 +205,9 @@ struct cost emu_kernel_cost(const struct emu_device *d, struct emu_function *f,
 	    depthwise(f->entry, l.parsed, args, &convolution))
 		return cost_of_convolution_by(&d->model, &convolution, GPUEMU_FP32, COST_BUSY_NS,
 					      COST_DIRECT);
+	if (l.parsed->class == COST_CLASS_ATTENTION &&
+	    emu_torch_attention(l.parsed, launch, args, &attention))
+		return cost_of_attention(&d->model, &attention, GPUEMU_FP16);
 	emu_torch_work(l.parsed, launch, args, &l);
 	return cost_of_kernel(&d->model, &l);
 }
