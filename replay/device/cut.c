@@ -173,12 +173,28 @@ static bool is_there(const struct fmt_trace *t, const uint64_t name[2])
 	return fmt_blob_is_there(t, name) > 0;
 }
 
-/* Whether a content that the call brings is recorded, but was cut off. */
+static bool copies_from_host(const struct api_call *call)
+{
+	bool reads_host = false, writes_device = false;
+
+	for (unsigned i = 0; i < call->n_args && call->class == API_CLASS_COPY; i++) {
+		const struct api_arg *a = &call->args[i];
+
+		reads_host |= a->direction == API_DIRECTION_READS && a->meaning == API_MEANING_HOST;
+		writes_device |=
+			a->direction == API_DIRECTION_WRITES && a->meaning == API_MEANING_DEVPTR;
+	}
+	return reads_host && writes_device;
+}
+
+/* Whether a content that the call brings was cut off; its record as well, if the process has
+ * contents of others. */
 static bool misses_content(const struct rex_process *p, const struct rex_call *c)
 {
 	size_t n, len;
 	const char *hash = rex_args_text(&c->args, "image.hash", &len);
 	const struct rex_content *list;
+	bool is_recorded = false;
 	uint64_t name[2];
 
 	if (hash && fmt_content_name_get(hash, len, name) && !is_there(p->trace, name))
@@ -186,10 +202,12 @@ static bool misses_content(const struct rex_process *p, const struct rex_call *c
 	if (c->api->class != API_CLASS_COPY)
 		return false;
 	list = rex_contents_of(p, c->correlation, &n);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		if (list[i].access == FMT_WRITTEN && !is_there(p->trace, list[i].name))
 			return true;
-	return false;
+		is_recorded |= list[i].access == FMT_WRITTEN;
+	}
+	return !is_recorded && !c->before && p->n_contents > 0 && copies_from_host(c->api);
 }
 
 static int read_call(struct cut *c, const struct rex_call *call, struct need need)

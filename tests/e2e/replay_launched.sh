@@ -72,9 +72,9 @@ launched again sh "$launch" 3 >again.json
 same again
 
 # A process that cannot begin says why; here none can.
-mkdir bin
-cp "$(command -v gpureplay)" bin
-fails -3 gpuemu --gpus 3 -o report -- sh "$launch" 3 bin/gpureplay -o other run
+mkdir elsewhere
+cp "$(command -v gpureplay)" elsewhere
+fails -3 gpuemu --gpus 3 -o report -- sh "$launch" 3 elsewhere/gpureplay -o other run
 equal "$(grep -c 'cannot find gpucapture' stderr)" 3
 
 # Wrong uses end with one line, of the first process.

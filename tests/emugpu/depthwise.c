@@ -35,6 +35,8 @@ static float time_of(const char *name, struct accessor *a, struct accessor *b, u
 	OK(cuEventRecord(after, NULL));
 	OK(cuEventSynchronize(after));
 	OK(cuEventElapsedTime(&ms, before, after));
+	OK(cuEventDestroy(before));
+	OK(cuEventDestroy(after));
 	return ms;
 }
 
