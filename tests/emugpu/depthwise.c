@@ -26,6 +26,7 @@ static float time_of(const char *name, struct accessor *a, struct accessor *b, u
 	CUfunction f = load_kernel(ptx, name);
 	void *params[] = {a, b, &w};
 	CUevent before, after;
+	CUmodule module;
 	float ms;
 
 	OK(cuEventCreate(&before, 0));
@@ -37,6 +38,8 @@ static float time_of(const char *name, struct accessor *a, struct accessor *b, u
 	OK(cuEventElapsedTime(&ms, before, after));
 	OK(cuEventDestroy(before));
 	OK(cuEventDestroy(after));
+	OK(cuFuncGetModule(&module, f));
+	OK(cuModuleUnload(module));
 	return ms;
 }
 
