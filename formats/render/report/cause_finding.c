@@ -240,14 +240,24 @@ static size_t waited(const struct fmt_cause_side *s, const struct fmt_cause_wait
 	return w && w->other < s->n_tracks ? fmt_cause_side_before(s, w->other, w->recorded_ns) : 0;
 }
 
+/* Whether that many are all operations of the awaited stream that the trace has. */
+static bool is_all(const struct fmt_cause_side *s, const struct fmt_cause_wait *w, size_t n)
+{
+	return w->other < s->n_tracks && n == s->tracks[w->other].n;
+}
+
 static bool same_wait(const struct pair *p, const struct fmt_cause_wait *v,
-		      const struct fmt_cause_wait *w)
+		      const struct fmt_cause_wait *w, bool may_end_earlier)
 {
 	bool known = v->other < p->a->n_tracks && w->other < p->b->n_tracks;
+	size_t n = waited(p->a, v), m = waited(p->b, w);
 
 	if (known && p->a->tracks[v->other].n > 0)
 		known = p->a->tracks[v->other].match == w->other;
-	return (known || v->other == w->other) && waited(p->a, v) == waited(p->b, w);
+	if (!known && v->other != w->other)
+		return false;
+	/* The stream may have ended before the operation that is waited for. */
+	return n == m || (may_end_earlier && (n < m ? is_all(p->a, v, n) : is_all(p->b, w, m)));
 }
 
 static void describe_wait(const struct fmt_cause_side *s, const struct fmt_cause_wait *w,
@@ -280,7 +290,7 @@ static int compare_waits(struct fmt_cause_finding *f, const struct pair *p,
 
 		if ((!v && !u) || seen[FMT_CAUSE_WAITS])
 			return 0;
-		if (v && u && same_wait(p, v, u))
+		if (v && u && same_wait(p, v, u, f->scope.may_end_earlier))
 			continue;
 		seen[FMT_CAUSE_WAITS] = true;
 		r = add_candidate(f, p, x, y, FMT_CAUSE_WAITS, &about);
