@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* How torchrun, srun, mpirun or gpureplay started this process, from the environment. Any thread.
- */
+/* Reads from the environment which launcher started this process (torchrun, srun, mpirun or
+ * gpureplay), and as which of how many processes. Any thread. */
 #pragma once
 
 #include <stdbool.h>

@@ -155,8 +155,8 @@ static void fit_drift(struct pair *p, size_t n, double *space, struct fmt_clock 
 		*line = drifting;
 }
 
-/* How far the middle of the differences is from the median one. `p` is in the order of ahead_ns;
- * `space` is for 2 n. */
+/* The mean of the differences near the median, minus the median. `p` is sorted by ahead_ns; `space`
+ * holds 2 n values. */
 static int64_t middle_from(const struct pair *p, size_t n, double *space)
 {
 	for (size_t i = 0; i < n; i++)

@@ -188,7 +188,7 @@ static int parse(FILE *in, struct cost_gpu *m, uint8_t *set, char *why, size_t w
 	return r;
 }
 
-/* What the memory leaves of the power. */
+/* The power that is left for arithmetic while the memory works at full bandwidth. */
 static double arithmetic_watts(const struct cost_gpu *m)
 {
 	return m->power_watts - m->memory_joules_per_byte * m->memory_bytes_per_s;

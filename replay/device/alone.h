@@ -16,8 +16,9 @@ struct rex_alone_refusal {
 	char why[200];
 };
 
-/* Finds the first call that cannot be made alone. 1: *ret says which, and why; 0: there is none; a
- * negative errno as fmt_slice_load(), with *err. */
+/* Finds the first call that this rank cannot make without the others. Returns 1 if there is one,
+ * and *ret has the call and the reason; 0 if there is none; or a negative errno as
+ * fmt_slice_load(), with *err. */
 int rex_alone_check(const struct rex_process *p, struct rex_alone_refusal *ret,
 		    struct fmt_error *err);
 

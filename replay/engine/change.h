@@ -64,8 +64,9 @@ int change_lacks_model(const struct change *c, uint32_t template);
  * known: their transfer counts as bytes over bandwidth (formats/run/infer/network.h). */
 int change_lacks_latency(const struct change *c, uint32_t template, uint32_t comm);
 
-/* What such a collective should take as recorded, if a variant changes the network; see
- * sim_expect_transfer(). 0, 0 if that is not known or not needed. */
+/* The transfer time that the recorded network is expected to need for collectives of this template,
+ * communicator and size; see sim_expect_transfer(). 0, 0 if no variant changes the network, or if
+ * it is not known. */
 void change_expected(const struct change *c, uint32_t template, uint32_t comm, int64_t bytes,
 		     int64_t *line_ns, double *noise_share);
 

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* Partners of a site that are told apart. */
+/* Partners of a call site that have counters; all further ones share the last counter. */
 #define PARTNERS 4
 
 /* Tracks with less than this part of an iteration's events count as one: a program may use another

@@ -66,7 +66,7 @@ static void exchange(ncclComm_t comm, CUstream s, int rank, int n, float *x, flo
 	OK(cuMemcpyDtoDAsync((CUdeviceptr)y, (CUdeviceptr)x, BYTES, s));
 	NCCL(ncclReduce(x, x, COUNT, ncclFloat, ncclSum, n - 1, comm, s));
 	NCCL(ncclBroadcast(x, x, COUNT, ncclFloat, n - 1, comm, s));
-	/* What a group receives is there when it has ended, in a part of a buffer. */
+	/* The data arrives when the outer group has ended, in the middle of the buffer. */
 	NCCL(ncclGroupStart());
 	NCCL(ncclSend(x, COUNT / 2, ncclFloat, next, comm, s));
 	NCCL(ncclGroupStart());

@@ -93,8 +93,9 @@ EMU_NCCL(ncclCommGetAsyncError, ncclComm_t comm, ncclResult_t *asyncError)
 	return ncclSuccess;
 }
 
-/* Whether the communicator works. As NCCL does, by the exported function, which tools intercept;
- * except while calls of the program are counted, since this is none. */
+/* Whether the communicator works. Calls the exported function, as NCCL does, so that tools can
+ * intercept the call. While calls of the program are counted ($GPUEMU_COUNTS), it reads the state
+ * itself: the program did not make this call. */
 static ncclResult_t check_ready(ncclComm_t comm)
 {
 	typedef ncclResult_t query(ncclComm_t comm, ncclResult_t * state);
