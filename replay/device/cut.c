@@ -6,6 +6,7 @@
 #include "formats/trace/images.h"
 #include "formats/trace/store/blobs.h"
 #include "replay/device/build.h"
+#include "replay/device/objects.h"
 #include "replay/device/recorded.h"
 
 #include <errno.h>
@@ -13,26 +14,29 @@
 #include <string.h>
 
 /* A call of NCCL that needs another rank's: all ranks of a communicator make the n-th collective
- * together, a message has a sender and a receiver. */
+ * together, a message has a sender and a receiver. Both are exchanges. */
 struct need {
 	uint64_t key;  /* of the communicator, or of messages between two of its ranks */
 	uint32_t side; /* rank in the communicator; of messages 0 or 1 */
 	uint32_t of;   /* ranks that have to make it */
 	uint32_t process, call, group; /* `group`: the first call that belongs to it */
+	uint32_t nth;		       /* exchange with this key */
+	size_t first;		       /* index of the first need of the exchange */
+	bool is_left_out;	       /* of the first: not all sides make the exchange */
 };
 
 /* A communicator of the process that is read. */
 struct comm {
-	int64_t handle;
 	uint64_t key;
 	uint32_t rank, n_ranks, splits;
 };
 
 struct cut {
-	struct need *needs; /* by key, side, process and call */
+	struct need *needs;
 	size_t n, cap;
 	struct comm *comms;
 	size_t n_comms, comms_cap;
+	struct rex_objects *handles; /* index in `comms`, by recorded handle */
 	uint32_t *stops;
 };
 
@@ -40,6 +44,7 @@ static void cut_done(struct cut *c)
 {
 	free(c->needs);
 	free(c->comms);
+	rex_objects_free(c->handles);
 }
 
 bool rex_is_cut_off(const struct fmt_trace *trace)
@@ -68,18 +73,19 @@ static int64_t number(const struct rex_call *c, const char *key, int64_t otherwi
 
 static struct comm *comm_of(struct cut *c, int64_t handle)
 {
-	for (size_t i = c->n_comms; i-- > 0;)
-		if (c->comms[i].handle == handle)
-			return &c->comms[i];
-	return NULL;
+	uint64_t index;
+
+	return rex_handle_get(c->handles, API_MEANING_COMM, (uint64_t)handle, &index)
+		       ? &c->comms[index]
+		       : NULL;
 }
 
-static int add_comm(struct cut *c, const struct comm *comm)
+static int add_comm(struct cut *c, int64_t handle, const struct comm *comm)
 {
 	if (array_reserve(&c->comms, c->n_comms + 1, &c->comms_cap) < 0)
 		return -ENOMEM;
-	c->comms[c->n_comms++] = *comm;
-	return 0;
+	c->comms[c->n_comms] = *comm;
+	return rex_handle_set(c->handles, API_MEANING_COMM, (uint64_t)handle, c->n_comms++);
 }
 
 static int add_need(struct cut *c, const struct need *need)
@@ -98,12 +104,11 @@ static int add_all(struct cut *c, const struct rex_call *call, uint32_t process)
 
 	for (size_t i = 0; i < n; i++) {
 		const struct comm comm = {
-			.handle = (int64_t)handles[i],
 			.key = mix(process + 1u, handles[0]),
 			.rank = (uint32_t)i,
 			.n_ranks = (uint32_t)n,
 		};
-		int r = add_comm(c, &comm);
+		int r = add_comm(c, (int64_t)handles[i], &comm);
 
 		if (r < 0)
 			return r;
@@ -121,7 +126,6 @@ static int begin_comm(struct cut *c, const struct rex_call *call, struct need ne
 
 	if (strstr(call->api->name, "InitAll"))
 		return add_all(c, call, need.process);
-	comm.handle = number(call, "comm.out", number(call, "newcomm.out", 0));
 	comm.rank = (uint32_t)number(call, "rank", number(call, "myrank", 0));
 	comm.n_ranks = (uint32_t)number(call, "nranks", 0);
 	n = rex_args_bytes(&call->args, "commId", 1, id, sizeof(id));
@@ -142,7 +146,9 @@ static int begin_comm(struct cut *c, const struct rex_call *call, struct need ne
 		need.of = comm.n_ranks;
 	}
 	r = add_need(c, &need);
-	return r < 0 ? r : add_comm(c, &comm);
+	if (r < 0)
+		return r;
+	return add_comm(c, number(call, "comm.out", number(call, "newcomm.out", 0)), &comm);
 }
 
 static int add_exchange(struct cut *c, const struct rex_call *call, struct need need)
@@ -230,6 +236,9 @@ static int read_process(struct cut *c, const struct rex_process *p, uint32_t pro
 	int r = groups && depths ? 0 : -ENOMEM;
 
 	c->n_comms = 0;
+	rex_objects_free(take(c->handles));
+	if (r == 0)
+		r = rex_objects_new(&c->handles);
 	c->stops[process] = (uint32_t)p->n_calls;
 	for (uint32_t i = 0; i < p->n_calls && r == 0; i++) {
 		const struct rex_call *call = &p->calls[i];
@@ -258,9 +267,9 @@ static int read_process(struct cut *c, const struct rex_process *p, uint32_t pro
 	return r;
 }
 
-/* ---- the calls that all ranks make */
+/* ---- exchanges that all sides make */
 
-static int by_key(const void *a, const void *b)
+static int by_side(const void *a, const void *b)
 {
 	const struct need *x = a, *y = b;
 
@@ -268,51 +277,114 @@ static int by_key(const void *a, const void *b)
 	       ?: array_order(x->process, y->process) ?: array_order(x->call, y->call);
 }
 
-/* Lets processes end before calls with this key that not all sides make; true if one ends earlier
- * than before. */
-static bool stop_unmatched(struct cut *c, size_t first, size_t end)
+static int by_exchange(const void *a, const void *b)
 {
-	size_t least = SIZE_MAX, sides = 0, made = 0;
-	bool changed = false;
+	const struct need *x = a, *y = b;
 
-	for (size_t i = first; i < end; i++) {
-		const struct need *n = &c->needs[i];
-
-		made += n->group < c->stops[n->process];
-		if (i + 1 < end && n[1].side == n->side)
-			continue;
-		least = made < least ? made : least;
-		sides++;
-		made = 0;
-	}
-	if (sides < c->needs[first].of)
-		least = 0;
-	for (size_t i = first; i < end; i++) {
-		const struct need *n = &c->needs[i];
-
-		made = i > first && n[-1].side == n->side ? made + 1 : 1;
-		if (made > least && n->group < c->stops[n->process]) {
-			c->stops[n->process] = n->group;
-			changed = true;
-		}
-	}
-	return changed;
+	return array_order(x->key, y->key) ?: array_order(x->nth, y->nth)
+	       ?: array_order(x->side, y->side);
 }
 
-static void stop_all(struct cut *c)
+static int by_group(const void *a, const void *b)
 {
-	bool changed = c->n > 0;
+	const struct need *x = *(struct need *const *)a, *y = *(struct need *const *)b;
 
-	if (changed)
-		qsort(c->needs, c->n, sizeof(c->needs[0]), by_key);
-	while (changed) {
-		changed = false;
-		for (size_t i = 0, end; i < c->n; i = end) {
-			for (end = i; end < c->n && c->needs[end].key == c->needs[i].key; end++)
-				;
-			changed |= stop_unmatched(c, i, end);
-		}
+	return array_order(x->process, y->process) ?: array_order(x->group, y->group);
+}
+
+/* Sorts the needs by exchange: each side makes the exchanges with a key in the same order. */
+static void find_exchanges(struct cut *c)
+{
+	qsort(c->needs, c->n, sizeof(c->needs[0]), by_side);
+	for (size_t i = 1; i < c->n; i++)
+		if (c->needs[i].key == c->needs[i - 1].key &&
+		    c->needs[i].side == c->needs[i - 1].side)
+			c->needs[i].nth = c->needs[i - 1].nth + 1;
+	qsort(c->needs, c->n, sizeof(c->needs[0]), by_exchange);
+	for (size_t i = 1; i < c->n; i++)
+		c->needs[i].first = c->needs[i].key == c->needs[i - 1].key &&
+						    c->needs[i].nth == c->needs[i - 1].nth
+					    ? c->needs[i - 1].first
+					    : i;
+}
+
+/* Each exchange is left out once, and each need taken from `by_group` once. */
+struct search {
+	struct cut *cut;
+	struct need **by_group; /* owned: by process, then by group */
+	size_t *ends;		/* owned: of each process, behind the last need that it meets */
+	size_t *left_out;	/* owned: exchanges whose processes have not been stopped yet */
+	size_t n_left_out;
+};
+
+static void search_done(struct search *s)
+{
+	free(s->by_group);
+	free(s->ends);
+	free(s->left_out);
+}
+
+static int search_begin(struct search *s, uint32_t n_processes)
+{
+	struct cut *c = s->cut;
+
+	s->by_group = calloc(c->n + 1, sizeof(struct need *));
+	s->ends = calloc(n_processes + 1u, sizeof(*s->ends));
+	s->left_out = calloc(c->n + 1, sizeof(*s->left_out));
+	if (!s->by_group || !s->ends || !s->left_out)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->n; i++)
+		s->by_group[i] = &c->needs[i];
+	qsort(s->by_group, c->n, sizeof(struct need *), by_group);
+	for (size_t i = 0; i < c->n; i++)
+		s->ends[s->by_group[i]->process] = i + 1;
+	return 0;
+}
+
+static void leave_out(struct search *s, size_t first)
+{
+	if (!s->cut->needs[first].is_left_out)
+		s->left_out[s->n_left_out++] = first;
+	s->cut->needs[first].is_left_out = true;
+}
+
+/* Ends a process before a call, and leaves out the exchanges that it does not make then. */
+static void stop(struct search *s, uint32_t process, uint32_t call)
+{
+	uint32_t *at = &s->cut->stops[process];
+	size_t *end = &s->ends[process];
+
+	*at = call < *at ? call : *at;
+	while (*end > 0 && s->by_group[*end - 1]->process == process &&
+	       s->by_group[*end - 1]->group >= *at)
+		leave_out(s, s->by_group[--*end]->first);
+}
+
+static int stop_all(struct cut *c, uint32_t n_processes)
+{
+	scoped(search_done) struct search s = {.cut = c};
+	size_t end;
+
+	if (c->n == 0)
+		return 0;
+	find_exchanges(c);
+	if (search_begin(&s, n_processes) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->n; i = end) {
+		for (end = i; end < c->n && c->needs[end].first == i; end++)
+			;
+		if (end - i < c->needs[i].of)
+			leave_out(&s, i);
 	}
+	for (uint32_t i = 0; i < n_processes; i++)
+		stop(&s, i, c->stops[i]);
+	while (s.n_left_out > 0) {
+		size_t first = s.left_out[--s.n_left_out];
+
+		for (size_t i = first; i < c->n && c->needs[i].first == first; i++)
+			stop(&s, c->needs[i].process, c->needs[i].group);
+	}
+	return 0;
 }
 
 int rex_cut_find(struct fmt_trace *trace, struct rex_range range, uint32_t *stops, uint32_t n,
@@ -320,18 +392,21 @@ int rex_cut_find(struct fmt_trace *trace, struct rex_range range, uint32_t *stop
 {
 	scoped(cut_done) struct cut c = {.stops = stops};
 	uint64_t all = 0;
+	int r;
 
 	for (uint32_t i = 0; i < n; i++) {
 		scoped(rex_process_done) struct rex_process p = {0};
-		int r = rex_process_read(trace, i, range, &p, err);
 
+		r = rex_process_read(trace, i, range, &p, err);
 		if (r == 0)
 			r = read_process(&c, &p, i);
 		if (r < 0)
 			return r;
 		all += p.n_calls;
 	}
-	stop_all(&c);
+	r = stop_all(&c, n);
+	if (r < 0)
+		return r;
 	*left_out = all;
 	for (uint32_t i = 0; i < n; i++)
 		*left_out -= stops[i];
