@@ -17,6 +17,7 @@ void rex_process_done(struct rex_process *p)
 	free(p->ranks);
 	free(p->calls);
 	free(p->threads);
+	free(p->firsts);
 	free(p->contents);
 	free(p->keyframe);
 	free(p->launched);
@@ -73,21 +74,27 @@ static int find_ranks(struct rex_process *p, uint32_t index)
 
 /* ---- calls */
 
-static int thread_of(struct rex_process *p, uint32_t rank, uint32_t track, uint32_t *ret)
+/* Finds the threads of all ranks. */
+static int find_threads(struct rex_process *p)
 {
-	const struct fmt_track *t = fmt_track(fmt_trace_names(p->trace), rank, track);
-	uint32_t i = 0;
+	const struct fmt_names *names = fmt_trace_names(p->trace);
+	const struct fmt_track *t;
+	size_t n = 0;
 
-	if (!t || t->kind != FMT_THREAD)
-		return -EINVAL;
-	while (i < p->n_threads && p->threads[i] != t->tid)
-		i++;
-	if (i == p->n_threads) {
-		if (array_reserve(&p->threads, p->n_threads + 1, &p->threads_cap) < 0)
-			return -ENOMEM;
-		p->threads[p->n_threads++] = t->tid;
-	}
-	*ret = i;
+	for (size_t i = 0; i < p->n_ranks; i++)
+		for (uint32_t k = 0; (t = fmt_track(names, p->ranks[i], k)); k++) {
+			if (t->kind != FMT_THREAD)
+				continue;
+			if (array_reserve(&p->threads, p->n_threads + 1, &p->threads_cap) < 0)
+				return -ENOMEM;
+			p->threads[p->n_threads++] = t->tid;
+		}
+	if (p->n_threads > 0)
+		qsort(p->threads, p->n_threads, sizeof(p->threads[0]), array_by_i64);
+	for (size_t i = 0; i < p->n_threads; i++)
+		if (i == 0 || p->threads[i] != p->threads[i - 1])
+			p->threads[n++] = p->threads[i];
+	p->n_threads = n;
 	return 0;
 }
 
@@ -108,7 +115,8 @@ static int add_call(struct rex_process *p, uint32_t rank, const struct fmt_slice
 	const struct fmt_names *names = fmt_trace_names(p->trace);
 	const struct fmt_template *t = fmt_template(names, e->template);
 	struct rex_call c = {.rank = rank, .order = -1};
-	int index, r;
+	const struct fmt_track *track = fmt_track(names, rank, e->track);
+	int index;
 
 	if (t && FMT_IS_OP(t->kind))
 		return add_launched(p, s, e->correlation);
@@ -119,9 +127,9 @@ static int add_call(struct rex_process *p, uint32_t rank, const struct fmt_slice
 		p->unknown++;
 		return 0;
 	}
-	r = thread_of(p, rank, e->track, &c.thread);
-	if (r < 0)
-		return r == -EINVAL ? 0 : r;
+	if (!track || track->kind != FMT_THREAD)
+		return 0;
+	c.thread = (uint32_t)array_bound(i, 0, p->n_threads, p->threads[i] < track->tid);
 	c.api = api_call((unsigned)index);
 	c.args = (struct rex_args){names, t, fmt_event_values(s, e)};
 	c.start_ns = e->start_ns;
@@ -291,16 +299,23 @@ static void mark_nested(struct rex_process *p)
 }
 
 /* A call began when the one before it on its thread had returned. */
-static int set_after(struct rex_process *p)
+static int set_neighbours(struct rex_process *p)
 {
 	scoped(free_ptr) uint32_t *last = calloc(p->n_threads + 1, sizeof(*last));
 
-	if (!last)
+	p->firsts = calloc(p->n_threads + 1, sizeof(*p->firsts));
+	if (!last || !p->firsts)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->n_calls; i++) {
 		p->calls[i].after = last[p->calls[i].thread];
 		if (!p->calls[i].nested) /* those within a call return before it */
 			last[p->calls[i].thread] = (uint32_t)i + 1;
+	}
+	for (size_t i = 0; i < p->n_threads; i++)
+		p->firsts[i] = (uint32_t)p->n_calls;
+	for (size_t i = p->n_calls; i-- > 0;) {
+		p->calls[i].next = p->firsts[p->calls[i].thread];
+		p->firsts[p->calls[i].thread] = (uint32_t)i;
 	}
 	return 0;
 }
@@ -328,6 +343,8 @@ int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_range r
 		.trace = trace, .range = range, .device = -1};
 	int r = find_ranks(&p, index);
 
+	if (r == 0)
+		r = find_threads(&p);
 	for (size_t i = 0; i < p.n_ranks && r == 0; i++)
 		r = read_rank(&p, p.ranks[i], err);
 	if (r < 0)
@@ -342,7 +359,7 @@ int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_range r
 	if (p.n_iterations > 0)
 		qsort(p.iterations, p.n_iterations, sizeof(p.iterations[0]), by_iteration);
 	rex_window_skip(&p);
-	r = set_after(&p);
+	r = set_neighbours(&p);
 	if (r == 0) {
 		*ret = p;
 		memset(&p, 0, sizeof(p));

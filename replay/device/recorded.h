@@ -17,6 +17,7 @@ struct rex_call {
 	uint32_t rank;	 /* index in the trace */
 	uint32_t thread; /* of the process */
 	uint32_t after;	 /* it began when so many calls of the process had returned, or later */
+	uint32_t next;	 /* call of the thread, or the number of calls if it is the last */
 	int64_t order;	 /* the recorded one; -1 none */
 	int64_t result;
 	bool nested;  /* within another call */
@@ -46,6 +47,7 @@ struct rex_process {
 	size_t n_calls, calls_cap;
 	int64_t *threads; /* owned: thread ids */
 	size_t n_threads, threads_cap;
+	uint32_t *firsts;	      /* owned: the first call of each thread, as `next` */
 	struct rex_content *contents; /* owned: by correlation, then offset */
 	size_t n_contents, contents_cap;
 	struct rex_content *keyframe; /* owned: memory when the window begins */
