@@ -193,6 +193,7 @@ static int put_contents(const struct rex_built *b, const struct source *s, size_
 			continue;
 		first = found++ ? first : list[i].offset_bytes;
 		put_content(s, list[i].offset_bytes - first, data, len);
+		rex_place_scan(data, len);
 	}
 	*ret = found;
 	return 0;

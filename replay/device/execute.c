@@ -17,6 +17,7 @@
 #define NCCL_IN_PROGRESS 7
 #define NOT_READY 600 /* CUDA_ERROR_NOT_READY */
 #define POLL_NS 20000L
+#define OLD_ADDRESSES "; memory holds recorded addresses, but other memory is there now"
 
 struct run {
 	struct rex_context context;
@@ -172,6 +173,7 @@ static int64_t invoke(void *function, const struct rex_built *b)
 static int check_result(struct rex_built *b, int64_t result)
 {
 	const struct api_call *call = b->call->api;
+	struct rex_counts counts = {0};
 
 	if (call->result.meaning != API_MEANING_STATUS)
 		return 0;
@@ -182,10 +184,11 @@ static int check_result(struct rex_built *b, int64_t result)
 	if (rex_place_refused())
 		return rex_built_fail(b, -ENODEV,
 				      "the driver does not put memory at 0x%llx, where it was "
-				      "recorded; --relocate lets it lie elsewhere",
+				      "recorded; leave out --same-addresses",
 				      (unsigned long long)rex_place_refused());
-	return rex_built_fail(b, -EIO, "returned %d; it succeeded when it was recorded",
-			      (int32_t)result);
+	rex_place_count(&counts);
+	return rex_built_fail(b, -EIO, "returned %d; it succeeded when it was recorded%s",
+			      (int32_t)result, counts.old_addresses > 0 ? OLD_ADDRESSES : "");
 }
 
 /* In place of a call that needs other ranks. Returns 1. */
@@ -268,16 +271,20 @@ static void announce_turn(const struct thread *t, size_t i)
 	rex_turns_next(t->run->turns, t->index, i < p->n_calls ? &turn : NULL);
 }
 
-/* The thread's first call that is made, from `at` on. */
+/* The first call that is made, from this one of the thread on. */
 static size_t next_call(const struct thread *t, size_t at)
 {
 	const struct rex_process *p = t->run->process;
 
 	while (at < p->n_calls &&
-	       (p->calls[at].thread != t->index || p->calls[at].before != t->run->before ||
-		!is_made(&p->calls[at])))
-		at++;
+	       (p->calls[at].before != t->run->before || !is_made(&p->calls[at])))
+		at = p->calls[at].next;
 	return at;
+}
+
+static size_t first_call(const struct thread *t)
+{
+	return next_call(t, t->run->process->firsts[t->index]);
 }
 
 /* Waits as long as the recorded thread took from the end of its last call to this one. */
@@ -297,10 +304,10 @@ static void make_calls(struct thread *t)
 {
 	bool keeps_gaps = rex_share_settings(t->run->context.share)->keeps_gaps && !t->run->before;
 	const struct rex_process *p = t->run->process;
-	size_t i = next_call(t, 0);
+	size_t i = first_call(t);
 	int r;
 
-	for (; i < p->n_calls; i = next_call(t, i + 1)) {
+	for (; i < p->n_calls; i = next_call(t, p->calls[i].next)) {
 		const struct rex_call *c = &p->calls[i];
 
 		announce_turn(t, i);
@@ -344,7 +351,7 @@ static void enter_window(struct thread *t)
 	for (uint32_t i = 0; i < run->process->n_threads; i++) {
 		const struct thread other = {.run = run, .index = i};
 
-		announce_turn(&other, next_call(&other, 0));
+		announce_turn(&other, first_call(&other));
 	}
 	pthread_cond_broadcast(&run->filled);
 	pthread_mutex_unlock(&run->lock);
@@ -368,8 +375,8 @@ static uint32_t busiest(const struct rex_process *p)
 	for (uint32_t k = 0; k < p->n_threads; k++) {
 		size_t n = 0;
 
-		for (size_t i = 0; i < p->n_calls; i++)
-			n += p->calls[i].thread == k;
+		for (size_t i = p->firsts[k]; i < p->n_calls; i = p->calls[i].next)
+			n++;
 		if (n > most) {
 			most = n;
 			best = k;
@@ -388,7 +395,7 @@ static int run_threads(struct run *run)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		threads[i] = (struct thread){.run = run, .index = (uint32_t)i};
-		announce_turn(&threads[i], next_call(&threads[i], 0));
+		announce_turn(&threads[i], first_call(&threads[i]));
 	}
 	for (; started < n; started++) {
 		struct thread *t = &threads[started];
@@ -415,7 +422,8 @@ int rex_prepare(const struct rex_process *p, const struct rex_options *how, stru
 		return -ENOTSUP;
 	}
 	if (r == 0)
-		r = rex_place_reserve(rex_share_settings(how->share)->relocate, &taken);
+		r = rex_place_reserve(!rex_share_settings(how->share)->same_addresses,
+				      how->can_retry, &taken);
 	if (r == -EEXIST)
 		snprintf(ret->why, sizeof(ret->why), "address 0x%llx is in use here",
 			 (unsigned long long)taken);
@@ -448,7 +456,7 @@ int rex_execute(const struct rex_process *p, const struct rex_options *how, stru
 		run.marking = busiest(p);
 		r = run_threads(&run);
 		ret->counts.seeded = run.context.seeded;
-		rex_place_count(&ret->counts.regions, &ret->counts.moved_regions);
+		rex_place_count(&ret->counts);
 		if (run.alone)
 			rex_alone_count(run.alone, &ret->counts);
 	}

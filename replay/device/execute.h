@@ -9,6 +9,7 @@
 struct rex_options {
 	struct rex_share *share;
 	uint64_t seed;
+	bool can_retry; /* the caller can start another process, with another address space */
 };
 
 struct rex_result {
@@ -16,8 +17,9 @@ struct rex_result {
 	char why[320]; /* of a failure: the call, and the reason */
 };
 
-/* Reserves the memory of the process; before anything opens the driver. -EEXIST: a part of it is in
- * use here; ret->why says where. A process that starts again has another layout. */
+/* Reserves the memory of the process; before anything opens the driver. -EEXIST: other memory of
+ * this process is at a recorded address, and regions may not be elsewhere, or `can_retry`; ret->why
+ * says which. */
 int rex_prepare(const struct rex_process *p, const struct rex_options *how, struct rex_result *ret);
 
 /* Runs it. 0; -EIO: a call failed that succeeded when it was recorded; -ENOENT, -ENOTSUP: a call

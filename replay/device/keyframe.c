@@ -5,6 +5,7 @@
 #include "replay/device/allocations.h"
 #include "replay/device/driver.h"
 #include "replay/device/functions.h"
+#include "replay/device/place.h"
 
 #include <errno.h>
 
@@ -44,6 +45,7 @@ static int restore(const struct rex_process *p, const struct rex_allocations *a,
 	}
 	if (r < 0)
 		return r;
+	rex_place_scan(data, len);
 	return rex_driver.copy(here, (uint64_t)data, len) == 0 ? 0 : -EIO;
 }
 

@@ -31,13 +31,15 @@ static struct {
 	pthread_mutex_t lock;
 	struct region *items; /* by start */
 	size_t n, cap;
-	/* Allocations of the host, by number. */
+	/* Allocations of the host, by number after rex_place_find(). */
 	struct host {
 		uint64_t number, start, bytes;
 	} * hosts;
 	size_t n_hosts, hosts_cap;
-	bool relocates;	  /* a region may lie elsewhere */
-	uint64_t refused; /* the driver did not put memory there; 0 */
+	bool relocates;		/* a region may lie elsewhere */
+	uint64_t refused;	/* the driver did not put memory there; 0 */
+	uint64_t old_addresses; /* in memory; see rex_place_scan() */
+	bool moved;		/* a region lies elsewhere */
 } regions = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The announced allocation. */
@@ -99,8 +101,9 @@ static int add_region(const struct rex_call *c, const struct api_arg *a)
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(keys) && bytes == 0; i++)
 		rex_args_int(&c->args, keys[i], NULL, &bytes);
-	if (bytes <= 0)
-		return 0;
+	if (bytes <= 0 || (uint64_t)address > UINT64_MAX - GRANULE ||
+	    (uint64_t)bytes > UINT64_MAX - GRANULE - (uint64_t)address)
+		return 0; /* of a damaged trace: the call fails when it is made */
 	if (array_reserve(&regions.items, regions.n + 1, &regions.cap) < 0)
 		return -ENOMEM;
 	if (kind == DEVICE || kind == RESERVED)
@@ -118,6 +121,13 @@ static int add_region(const struct rex_call *c, const struct api_arg *a)
 		.kind = (uint8_t)kind,
 	};
 	return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct host *x = a, *y = b;
+
+	return array_order(x->number, y->number);
 }
 
 static int by_start(const void *a, const void *b)
@@ -157,6 +167,8 @@ int rex_place_find(const struct rex_process *p)
 	if (r < 0 || regions.n == 0)
 		return r;
 	qsort(regions.items, regions.n, sizeof(regions.items[0]), by_start);
+	if (regions.n_hosts > 0)
+		qsort(regions.hosts, regions.n_hosts, sizeof(regions.hosts[0]), by_number);
 	for (size_t i = 1; i < regions.n; i++) {
 		struct region *last = &regions.items[kept], *now = &regions.items[i];
 
@@ -171,7 +183,7 @@ int rex_place_find(const struct rex_process *p)
 	return 0;
 }
 
-int rex_place_reserve(bool relocate, uint64_t *taken)
+int rex_place_reserve(bool relocate, bool can_retry, uint64_t *taken)
 {
 	regions.relocates = relocate;
 	for (size_t i = 0; i < regions.n; i++) {
@@ -187,7 +199,7 @@ int rex_place_reserve(bool relocate, uint64_t *taken)
 		if (r->guarded)
 			continue;
 		*taken = r->start;
-		if (!relocate)
+		if (!relocate || can_retry)
 			return at == MAP_FAILED ? -errno : -EEXIST;
 		if (at != MAP_FAILED)
 			munmap(at, r->end - r->start);
@@ -291,6 +303,7 @@ static int place(uint64_t address, uint64_t *ret)
 							       REX_PORTABLE | REX_DEVICE_MAP);
 	if (rc == 0) {
 		r->is_mapped = true;
+		regions.moved |= r->here != r->start;
 		*ret = r->here + (address - r->start);
 	}
 	pthread_mutex_unlock(&regions.lock);
@@ -299,9 +312,11 @@ static int place(uint64_t address, uint64_t *ret)
 
 void *rex_place_host(uint64_t number, uint64_t offset_bytes, uint64_t length_bytes)
 {
-	for (size_t i = 0; i < regions.n_hosts; i++) {
+	size_t i = array_bound(k, 0, regions.n_hosts, regions.hosts[k].number < number);
+
+	for (; i < regions.n_hosts && regions.hosts[i].number == number; i++) {
 		const struct host *h = &regions.hosts[i];
-		const struct region *r = h->number == number ? region_of(h->start) : NULL;
+		const struct region *r = region_of(h->start);
 
 		if (r && r->is_mapped && offset_bytes <= h->bytes &&
 		    length_bytes <= h->bytes - offset_bytes)
@@ -315,14 +330,31 @@ uint64_t rex_place_refused(void)
 	return regions.refused;
 }
 
-void rex_place_count(uint64_t *mapped, uint64_t *elsewhere)
+void rex_place_scan(const void *data, size_t bytes)
 {
+	pthread_mutex_lock(&regions.lock);
+	for (size_t i = 0; regions.moved && i + 8 <= bytes; i += 8) {
+		const struct region *r;
+		uint64_t word;
+
+		memcpy(&word, (const char *)data + i, 8);
+		r = word ? region_of(word) : NULL;
+		regions.old_addresses += r && r->is_mapped && r->here != r->start;
+	}
+	pthread_mutex_unlock(&regions.lock);
+}
+
+void rex_place_count(struct rex_counts *counts)
+{
+	pthread_mutex_lock(&regions.lock);
 	for (size_t i = 0; i < regions.n; i++) {
 		const struct region *r = &regions.items[i];
 
-		*mapped += r->is_mapped;
-		*elsewhere += r->is_mapped && r->here != r->start;
+		counts->regions += r->is_mapped;
+		counts->moved_regions += r->is_mapped && r->here != r->start;
 	}
+	counts->old_addresses += regions.old_addresses;
+	pthread_mutex_unlock(&regions.lock);
 }
 
 int rex_place_synchronize(void)

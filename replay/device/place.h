@@ -13,13 +13,15 @@
 
 #include "replay/device/objects.h"
 #include "replay/device/recorded.h"
+#include "replay/device/share.h"
 
 /* Finds the regions. -EEXIST: GPUs have memory in common, so that no region is of one GPU. */
 int rex_place_find(const struct rex_process *p);
 
-/* Reserves them. -EEXIST: something else lies there in this process; other errnos as mmap(2);
- * *taken says where. With `relocate` such a region goes to another address. */
-int rex_place_reserve(bool relocate, uint64_t *taken);
+/* Reserves them. If other memory of this process is at the recorded address of a region, it gets
+ * another address if it may (`relocate`) and if a process with another layout cannot be started
+ * (`can_retry`); else -EEXIST. Other errnos as mmap(2). *taken is set to the address. */
+int rex_place_reserve(bool relocate, bool can_retry, uint64_t *taken);
 
 /* Notes where page-locked memory of the program lies. 0 or -ENOMEM. */
 int rex_place_note(struct rex_objects *objects);
@@ -31,8 +33,12 @@ void *rex_place_host(uint64_t number, uint64_t offset_bytes, uint64_t length_byt
 /* The recorded address at which the driver refused to put memory; 0: it did not. */
 uint64_t rex_place_refused(void);
 
-/* Adds the regions that were mapped, and those of them that lie at another address. */
-void rex_place_count(uint64_t *mapped, uint64_t *elsewhere);
+/* Counts words that are addresses of regions that are elsewhere here. Memory is about to be filled
+ * with `data`; such words stay as they are. */
+void rex_place_scan(const void *data, size_t bytes);
+
+/* Adds regions, moved_regions and old_addresses. */
+void rex_place_count(struct rex_counts *counts);
 
 /* Waits for all work of the current context, without being recorded. A result of the driver. */
 int rex_place_synchronize(void);

@@ -24,7 +24,7 @@ struct rex_settings {
 	struct rex_range range; /* iterations to be executed */
 	char folder[4096];	/* for values of other tables; "": there are none */
 	int32_t device;		/* the GPU of a process with one rank; -1: as recorded */
-	bool relocate;		/* memory may lie at other addresses */
+	bool same_addresses;	/* memory has to be at its recorded addresses */
 	bool keeps_gaps;	/* the host takes its time between calls */
 	bool is_alone;		/* only one process runs, whose rank gets what it received */
 	bool checks_inputs;	/* and what it sends is compared */
@@ -54,6 +54,8 @@ struct rex_counts {
 	uint64_t missing_bytes; /* of memory when the window began, whose contents are not known */
 	uint64_t regions;	/* of memory that were mapped */
 	uint64_t moved_regions; /* of these: at another address than recorded */
+	/* Addresses of such regions in memory that was filled; they were not rewritten. */
+	uint64_t old_addresses;
 	/* Of a rank that runs alone: */
 	uint64_t delivered;	  /* collectives and receives */
 	uint64_t delivered_bytes; /* recorded contents that were copied in their place */

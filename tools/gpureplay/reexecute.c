@@ -245,7 +245,7 @@ static int set_environment(struct reexecution *job)
 	settings = rex_share_settings(job->share);
 	settings->range = job->range;
 	settings->keeps_gaps = speed && strcmp(speed, "recorded") == 0;
-	settings->relocate = job->args->values[OPT_RELOCATE] != NULL;
+	settings->same_addresses = job->args->values[OPT_SAME_ADDRESSES] != NULL;
 	r = find_stops(job, settings);
 	if (r < 0)
 		return r;

@@ -61,6 +61,20 @@ static void put_alone(const struct reexecution *job, const struct rex_counts *n,
 			    n->inputs, n->other_inputs);
 }
 
+static void put_cut_off(const struct reexecution *job, struct text *out)
+{
+	if (!job->is_cut_off)
+		return;
+	text_str(out, "The recording was cut off; it was executed up to there.");
+	if (job->left_out > 0)
+		text_printf(out,
+			    " Its last %" PRIu64
+			    " calls were not executed: they depend on calls of other processes or "
+			    "on contents that were not recorded.",
+			    job->left_out);
+	text_char(out, '\n');
+}
+
 static void put_unknown(const struct rex_counts *n, struct text *out)
 {
 	if (n->seeded > 0)
@@ -71,9 +85,10 @@ static void put_unknown(const struct rex_counts *n, struct text *out)
 	if (n->moved_regions > 0)
 		text_printf(out,
 			    "%" PRIu64 " of %" PRIu64
-			    " regions of memory lie at other addresses than recorded; parameters "
-			    "were rewritten, addresses within memory were not.\n",
-			    n->moved_regions, n->regions);
+			    " regions of memory are at other addresses than recorded. Addresses in "
+			    "kernel parameters were rewritten, those in memory were not (%" PRIu64
+			    " in contents copied from the recording).\n",
+			    n->moved_regions, n->regions, n->old_addresses);
 	if (n->missing_bytes > 0)
 		text_printf(out,
 			    "%" PRIu64 " bytes of memory that lived at the beginning are not "
@@ -115,12 +130,7 @@ static void put_text(const struct reexecution *job, const struct fmt_cause *c,
 	text_printf(out, ", %" PRIu64 " digests compared\n", s.digests);
 	put_range(job, out);
 	put_alone(job, n, out);
-	if (job->is_cut_off)
-		text_printf(out,
-			    "The recording was cut off. Executed up to there; left out: %" PRIu64
-			    " calls behind a call of another process, or a content, that is not "
-			    "recorded.\n",
-			    job->left_out);
+	put_cut_off(job, out);
 	if (c->kind == FMT_CAUSE_NONE && n->other_inputs > 0)
 		text_printf(out, "First difference: %s\n", rex_share_noted(job->share));
 	else if (c->kind == FMT_CAUSE_NONE && s.unordered > 0)
@@ -168,6 +178,7 @@ static void put_json(const struct reexecution *job, const struct fmt_cause *c,
 	fmt_json_u64(&j, "unknown_bytes_at_begin", n->missing_bytes);
 	fmt_json_u64(&j, "regions", n->regions);
 	fmt_json_u64(&j, "regions_elsewhere", n->moved_regions);
+	fmt_json_u64(&j, "addresses_not_rewritten", n->old_addresses);
 	if (job->rank >= 0) {
 		fmt_json_open(&j, "alone", '{');
 		fmt_json_u64(&j, "rank", reexecution_rank(job));

@@ -45,8 +45,7 @@ static int start_again(char **argv, const char *why)
 		set_number(WORKER_TRY_VARIABLE, tries + 1);
 		execv("/proc/self/exe", argv);
 	}
-	cli_error("cannot re-execute %s: %s, after %d attempts; --relocate lets memory lie "
-		  "elsewhere",
+	cli_error("cannot re-execute %s: %s, after %d attempts; leave out --same-addresses",
 		  argv[1], why, tries);
 	return CLI_MACHINE;
 }
@@ -97,7 +96,8 @@ static void restore_visible_devices(const struct fmt_trace *trace, uint32_t rank
 static int run_one(struct fmt_trace *trace, uint32_t index, char **argv)
 {
 	struct rex_process process = {0};
-	struct rex_options how = {.seed = SEED};
+	struct rex_options how = {.seed = SEED,
+				  .can_retry = number_in(WORKER_TRY_VARIABLE, 0) < MOST_TRIES};
 	struct rex_result result = {0};
 	struct fmt_error err = {0};
 	int r = rex_share_open(number_in(WORKER_SHARE_VARIABLE, -1), &how.share);
