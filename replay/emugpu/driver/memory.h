@@ -49,8 +49,10 @@ struct emu_region {
 	struct emu_device *device; /* NULL: host memory */
 	unsigned flags;
 	uint64_t id;
-	void *owner;	/* depends on the kind */
-	uint64_t reach; /* of EMU_MAPPED: bit mask of the devices that may use it */
+	void *owner;	 /* depends on the kind */
+	int fd;		 /* of EMU_MAPPED: its file, 0 if not known */
+	uint64_t offset; /* of `base` in the file */
+	uint64_t reach;	 /* of EMU_MAPPED: bit mask of the devices that may use it */
 };
 
 /* Adds a region; -EEXIST if it overlaps another. */

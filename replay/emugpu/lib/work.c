@@ -2,6 +2,7 @@
 #include "replay/emugpu/lib/work.h"
 
 #include "base/scope.h"
+#include "replay/emugpu/absent.h"
 #include "replay/emugpu/math/complex_element.h"
 
 #include <errno.h>
@@ -140,6 +141,63 @@ static int gemm_one(const struct emu_gemm_work *w, struct emu_gemm *g)
 	return r;
 }
 
+/* ---- products of absent memory (absent.h) ---- */
+
+/* The bias of an absent product is left out of results with more elements. PyTorch's host kernels
+ * do not compute so many either. */
+#define MOST_BIASED 300000
+
+static uint64_t extent_of(const struct emu_matrix *m, int64_t rows, int64_t columns)
+{
+	return (uint64_t)((rows - 1) * m->row + (columns - 1) * m->column + 1) *
+	       emu_type_bytes(m->type);
+}
+
+static int matrix_is_absent(const struct emu_matrix *m, int64_t rows, int64_t columns)
+{
+	return emu_is_absent(m->data, extent_of(m, rows, columns));
+}
+
+static void clear_matrix(const struct emu_matrix *m, int64_t rows, int64_t columns)
+{
+	int64_t by_column = m->row == 1, inner = by_column ? rows : columns;
+	int64_t outer = by_column ? columns : rows, stride = by_column ? m->column : m->row;
+
+	if (stride == inner) {
+		inner *= outer;
+		outer = 1;
+	}
+	for (int64_t i = 0; i < outer; i++)
+		emu_clear(advance(m->data, m->type, i * stride),
+			  (uint64_t)inner * emu_type_bytes(m->type));
+}
+
+/* If A or B is absent, makes D absent and returns 1; else the product has to be computed. Infinity
+ * in the other matrix counts as a number. */
+static int skip_absent(const struct emu_gemm_work *w, const struct emu_gemm *g)
+{
+	int adds = g->beta[0] != 0 || g->beta[1] != 0;
+	int a_absent, b_absent;
+
+	if (w->fill || g->m < 1 || g->n < 1 || g->k < 1 || (g->d.row != 1 && g->d.column != 1) ||
+	    (w->has_epilogue && g->m * g->n <= MOST_BIASED) ||
+	    extent_of(&g->d, g->m, g->n) + extent_of(&g->a, g->m, g->k) +
+			    extent_of(&g->b, g->k, g->n) <=
+		    EMU_ABSENT_BYTES)
+		return 0;
+	a_absent = matrix_is_absent(&g->a, g->m, g->k);
+	b_absent = matrix_is_absent(&g->b, g->k, g->n);
+	if ((!a_absent && !b_absent) || (adds && !matrix_is_absent(&g->c, g->m, g->n)))
+		return 0;
+	if (w->sum_of && !(w->sum_of == 'A' ? a_absent : b_absent))
+		return 0;
+	if (w->sum_of)
+		emu_clear(g->epilogue->bias_grad, (uint64_t)(w->sum_of == 'A' ? g->m : g->n) *
+							  emu_type_bytes(g->epilogue->bias_type));
+	clear_matrix(&g->d, g->m, g->n);
+	return 1;
+}
+
 static int run_gemm(const struct emu_gemm_work *w)
 {
 	double scale = scale_of(&w->a_scale) * scale_of(&w->b_scale) * scale_of(&w->d_scale);
@@ -166,6 +224,8 @@ static int run_gemm(const struct emu_gemm_work *w)
 		g.c = matrix_of(&w->c, i);
 		g.d = matrix_of(&w->d, i);
 		g.epilogue = w->has_epilogue ? &e : NULL;
+		if (skip_absent(w, &g))
+			continue;
 		if (w->sum_of) {
 			sum_over_k(w, &g);
 			e.bias_grad = NULL;

@@ -2,6 +2,7 @@
 #include "replay/emugpu/nccl/exchange.h"
 
 #include "base/scope.h"
+#include "replay/emugpu/absent.h"
 #include "replay/emugpu/data.h"
 #include "replay/engine/moment.h"
 
@@ -51,6 +52,23 @@ static uint8_t *slot(const struct step *t, uint32_t rank, uint64_t element)
 	return at + element * t->element;
 }
 
+/* Returns whether the rank's slot of this step was not written, and counts as zeros. */
+static int is_absent(const struct step *t, uint32_t rank)
+{
+	unsigned turn = emu_segment_memory(t->s)->turn;
+
+	return !t->is_small && emu_segment_member(t->s, rank)->absent[turn];
+}
+
+static int all_absent(const struct step *t)
+{
+	uint32_t rank = 0;
+
+	while (rank < t->n && is_absent(t, rank))
+		rank++;
+	return rank == t->n;
+}
+
 static uint8_t *result(const struct step *t)
 {
 	return t->is_small ? emu_segment_small_result(t->s, t->operation)
@@ -63,12 +81,25 @@ static int by_blocks(enum cost_collective kind)
 	return kind == COST_REDUCE_SCATTER || kind == COST_ALL_TO_ALL || kind == COST_SCATTER;
 }
 
+static int input_is_absent(const struct step *t)
+{
+	uint32_t blocks = by_blocks(t->o->kind) ? t->n : 1, r = 0;
+
+	while (r < blocks &&
+	       emu_is_absent(input_at(t, r * t->o->count + t->at), t->count * t->element))
+		r++;
+	return r == blocks;
+}
+
 static void write_slots(const struct step *t)
 {
+	uint8_t *absent = emu_segment_member(t->s, t->rank)->absent;
 	enum cost_collective kind = t->o->kind;
 
 	if (((kind == COST_BROADCAST || kind == COST_SCATTER) && t->rank != t->o->root) ||
 	    !moves(t))
+		return;
+	if (!t->is_small && (absent[emu_segment_memory(t->s)->turn] = input_is_absent(t)))
 		return;
 	if (!by_blocks(kind)) {
 		memcpy(slot(t, t->rank, 0), input_at(t, t->at), t->count * t->element);
@@ -84,16 +115,22 @@ static const struct emu_arrival *arrival(const struct step *t, uint32_t rank)
 	return emu_segment_arrival(t->s, t->operation, rank);
 }
 
-/* Reduces elements [at, at + count) of a block that starts at `block` of every slot. */
+/* Reduces elements [at, at + count) of a block that starts at `block` of every slot. All reductions
+ * of zeros are zero. */
 static int reduce(const struct step *t, uint64_t block, uint64_t at, uint64_t count, void *out)
 {
+	static const uint8_t zeros[EMU_SLOT_BYTES];
 	scoped(free_ptr) const void **inputs = malloc(t->n * sizeof(*inputs));
 	scoped(free_ptr) double *scalars = malloc(t->n * sizeof(*scalars));
 
 	if (!inputs || !scalars)
 		return -ENOMEM;
+	if (all_absent(t)) {
+		emu_clear(out, count * t->element);
+		return 0;
+	}
 	for (uint32_t r = 0; r < t->n; r++) {
-		inputs[r] = slot(t, r, block + at);
+		inputs[r] = is_absent(t, r) ? zeros : slot(t, r, block + at);
 		scalars[r] = arrival(t, r)->scalar;
 	}
 	emu_reduce(t->o->type, t->o->reduction, out, inputs, t->n, count, scalars);
@@ -108,7 +145,17 @@ static int reduces_to_one(enum cost_collective kind)
 /* Returns whether each rank reduces a share, at the cost of another barrier. */
 static int is_split(const struct step *t)
 {
-	return !t->is_small && t->count * t->element * t->n > SHARED_BYTES;
+	return !t->is_small && t->count * t->element * t->n > SHARED_BYTES && !all_absent(t);
+}
+
+/* Copies `bytes` of the slot of `rank` to this rank's output. */
+static void receive(const struct step *t, uint64_t element, uint32_t rank, uint64_t slot_element,
+		    size_t bytes)
+{
+	if (is_absent(t, rank))
+		emu_clear(output_at(t, element), bytes);
+	else
+		memcpy(output_at(t, element), slot(t, rank, slot_element), bytes);
 }
 
 /* Reduces the share of this rank, unless the last rank to arrive reduced all; then reads the
@@ -124,9 +171,13 @@ static int all_reduce(const struct step *t)
 		if (r == 0)
 			r = emu_segment_barrier(t->s, EMU_BARRIER_DEVICE);
 	}
-	if (r == 0 && (t->o->kind == COST_ALL_REDUCE || t->rank == t->o->root))
+	if (r < 0 || (t->o->kind != COST_ALL_REDUCE && t->rank != t->o->root))
+		return r;
+	if (all_absent(t))
+		emu_clear(output_at(t, t->at), t->count * t->element);
+	else
 		memcpy(output_at(t, t->at), result(t), t->count * t->element);
-	return r;
+	return 0;
 }
 
 static int read_slots(const struct step *t)
@@ -141,12 +192,12 @@ static int read_slots(const struct step *t)
 		return all_reduce(t);
 	case COST_BROADCAST:
 		if (t->rank != t->o->root || t->o->receive != t->o->send)
-			memcpy(output_at(t, t->at), slot(t, t->o->root, 0), bytes);
+			receive(t, t->at, t->o->root, 0, bytes);
 		return 0;
 	case COST_REDUCE_SCATTER:
 		return reduce(t, t->rank * t->capacity, 0, t->count, output_at(t, t->at));
 	case COST_SCATTER:
-		memcpy(output_at(t, t->at), slot(t, t->o->root, t->rank * t->capacity), bytes);
+		receive(t, t->at, t->o->root, t->rank * t->capacity, bytes);
 		return 0;
 	case COST_GATHER:
 		if (t->rank != t->o->root)
@@ -154,12 +205,11 @@ static int read_slots(const struct step *t)
 		__attribute__((fallthrough));
 	case COST_ALL_GATHER:
 		for (uint32_t r = 0; r < t->n; r++)
-			memcpy(output_at(t, r * t->o->count + t->at), slot(t, r, 0), bytes);
+			receive(t, r * t->o->count + t->at, r, 0, bytes);
 		return 0;
 	case COST_ALL_TO_ALL:
 		for (uint32_t r = 0; r < t->n; r++)
-			memcpy(output_at(t, r * t->o->count + t->at),
-			       slot(t, r, t->rank * t->capacity), bytes);
+			receive(t, r * t->o->count + t->at, r, t->rank * t->capacity, bytes);
 		return 0;
 	default:
 		return -EINVAL;
@@ -189,7 +239,7 @@ static int all_agree(const struct step *t)
 /* The work of the last rank to arrive. */
 static int reduce_once(const struct step *t)
 {
-	return reduces_to_one(t->o->kind) && !is_split(t) && moves(t)
+	return reduces_to_one(t->o->kind) && !is_split(t) && !all_absent(t) && moves(t)
 		       ? reduce(t, 0, 0, t->count, result(t))
 		       : 0;
 }

@@ -2,6 +2,7 @@
 #include "replay/emugpu/nccl/exchange.h"
 
 #include "base/scope.h"
+#include "replay/emugpu/absent.h"
 #include "replay/emugpu/data.h"
 #include "replay/engine/moment.h"
 
@@ -39,6 +40,9 @@ static void post_message(struct emu_channel *c, const struct emu_message *t, str
 	slot = p->number % 4;
 	(t->receives ? c->receive_ready_ns : c->send_ready_ns)[slot] = ready_ns;
 	(t->receives ? c->receive_bytes : c->send_bytes)[slot] = t->bytes;
+	if (!t->receives)
+		c->send_absent[slot] =
+			t->bytes > EMU_ABSENT_BYTES && emu_is_absent(t->data, t->bytes);
 	p->posted = 1;
 	__atomic_store_n(mine, p->number + 1, __ATOMIC_RELEASE);
 }
@@ -60,6 +64,18 @@ static int match_message(const struct emu_channel *c, const struct emu_message *
 	p->start_ns = moment_wait(c->send_ready_ns[slot], c->receive_ready_ns[slot], 0);
 	p->matched = 1;
 	return 1;
+}
+
+/* Completes a message without sending data, if no data is to be moved. */
+static void skip_data(const struct emu_channel *c, const struct emu_message *t, struct progress *p)
+{
+	int absent = c->send_absent[p->number % 4];
+
+	if (emu_moves(t->bytes) && !absent)
+		return;
+	if (emu_moves(t->bytes) && t->receives)
+		emu_clear(t->data, t->bytes);
+	p->moved = t->bytes;
 }
 
 /* Copies as much as possible into or out of the ring; returns the bytes. */
@@ -106,10 +122,9 @@ static int advance(struct emu_segment *s, const struct emu_message *t, struct pr
 		}
 		if (r <= 0)
 			return r < 0 ? r : moved;
+		skip_data(c, t, p);
 		moved = 1;
 	}
-	if (!emu_moves(t->bytes))
-		p->moved = t->bytes;
 	while (p->moved < t->bytes && copy_ring(s, c, t, p) > 0)
 		moved = 2;
 	if (moved == 2)

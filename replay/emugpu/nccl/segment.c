@@ -54,7 +54,8 @@ static void lay_out(struct emu_segment *s)
 	size_t n = s->n;
 
 	s->ring_bytes = clamp(((size_t)32 << 20) / (n * n), PAGE, 256 << 10) & ~(size_t)(PAGE - 1);
-	s->slot_bytes = clamp(((size_t)16 << 20) / n, 64 << 10, 1 << 20) & ~(size_t)(PAGE - 1);
+	s->slot_bytes =
+		clamp(((size_t)16 << 20) / n, 64 << 10, EMU_SLOT_BYTES) & ~(size_t)(PAGE - 1);
 	s->members_at = PAGE;
 	s->channels_at = s->members_at + n * sizeof(struct emu_member);
 	s->rings_at = s->channels_at + n * n * sizeof(struct emu_channel);

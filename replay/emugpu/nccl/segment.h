@@ -35,6 +35,8 @@ struct emu_member {
 	uint32_t joined;       /* 1, then 2 when it has left */
 	int32_t device;
 	uint32_t bell;	   /* a futex: counts transfers by peers to or from this rank */
+	uint8_t absent[2]; /* by parity of the step: the rank's slot was not written, since its
+			      input is absent (absent.h) */
 	char host[16];	   /* ranks with the same host share its links */
 	uint8_t note[256]; /* data of emu_segment_exchange() */
 };
@@ -45,6 +47,7 @@ struct emu_channel {
 	uint64_t send_messages, receive_messages;
 	int64_t send_ready_ns[4], receive_ready_ns[4]; /* by message number modulo 4 */
 	uint64_t send_bytes[4], receive_bytes[4];
+	uint8_t send_absent[4]; /* the data is absent (absent.h), so none is sent */
 };
 
 struct emu_barrier {
@@ -115,6 +118,8 @@ struct emu_arrival *emu_segment_arrival(struct emu_segment *s, uint64_t operatio
 size_t emu_segment_small_bytes(const struct emu_segment *s);
 uint8_t *emu_segment_small(struct emu_segment *s, uint64_t operation, uint32_t rank);
 uint8_t *emu_segment_small_result(struct emu_segment *s, uint64_t operation);
+
+enum { EMU_SLOT_BYTES = 1 << 20 }; /* the largest slot */
 
 /* Buffers of a channel, of a rank in a step (parity 0 or 1), and of the result of a step. */
 size_t emu_segment_channel_bytes(const struct emu_segment *s);

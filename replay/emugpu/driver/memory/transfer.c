@@ -4,6 +4,7 @@
 #include "replay/emugpu/data.h"
 #include "replay/emugpu/driver/capture.h"
 #include "replay/emugpu/driver/memory.h"
+#include "replay/emugpu/driver/memory/absent.h"
 #include "replay/emugpu/driver/missing.h"
 #include "replay/emugpu/driver/observed.h"
 #include "replay/emugpu/driver/timing.h"
@@ -52,7 +53,7 @@ static int copy_own(struct emu_op *op)
 static void move_line(const struct emu_copy_op *c, size_t to, size_t from)
 {
 	if (c->kind == EMU_H2H || emu_moves(total_bytes(c)))
-		memmove(c->to + to, c->from + from, c->width_bytes);
+		emu_absent_copy(c->to + to, c->from + from, c->width_bytes);
 	else if (c->kind == EMU_D2H)
 		memset(c->to + to, 0, c->width_bytes);
 }
@@ -254,6 +255,10 @@ static int fills(const struct emu_set_op *s)
 
 static void fill_line(uint8_t *to, uint32_t value, uint32_t item_bytes, size_t n)
 {
+	if (value == 0 && n * item_bytes > EMU_ABSENT_BYTES) {
+		emu_absent_clear(to, n * item_bytes);
+		return;
+	}
 	if (item_bytes == 1) {
 		memset(to, (int)value, n);
 		return;

@@ -183,7 +183,9 @@ EMU_API CUresult cuMemMap(CUdeviceptr at, size_t bytes, size_t offset,
 				    .bytes = bytes,
 				    .kind = EMU_MAPPED,
 				    .device = a ? a->device : NULL,
-				    .owner = a};
+				    .owner = a,
+				    .fd = a ? a->fd : 0,
+				    .offset = offset};
 
 	if (!a || bytes == 0 || bytes % GRANULE || at % GRANULE || flags || offset > a->bytes ||
 	    bytes > a->bytes - offset)

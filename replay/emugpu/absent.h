@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Absent device memory (driver/memory/absent.h) as libraries outside the driver see it. Programs
+ * that run without gpuemu have no absent memory. Any thread. */
+#pragma once
+
+#include <stdint.h>
+#include <string.h>
+
+/* Exported by libcuda.so.1. */
+__attribute__((weak)) int gpuemu_is_absent(const void *address, uint64_t bytes);
+__attribute__((weak)) void gpuemu_clear(void *address, uint64_t bytes);
+
+/* Smaller transfers read and write all pages. */
+#define EMU_ABSENT_BYTES (64u << 10)
+
+/* Returns whether device memory reads as zeros and uses no host memory. */
+static inline int emu_is_absent(const void *at, uint64_t bytes)
+{
+	return gpuemu_is_absent && gpuemu_is_absent(at, bytes);
+}
+
+/* Fills memory with zeros. Whole pages of device memory become absent. */
+static inline void emu_clear(void *at, uint64_t bytes)
+{
+	if (gpuemu_clear)
+		gpuemu_clear(at, bytes);
+	else
+		memset(at, 0, bytes);
+}
