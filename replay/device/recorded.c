@@ -27,43 +27,66 @@ void rex_process_done(struct rex_process *p)
 
 /* ---- which ranks are one process */
 
-uint32_t rex_process_first(const struct fmt_names *names, uint32_t rank)
-{
-	uint32_t first = 0;
+/* A rank of a process that was recorded with its number. */
+struct member {
+	const char *host, *process;
+	uint32_t rank;
+};
 
-	while (!fmt_same_process(names, first, rank))
-		first++;
-	return first;
+static int by_process(const void *a, const void *b)
+{
+	const struct member *x = a, *y = b;
+
+	return strcmp(x->process, y->process) ?: strcmp(x->host, y->host)
+	       ?: array_order(x->rank, y->rank);
 }
 
-uint32_t rex_process_of(const struct fmt_names *names, uint32_t rank)
+int rex_processes_find(const struct fmt_trace *trace, struct rex_processes *ret)
 {
-	uint32_t first = rex_process_first(names, rank), index = 0;
+	const struct fmt_names *names = fmt_trace_names(trace);
+	uint32_t n = fmt_trace_n_ranks(trace), first = 0;
+	scoped(free_ptr) struct member *members = calloc(n + 1u, sizeof(*members));
+	size_t n_members = 0;
 
-	for (uint32_t i = 0; i < first; i++)
-		index += rex_process_first(names, i) == i;
-	return index;
+	ret->of = calloc(n + 1u, sizeof(*ret->of));
+	ret->n = 0;
+	if (!members || !ret->of)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		struct member m = {fmt_fact_value(names, i, "host"),
+				   fmt_fact_value(names, i, "process"), i};
+
+		ret->of[i] = i; /* for now, the first rank of its process */
+		if (m.host && m.process)
+			members[n_members++] = m;
+	}
+	qsort(members, n_members, sizeof(*members), by_process);
+	for (size_t i = 0; i < n_members; i++) {
+		first = i > 0 && strcmp(members[i].process, members[i - 1].process) == 0 &&
+					strcmp(members[i].host, members[i - 1].host) == 0
+				? first
+				: members[i].rank;
+		ret->of[members[i].rank] = first;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		ret->of[i] = ret->of[i] == i ? ret->n++ : ret->of[ret->of[i]];
+	return 0;
 }
 
-uint32_t rex_process_count(const struct fmt_trace *trace)
+void rex_processes_done(struct rex_processes *p)
 {
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < fmt_trace_n_ranks(trace); i++)
-		n += rex_process_first(fmt_trace_names(trace), i) == i;
-	return n;
+	free(p->of);
 }
 
 static int find_ranks(struct rex_process *p, uint32_t index)
 {
-	const struct fmt_names *names = fmt_trace_names(p->trace);
-	uint32_t n = fmt_trace_n_ranks(p->trace), first = 0;
+	scoped(rex_processes_done) struct rex_processes all = {0};
+	int r = rex_processes_find(p->trace, &all);
 
-	for (uint32_t seen = 0; first < n; first++)
-		if (rex_process_first(names, first) == first && seen++ == index)
-			break;
-	for (uint32_t i = first; i < n; i++) {
-		if (rex_process_first(names, i) != first)
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < fmt_trace_n_ranks(p->trace); i++) {
+		if (all.of[i] != index)
 			continue;
 		if (array_reserve(&p->ranks, p->n_ranks + 1, &p->ranks_cap) < 0)
 			return -ENOMEM;

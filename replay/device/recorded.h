@@ -61,14 +61,15 @@ struct rex_process {
 	uint64_t unknown; /* calls of functions without a description */
 };
 
-/* The number of processes in a trace. */
-uint32_t rex_process_count(const struct fmt_trace *trace);
+/* The processes of a trace, numbered by their first ranks. */
+struct rex_processes {
+	uint32_t *of; /* owned: the number of the process, by index of the rank */
+	uint32_t n;
+};
 
-/* The first rank of the rank's process: both are indexes. */
-uint32_t rex_process_first(const struct fmt_names *names, uint32_t rank);
-
-/* The number of the rank's process, counted from 0. */
-uint32_t rex_process_of(const struct fmt_names *names, uint32_t rank);
+/* `ret` is zeroed. 0 or -ENOMEM. */
+int rex_processes_find(const struct fmt_trace *trace, struct rex_processes *ret);
+void rex_processes_done(struct rex_processes *p);
 
 /* Reads process `index`, of the window and of what it needs. 0 or a negative errno as
  * fmt_slice_load(), with *err. */

@@ -24,6 +24,51 @@ for pid in $pids; do wait $pid || status=$?; done
 exit $status
 SH
 
+# start_slurm: a cluster of this machine alone; its files are in the folder `slurm`.
+start_slurm() {
+	command -v slurmctld slurmd munged srun >/dev/null && [ "$(id -u)" = 0 ] || return 1
+	local at=$work/slurm host port=$((21000 + $$ % 10000))
+	host=$(hostname -s)
+	mkdir -p "$at/state" "$at/spool"
+	head -c 128 /dev/urandom >"$at/key"
+	chmod 600 "$at/key"
+	cat >"$at/slurm.conf" <<CONF
+ClusterName=one
+SlurmctldHost=$host(127.0.0.1)
+SlurmctldPort=$port
+SlurmdPort=$((port + 1))
+AuthType=auth/munge
+AuthInfo=socket=$at/socket
+SlurmUser=root
+StateSaveLocation=$at/state
+SlurmdSpoolDir=$at/spool
+SlurmctldPidFile=$at/slurmctld.pid
+SlurmdPidFile=$at/slurmd.pid
+SlurmctldLogFile=$at/slurmctld.log
+SlurmdLogFile=$at/slurmd.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc)
+PartitionName=all Nodes=$host Default=YES
+CONF
+	export SLURM_CONF=$at/slurm.conf
+	trap 'status=$?; stop_slurm; (exit $status) || false; cleanup' EXIT
+	munged --force --key-file="$at/key" --socket="$at/socket" --pid-file="$at/munged.pid" \
+		--log-file="$at/munged.log" --seed-file="$at/seed" 2>/dev/null &&
+		slurmctld -i && slurmd && eventually srun --immediate=5 true 2>/dev/null
+}
+is_gone() {
+	! kill -0 "$1" 2>/dev/null
+}
+stop_slurm() {
+	local name pid
+	for name in slurmd slurmctld munged; do
+		pid=$(cat "$work/slurm/$name.pid" 2>/dev/null) || continue
+		kill "$pid" || continue
+		eventually is_gone "$pid" || true
+	done
+}
+
 # launched NAME COMMAND...: on three emulated GPUs.
 launched() {
 	local name=$1
@@ -50,15 +95,43 @@ same torchrun
 launched slurm sh slurm.sh 3 >slurm.json
 same slurm
 cmp single.json torchrun.json || die "another report: $(diff single.json torchrun.json)"
+
+# fails_with LAUNCHER...: process 1 of three has no GPU. The others end, too, and nothing remains.
+cat >second.sh <<'SH'
+[ "${RANK:-${SLURM_PROCID:-${OMPI_COMM_WORLD_RANK:-}}}" = 1 ] && export LD_PRELOAD= GPUEMU_GPUS=0
+exec gpureplay -o other run
+SH
+fails_with() {
+	fails timeout 120 gpuemu --gpus 3 -o report -- "$@" sh second.sh
+	grep -q 'cannot re-execute run: process 1 failed' stderr || die "$(cat stderr)"
+	[ ! -e other ] && [ ! -e other.launched ] || die "a failed run left $(find other*)"
+}
+fails_with sh "$launch" 3
+fails_with sh slurm.sh 3
+
+# The same by the real launchers.
 if command -v mpirun >/dev/null; then
-	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 launched mpirun mpirun --oversubscribe -np 3 >mpirun.json
+	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+	launched mpirun mpirun --oversubscribe -np 3 >mpirun.json
 	same mpirun
-	# One process fails, and mpirun ends the others.
-	fails env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 gpuemu --gpus 3 -o report -- mpirun --oversubscribe \
-		-np 1 gpureplay -o other run : -np 1 env LD_PRELOAD= GPUEMU_GPUS=0 gpureplay -o other run : -np 1 gpureplay -o other run
-	[ ! -e other ] || die "a trace of a run that failed"
+	fails_with mpirun --oversubscribe -np 3
 else
 	left_out "missing mpirun (openmpi-bin)"
+fi
+if [ -n "${GPUEMU_TORCH_PYTHON:-}" ]; then
+	torchrun="$GPUEMU_TORCH_PYTHON -m torch.distributed.run --standalone --no-python --nproc-per-node 3"
+	launched torch $torchrun >torch.json 2>told || die "$(cat told)"
+	same torch
+	fails_with $torchrun
+else
+	left_out "torchrun: set GPUEMU_TORCH_PYTHON"
+fi
+if start_slurm; then
+	launched srun srun --overcommit --ntasks 3 >srun.json
+	same srun
+	fails_with srun --overcommit --ntasks 3
+else
+	left_out "missing slurmctld, slurmd or munged, or they do not start here"
 fi
 
 # What a killed run left does not matter: the same numbers of processes, sessions, values.

@@ -2,25 +2,38 @@
 #include "tools/gpureplay/launched.h"
 
 #include "base/scope.h"
-#include "tools/work_folder.h"
+#include "tools/output.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define NAP_NS 5000000L
+#define WATCH_NS 100000000L
+#define MOST_JOIN_NAPS 120000 /* ten minutes */
+#define MOST_LEAVE_NAPS 4000  /* 20 seconds */
 
-static void nap(void)
+static void sleep_ns(long ns)
 {
-	const struct timespec time = {0, NAP_NS};
+	const struct timespec time = {0, ns};
 
 	nanosleep(&time, NULL);
+}
+
+/* Sleeps until files of other processes may have appeared. 0; -ECANCELED: a signal arrived;
+ * -ETIMEDOUT: called more than `most` times. */
+static int nap(uint32_t *n, uint32_t most)
+{
+	sleep_ns(NAP_NS);
+	return output_signal() ? -ECANCELED : ++*n > most ? -ETIMEDOUT : 0;
 }
 
 /* Reads up to `n` bytes; their number, 0: there is no such file (yet). */
@@ -42,12 +55,12 @@ static size_t read_file(const char *folder, const char *name, void *ret, size_t 
 
 /* Process 0 lists those that joined, anew when one did that an earlier run had left a file of,
  * until all have found the session. */
-static int gather(const struct launched *l, uint64_t own)
+static int gather(struct launched *l, uint64_t own)
 {
 	size_t bytes = (l->by.count + 1) * sizeof(uint64_t);
 	scoped(free_ptr) uint64_t *said = calloc(1, bytes);
 	scoped(free_ptr) uint64_t *now = calloc(1, bytes);
-	uint32_t here = 1;
+	uint32_t here = 1, naps = 0;
 	int r = said && now ? 0 : -ENOMEM;
 
 	while (r == 0 && here < l->by.count) {
@@ -61,7 +74,8 @@ static int gather(const struct launched *l, uint64_t own)
 		if (memcmp(now, said, bytes) != 0)
 			r = rex_share_file(l->folder, "go", now, bytes);
 		memcpy(said, now, bytes);
-		nap();
+		if (r == 0)
+			r = nap(&naps, MOST_JOIN_NAPS);
 		for (here = 1; here < l->by.count; here++) {
 			char byte;
 
@@ -69,6 +83,7 @@ static int gather(const struct launched *l, uint64_t own)
 			if (read_file(l->session, name, &byte, 1) == 0)
 				break;
 		}
+		l->missing = here;
 	}
 	return r;
 }
@@ -78,7 +93,8 @@ static int join(struct launched *l, uint64_t own)
 {
 	size_t bytes = (l->by.count + 1) * sizeof(uint64_t);
 	scoped(free_ptr) uint64_t *list = calloc(1, bytes);
-	char name[32];
+	char name[32], path[PATH_MAX];
+	uint32_t naps = 0;
 	int r;
 
 	if (!list)
@@ -87,10 +103,16 @@ static int join(struct launched *l, uint64_t own)
 	r = rex_share_file(l->folder, name, &own, sizeof(own));
 	while (r == 0 &&
 	       (read_file(l->folder, "go", list, bytes) < bytes || list[l->by.index] != own))
-		nap();
+		r = nap(&naps, MOST_JOIN_NAPS);
+	if (r < 0) {
+		snprintf(path, sizeof(path), "%s/%s", l->folder, name);
+		unlink(path);
+		rmdir(l->folder); /* if it is empty */
+		return r;
+	}
 	snprintf(l->session, sizeof(l->session), "%s/%016" PRIx64, l->folder, list[0]);
 	snprintf(name, sizeof(name), "here-%" PRIu32, l->by.index);
-	return r < 0 ? r : rex_share_file(l->session, name, "", 1);
+	return rex_share_file(l->session, name, "", 1);
 }
 
 /* Removes what earlier runs left that were killed. */
@@ -115,6 +137,7 @@ int launched_begin(struct launched *l, const char *output)
 {
 	size_t n = strlen(output);
 	uint64_t own;
+	int r;
 
 	while (n > 1 && output[n - 1] == '/')
 		n--;
@@ -129,7 +152,10 @@ int launched_begin(struct launched *l, const char *output)
 		return join(l, own);
 	remove_sessions(l->folder);
 	snprintf(l->session, sizeof(l->session), "%s/%016" PRIx64, l->folder, own);
-	return mkdir(l->session, 0777) < 0 ? -errno : gather(l, own);
+	r = mkdir(l->session, 0777) < 0 ? -errno : gather(l, own);
+	if (r < 0)
+		work_folder_remove(l->folder);
+	return r;
 }
 
 /* ---- ending */
@@ -139,28 +165,99 @@ struct ended {
 	struct rex_counts counts;
 };
 
+struct failure {
+	uint32_t index;
+	int32_t status;
+};
+
+static bool has_failed(const struct launched *l, struct failure *ret)
+{
+	return read_file(l->session, "failed", ret, sizeof(*ret)) == sizeof(*ret);
+}
+
+int launched_watch(const struct launched *l, pid_t pid)
+{
+	struct failure failure;
+	bool is_told = false;
+	int status;
+
+	for (;;) {
+		pid_t ended = waitpid(pid, &status, WNOHANG);
+
+		if (ended == pid)
+			return status;
+		if (ended < 0 && errno != EINTR)
+			return -errno;
+		if (!is_told && has_failed(l, &failure)) {
+			kill(pid, SIGTERM);
+			is_told = true;
+		}
+		sleep_ns(WATCH_NS);
+	}
+}
+
 int launched_end(const struct launched *l, int status, const struct rex_counts *counts)
 {
 	struct ended ended = {.status = status, .counts = *counts};
+	struct failure failure;
 	char name[32];
+	int r = 0;
 
+	if (status != 0 && !has_failed(l, &failure)) {
+		failure = (struct failure){l->by.index, status};
+		r = rex_share_file(l->session, "failed", &failure, sizeof(failure));
+	}
 	snprintf(name, sizeof(name), "ended-%" PRIu32, l->by.index);
-	return rex_share_file(l->session, name, &ended, sizeof(ended));
+	return r < 0 ? r : rex_share_file(l->session, name, &ended, sizeof(ended));
 }
 
-int launched_wait(const struct launched *l, uint32_t *index, struct rex_counts *counts)
+static bool has_ended(const struct launched *l, uint32_t index, struct ended *ret)
 {
-	for (uint32_t i = 1; i < l->by.count; i++) {
-		struct ended ended;
-		char name[32];
+	char name[32];
 
-		snprintf(name, sizeof(name), "ended-%" PRIu32, i);
-		while (read_file(l->session, name, &ended, sizeof(ended)) < sizeof(ended))
-			nap();
-		rex_counts_add(counts, &ended.counts);
-		*index = i;
+	snprintf(name, sizeof(name), "ended-%" PRIu32, index);
+	return read_file(l->session, name, ret, sizeof(*ret)) == sizeof(*ret);
+}
+
+int launched_wait(const struct launched *l, struct rex_counts *counts)
+{
+	struct failure failure;
+	struct ended ended;
+	uint32_t naps = 0;
+
+	for (uint32_t i = 1; i < l->by.count; i++) {
+		while (!has_ended(l, i, &ended)) {
+			if (has_failed(l, &failure))
+				return failure.status;
+			if (nap(&naps, UINT32_MAX) == -ECANCELED)
+				return -ECANCELED;
+		}
 		if (ended.status != 0)
 			return (int)ended.status;
+		rex_counts_add(counts, &ended.counts);
 	}
 	return 0;
+}
+
+int launched_leave(const struct launched *l, uint32_t *index)
+{
+	struct failure failure = {0};
+	struct ended ended;
+	uint32_t naps = 0;
+
+	if (has_failed(l, &failure))
+		*index = failure.index;
+	if (l->by.index > 0) {
+		while (access(l->session, F_OK) == 0 && nap(&naps, MOST_LEAVE_NAPS) == 0)
+			;
+		return failure.status;
+	}
+	for (uint32_t i = 1; i < l->by.count; i++)
+		while (!has_ended(l, i, &ended) && nap(&naps, MOST_LEAVE_NAPS) == 0)
+			;
+	/* A process that did not end in time may still write. */
+	while (work_folder_remove(l->folder) < 0 && access(l->folder, F_OK) == 0 &&
+	       nap(&naps, MOST_LEAVE_NAPS) == 0)
+		;
+	return failure.status;
 }

@@ -10,6 +10,7 @@
  *         here-3    process 3 has found the session
  *         value-*   values for other processes (replay/device/share.h)
  *         ended-3   exit status and counts of process 3
+ *         failed    the first process that failed, and its exit status: the others end, too
  *         run       the executed run
  *
  * For main threads. */
@@ -19,19 +20,31 @@
 #include "tools/launcher.h"
 
 #include <limits.h>
+#include <sys/types.h>
 
 struct launched {
 	struct launcher by;
+	uint32_t missing; /* a process that has not joined; 0: not known */
 	char folder[PATH_MAX - 64], session[PATH_MAX - 32];
 };
 
 /* Waits until all processes have joined. `output`: the path of the trace that is to be made. 0 or a
- * negative errno. */
+ * negative errno; -ETIMEDOUT: another process did not join in ten minutes, l->missing or one that
+ * only process 0 knows; -ECANCELED: a signal arrived (tools/output.h). */
 int launched_begin(struct launched *l, const char *output);
 
-/* Tells process 0 how this process ended. 0 or a negative errno. */
+/* Waits for the program that was started for this process, which ends by SIGTERM if another process
+ * fails. Returns its status as waitpid(2), or a negative errno. */
+int launched_watch(const struct launched *l, pid_t pid);
+
+/* Publishes how this process ended. 0 or a negative errno. */
 int launched_end(const struct launched *l, int status, const struct rex_counts *counts);
 
-/* For process 0: waits for the others, whose counts are added to *counts. Returns the first exit
- * status that is not 0, of process *index; else 0. */
-int launched_wait(const struct launched *l, uint32_t *index, struct rex_counts *counts);
+/* For process 0: waits for the others, whose counts are added to *counts. Returns 0; the exit
+ * status of a process that failed; or -ECANCELED if a signal arrived. */
+int launched_wait(const struct launched *l, struct rex_counts *counts);
+
+/* After a failure: process 0 removes the folder when all have ended, and the others wait for that,
+ * up to 20 s; a launcher may kill all processes as soon as one ends. Returns the exit status of the
+ * process *index that failed first, or 0. */
+int launched_leave(const struct launched *l, uint32_t *index);

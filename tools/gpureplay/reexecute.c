@@ -23,6 +23,7 @@
 
 static void reexecution_done(struct reexecution *job)
 {
+	rex_processes_done(&job->processes);
 	fmt_trace_close(job->recorded);
 	fmt_trace_close(job->replayed);
 	fmt_cause_done(&job->itself);
@@ -87,7 +88,7 @@ static int choose_range(struct reexecution *job)
 
 static uint32_t process_of(const struct reexecution *job)
 {
-	return rex_process_of(fmt_trace_names(job->recorded), (uint32_t)job->rank);
+	return job->processes.of[job->rank];
 }
 
 static int choose_rank(struct reexecution *job)
@@ -165,7 +166,7 @@ static int beside(const char *name, char *ret, size_t cap)
 /* Finds where the processes of a recording that was cut off end. */
 static int find_stops(struct reexecution *job, struct rex_settings *s)
 {
-	uint32_t n = rex_process_count(job->recorded);
+	uint32_t n = job->processes.n;
 	int r;
 
 	job->is_cut_off = s->is_cut_off = rex_is_cut_off(job->recorded);
@@ -179,11 +180,6 @@ static int find_stops(struct reexecution *job, struct rex_settings *s)
 		s->stops[process_of(job)] = job->stop;
 	}
 	return r;
-}
-
-static bool is_launched(const struct reexecution *job)
-{
-	return job->launched.by.count > 1;
 }
 
 static void set_number(const char *variable, const char *before, uint32_t number)
@@ -211,7 +207,7 @@ static void set_launched(const struct reexecution *job, struct rex_settings *s)
 static void set_workers(const struct reexecution *job, struct rex_settings *s)
 {
 	s->device = -1;
-	if (is_launched(job)) {
+	if (reexecution_is_launched(job)) {
 		set_launched(job, s);
 		return;
 	}
@@ -255,8 +251,7 @@ static int set_environment(struct reexecution *job)
 	return 0;
 }
 
-/* Runs the calls under gpucapture, which writes `output`. Returns the exit status. */
-static int run_recorded(struct reexecution *job, char *output)
+int reexecution_record(struct reexecution *job, char *output)
 {
 	char recorder[4096], self[4096], level[32];
 	char force[] = "-f", end[] = "--";
@@ -279,7 +274,8 @@ static int run_recorded(struct reexecution *job, char *output)
 	r = child_start(command);
 	if (r < 0)
 		return child_unbegun(r, recorder);
-	status = child_wait(NULL, NULL);
+	status = reexecution_is_launched(job) ? launched_watch(&job->launched, r)
+					      : child_wait(NULL, NULL);
 	if (status < 0)
 		return cli_fail(status, NULL, "wait for", recorder, NULL);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : CLI_MACHINE;
@@ -313,7 +309,7 @@ static int run_again(struct reexecution *job, int64_t number)
 	int r;
 
 	snprintf(output, sizeof(output), "%s/again", job->folder.path);
-	r = run_recorded(job, output);
+	r = reexecution_record(job, output);
 	if (job->share != first)
 		rex_share_close(job->share, job->share_fd);
 	job->share = first; /* has the counts of the first execution */
@@ -324,111 +320,6 @@ static int run_again(struct reexecution *job, int64_t number)
 	r = compare_again(job, again, number, &err);
 	work_folder_remove(output);
 	return r < 0 ? cli_fail(r, &err, "compare", output, NULL) : CLI_OK;
-}
-
-/* ---- started by a launcher */
-
-/* Prints an error once. */
-static int refuse_launched(const struct reexecution *job, int status, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-static int refuse_launched(const struct reexecution *job, int status, const char *format, ...)
-{
-	char text[256];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	if (job->launched.by.index == 0)
-		cli_error("%s", text);
-	return status;
-}
-
-/* Checks that the output can be written when all have ended. Each process does: none waits for one
- * that has refused. */
-static int check_output(const struct reexecution *job)
-{
-	const char *out = job->args->values[OPT_OUTPUT];
-	scoped(output_done) struct output target = {0};
-	int r = output_begin(&target, out, job->args->values[OPT_FORCE] != NULL);
-
-	if (r < 0 && job->launched.by.index > 0)
-		return CLI_USAGE;
-	return r < 0 ? output_fail(r, out, 1) : CLI_OK;
-}
-
-/* Finds out whether a launcher started this process as one of several. */
-static int choose_launched(struct reexecution *job)
-{
-	const struct launcher *by = &job->launched.by;
-	uint32_t n = rex_process_count(job->recorded);
-
-	launcher_find(true, &job->launched.by);
-	if (job->rank >= 0)
-		job->launched.by.count = 0;
-	if (!is_launched(job))
-		return CLI_OK;
-	if (by->count != n)
-		return refuse_launched(job, CLI_USAGE,
-				       "started as %" PRIu32 " processes; %s has %" PRIu32,
-				       by->count, job->path, n);
-	if (job->repeat > 1)
-		return refuse_launched(job, CLI_USAGE, "--repeat: not supported under a launcher");
-	if (!job->args->values[OPT_OUTPUT])
-		return refuse_launched(job, CLI_USAGE,
-				       "missing -o OUT, in a folder that all %" PRIu32
-				       " processes see",
-				       by->count);
-	return check_output(job);
-}
-
-/* Gives the executed run its name. */
-static int commit_launched(const struct reexecution *job)
-{
-	const char *out = job->args->values[OPT_OUTPUT];
-	scoped(output_done) struct output target = {0};
-	int r = output_begin(&target, out, job->args->values[OPT_FORCE] != NULL);
-
-	if (r == 0 && rename(job->output, target.trace) < 0)
-		r = -errno;
-	if (r == 0)
-		r = output_commit(&target);
-	return r < 0 ? output_fail(r, out, 1) : CLI_OK;
-}
-
-/* The part of process 0 when all have ended. */
-static int finish_launched(struct reexecution *job)
-{
-	uint32_t index = 0;
-	int r = launched_wait(&job->launched, &index, &job->counts);
-
-	if (r != CLI_OK) {
-		cli_error("cannot re-execute %s: process %" PRIu32 " failed", job->path, index);
-		return r;
-	}
-	r = commit_launched(job);
-	work_folder_remove(job->launched.folder);
-	if (r == CLI_OK)
-		r = trace_arg_open((char *)job->args->values[OPT_OUTPUT], &job->replayed);
-	return r == CLI_OK ? reexecution_report(job) : r;
-}
-
-/* Runs one process of several. A launcher ends the others if one fails. */
-static int run_launched(struct reexecution *job)
-{
-	const char *out = job->args->values[OPT_OUTPUT];
-	int status, r = launched_begin(&job->launched, out);
-
-	if (r < 0)
-		return cli_fail(r, NULL, "use", job->launched.folder, NULL);
-	snprintf(job->output, sizeof(job->output), "%s/run", job->launched.session);
-	status = run_recorded(job, job->output);
-	if (job->share)
-		rex_share_counts(job->share, &job->counts);
-	if (job->launched.by.index == 0)
-		return status == CLI_OK ? finish_launched(job) : status;
-	r = launched_end(&job->launched, status, &job->counts);
-	return r < 0 ? cli_fail(r, NULL, "use", job->launched.folder, NULL) : status;
 }
 
 /* Makes the other executions, and keeps in the executed trace what differs from itself. */
@@ -455,6 +346,8 @@ int gpureplay_reexecute(const struct cli_args *args)
 	r = trace_arg_open(job.path, &job.recorded);
 	if (r == CLI_OK)
 		r = check_recording(&job);
+	if (r == CLI_OK && rex_processes_find(job.recorded, &job.processes) < 0)
+		r = cli_fail(-ENOMEM, NULL, "read", job.path, NULL);
 	if (r == CLI_OK)
 		r = choose_range(&job);
 	if (r == CLI_OK)
@@ -462,15 +355,15 @@ int gpureplay_reexecute(const struct cli_args *args)
 	if (r == CLI_OK && job.rank >= 0)
 		r = check_rank(&job);
 	if (r == CLI_OK)
-		r = choose_launched(&job);
+		r = reexecution_choose_launched(&job);
 	if (r != CLI_OK)
 		return r;
-	if (is_launched(&job))
-		return run_launched(&job);
+	if (reexecution_is_launched(&job))
+		return reexecution_run_launched(&job);
 	r = choose_output(&job);
 	if (r < 0)
 		return cli_fail(r, NULL, "make", "a temporary folder", NULL);
-	r = run_recorded(&job, job.output);
+	r = reexecution_record(&job, job.output);
 	if (r == CLI_OK)
 		rex_share_counts(job.share, &job.counts);
 	if (r == CLI_OK)

@@ -16,6 +16,7 @@ struct reexecution {
 	const struct cli_args *args;
 	const char *path;
 	struct fmt_trace *recorded, *replayed;
+	struct rex_processes processes;
 	struct rex_share *share;
 	int share_fd;
 	struct rex_range range; /* iterations that are executed */
@@ -36,6 +37,16 @@ struct reexecution {
 
 /* The number of the rank that is executed alone. */
 uint32_t reexecution_rank(const struct reexecution *job);
+
+/* Runs the calls under gpucapture, which writes `output`. Returns the exit status. */
+int reexecution_record(struct reexecution *job, char *output);
+
+/* Finds out whether a launcher started this process as one of several. Returns the exit status. */
+int reexecution_choose_launched(struct reexecution *job);
+bool reexecution_is_launched(const struct reexecution *job);
+
+/* Runs this process of several. Returns the exit status. */
+int reexecution_run_launched(struct reexecution *job);
 
 /* Adds facts about operations that differ from themselves to the executed trace. 0 or a negative
  * errno, with *err. */

@@ -131,24 +131,22 @@ static int run_one(struct fmt_trace *trace, uint32_t index, char **argv)
 }
 
 /* The rank that NCCL or the launcher gave the process. */
-static long rank_of(const struct fmt_trace *trace, uint32_t index)
+static long rank_of(const struct fmt_trace *trace, const struct rex_processes *all, uint32_t index)
 {
-	const struct fmt_names *names = fmt_trace_names(trace);
-	uint32_t seen = 0;
-
 	for (uint32_t i = 0; i < fmt_trace_n_ranks(trace); i++)
-		if (rex_process_first(names, i) == i && seen++ == index)
+		if (all->of[i] == index)
 			return fmt_trace_rank(trace, i)->number;
 	return index;
 }
 
-static int start_all(const struct fmt_trace *trace, uint32_t n, char **argv, pid_t *pids)
+static int start_all(const struct fmt_trace *trace, const struct rex_processes *all, char **argv,
+		     pid_t *pids)
 {
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < all->n; i++) {
 		pids[i] = fork();
 		if (pids[i] == 0) {
 			set_number(WORKER_VARIABLE, i);
-			set_number("RANK", rank_of(trace, i));
+			set_number("RANK", rank_of(trace, all, i));
 			execv("/proc/self/exe", argv);
 			_exit(CLI_MACHINE);
 		}
@@ -159,10 +157,11 @@ static int start_all(const struct fmt_trace *trace, uint32_t n, char **argv, pid
 }
 
 /* Becomes the process of the recorded one, with the rank that it had. */
-static int start_only(const struct fmt_trace *trace, uint32_t index, char **argv)
+static int start_only(const struct fmt_trace *trace, const struct rex_processes *all,
+		      uint32_t index, char **argv)
 {
 	set_number(WORKER_VARIABLE, index);
-	set_number("RANK", rank_of(trace, index));
+	set_number("RANK", rank_of(trace, all, index));
 	execv("/proc/self/exe", argv);
 	return cli_fail(-errno, NULL, "start a process for", argv[1], NULL);
 }
@@ -193,35 +192,37 @@ static int wait_for_all(pid_t *pids, uint32_t n)
 int worker_run(char **argv)
 {
 	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
+	scoped(rex_processes_done) struct rex_processes all = {0};
 	scoped(free_ptr) pid_t *pids = NULL;
 	const char *which = getenv(WORKER_VARIABLE);
 	bool is_all = strcmp(which, WORKER_ALL) == 0;
 	bool is_only = strncmp(which, WORKER_ONLY, strlen(WORKER_ONLY)) == 0;
-	uint32_t n;
 	int r = trace_arg_open(argv[1], &trace);
 
 	if (r != CLI_OK)
 		return r;
-	n = rex_process_count(trace);
+	r = rex_processes_find(trace, &all);
+	if (r < 0)
+		return cli_fail(r, NULL, "read", argv[1], NULL);
 	if (is_all || is_only) {
 		r = confine_files();
 		if (r < 0)
 			return cli_fail(r, NULL, "confine the processes for", argv[1], NULL);
 	}
 	if (is_only)
-		return start_only(trace, (uint32_t)atoi(which + strlen(WORKER_ONLY)), argv);
-	if (!is_all || n == 1)
+		return start_only(trace, &all, (uint32_t)atoi(which + strlen(WORKER_ONLY)), argv);
+	if (!is_all || all.n == 1)
 		return run_one(trace, (uint32_t)number_in(WORKER_VARIABLE, 0), argv);
-	pids = calloc(n, sizeof(*pids));
+	pids = calloc(all.n, sizeof(*pids));
 	if (!pids)
 		return cli_fail(-ENOMEM, NULL, "read", argv[1], NULL);
-	r = start_all(trace, n, argv, pids);
+	r = start_all(trace, &all, argv, pids);
 	if (r < 0) {
-		for (uint32_t i = 0; i < n; i++)
+		for (uint32_t i = 0; i < all.n; i++)
 			if (pids[i] > 0)
 				kill(pids[i], SIGTERM);
-		wait_for_all(pids, n);
+		wait_for_all(pids, all.n);
 		return cli_fail(r, NULL, "start a process for", argv[1], NULL);
 	}
-	return wait_for_all(pids, n);
+	return wait_for_all(pids, all.n);
 }

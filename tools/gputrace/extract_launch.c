@@ -71,10 +71,12 @@ static int find_op(struct search *s, fmt_number number, struct fmt_slice **slice
 /* Reads the process, and finds the call by its correlation. */
 static int find_call(struct search *s, uint64_t correlation, struct fmt_error *err)
 {
-	const struct fmt_names *names = fmt_trace_names(s->trace);
-	int r = rex_process_read(s->trace, rex_process_of(names, s->rank),
-				 (struct rex_range){FMT_BEFORE, FMT_AFTER}, &s->process, err);
+	scoped(rex_processes_done) struct rex_processes all = {0};
+	int r = rex_processes_find(s->trace, &all);
 
+	if (r == 0)
+		r = rex_process_read(s->trace, all.of[s->rank],
+				     (struct rex_range){FMT_BEFORE, FMT_AFTER}, &s->process, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < s->process.n_calls && !s->call; i++)
