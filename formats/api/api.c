@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/api/api.h"
 
-#include "formats/api/table.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

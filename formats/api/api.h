@@ -63,8 +63,7 @@ struct api_arg {
 
 /* A field of a struct, or of a struct or a union in it: its name is then a path,
  * `value.clusterDim.x`. Where it points and how far is as with arguments; its factors are fields of
- * the same struct, by number.
- */
+ * the same struct, by number. */
 struct api_field {
 	struct api_arg is;
 	uint16_t offset; /* bytes from the start of the struct */
@@ -89,6 +88,9 @@ struct api_call {
 	uint8_t class;	 /* enum api_class */
 	bool per_thread; /* *_ptsz, *_ptds: stream 0 is the thread's own */
 };
+
+extern const struct api_call api_calls[]; /* made by table.py, in the order of strcmp */
+extern const unsigned api_n_calls;
 
 unsigned api_count(void);
 
@@ -137,8 +139,7 @@ static inline bool api_succeeded(const struct api_call *call, int64_t result)
 /* The name of a value; NULL if the enum does not name it. */
 const char *api_value_name(const struct api_enum *e, int64_t value);
 
-/* The value extended to 64 bits by how it is passed: a number of 32 bits may have anything above.
- */
+/* The value extended to 64 bits: the upper half of a word that passes 32 bits is undefined. */
 uint64_t api_extended(const struct api_arg *a, uint64_t value);
 
 /* Number of bytes that argument `arg` points to, from the words of the call; UINT64_MAX if unknown

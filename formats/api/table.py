@@ -8,7 +8,7 @@ import lines
 WIRES = {'i': 'INT', 'u': 'UINT', 'f': 'FLOAT', 'p': 'POINTER', 'c': 'COMPLEX', 's': 'STRUCT', 'v': 'NONE'}
 
 TOP = '''/* Made by formats/api/table.py. */
-#include "formats/api/table.h"
+#include "formats/api/api.h"
 
 '''
 

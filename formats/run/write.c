@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/run/plan.h"
 #include "formats/trace/store/trace.h"
 
 struct job {

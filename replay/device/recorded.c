@@ -359,6 +359,37 @@ static int by_iteration(const void *a, const void *b)
 	return array_order(x->start_ns, y->start_ns);
 }
 
+/* ---- calls before the window */
+
+static bool is_launched(const struct rex_process *p, uint64_t correlation)
+{
+	size_t i = array_bound(k, 0, p->n_launched, p->launched[k] < (int64_t)correlation);
+
+	return i < p->n_launched && p->launched[i] == (int64_t)correlation;
+}
+
+/* Skips calls before the window that leave nothing behind, but not those that became part of a
+ * graph. Calls are in the order in which they returned. */
+static void skip_before_window(struct rex_process *p)
+{
+	size_t captures = 0;
+
+	if (p->n_launched > 0)
+		qsort(p->launched, p->n_launched, sizeof(p->launched[0]), array_by_i64);
+	for (size_t i = 0; i < p->n_calls; i++) {
+		struct rex_call *c = &p->calls[i];
+
+		if (!c->before)
+			continue;
+		captures += c->api->class == API_CLASS_CAPTURE_BEGIN && c->result == 0;
+		if (!api_has_lasting_effect(c->api) &&
+		    (captures == 0 || is_launched(p, c->correlation)))
+			c->skipped = true;
+		captures -= captures > 0 && c->api->class == API_CLASS_CAPTURE_END &&
+			    api_capture_is_over((int)c->result);
+	}
+}
+
 int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_range range,
 		     struct rex_process *ret, struct fmt_error *err)
 {
@@ -381,7 +412,7 @@ int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_range r
 		qsort(p.contents, p.n_contents, sizeof(p.contents[0]), by_correlation);
 	if (p.n_iterations > 0)
 		qsort(p.iterations, p.n_iterations, sizeof(p.iterations[0]), by_iteration);
-	rex_window_skip(&p);
+	skip_before_window(&p);
 	r = set_neighbours(&p);
 	if (r == 0) {
 		*ret = p;

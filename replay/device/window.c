@@ -5,7 +5,6 @@
 #include "base/scope.h"
 #include "formats/trace/facts.h"
 #include "formats/trace/store/blobs.h"
-#include "replay/device/recorded.h"
 
 #include <stdio.h>
 
@@ -94,33 +93,4 @@ int rex_window_find(struct fmt_trace *trace, struct rex_range wanted, struct rex
 	if (is_window && ret->first == FMT_BEFORE)
 		ret->first = there.first;
 	return r;
-}
-
-/* ---- calls before the window */
-
-static bool is_launched(const struct rex_process *p, uint64_t correlation)
-{
-	size_t i = array_bound(k, 0, p->n_launched, p->launched[k] < (int64_t)correlation);
-
-	return i < p->n_launched && p->launched[i] == (int64_t)correlation;
-}
-
-void rex_window_skip(struct rex_process *p)
-{
-	size_t captures = 0;
-
-	if (p->n_launched > 0)
-		qsort(p->launched, p->n_launched, sizeof(p->launched[0]), array_by_i64);
-	for (size_t i = 0; i < p->n_calls; i++) {
-		struct rex_call *c = &p->calls[i];
-
-		if (!c->before)
-			continue;
-		captures += c->api->class == API_CLASS_CAPTURE_BEGIN && c->result == 0;
-		if (!api_has_lasting_effect(c->api) &&
-		    (captures == 0 || is_launched(p, c->correlation)))
-			c->skipped = true;
-		captures -= captures > 0 && c->api->class == API_CLASS_CAPTURE_END &&
-			    api_capture_is_over((int)c->result);
-	}
 }

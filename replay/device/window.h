@@ -8,8 +8,6 @@
 
 #include <stdbool.h>
 
-struct rex_process;
-
 /* Numbers of iterations; FMT_BEFORE: from the beginning of the recording, FMT_AFTER: to its end. */
 struct rex_range {
 	int64_t first, last;
@@ -21,7 +19,3 @@ struct rex_range {
  * the recording does not have these iterations. */
 int rex_window_find(struct fmt_trace *trace, struct rex_range wanted, struct rex_range *ret,
 		    struct fmt_error *err);
-
-/* Skips calls before the window that leave nothing behind, but not those that became part of a
- * graph. Calls are in the order in which they returned. */
-void rex_window_skip(struct rex_process *p);

@@ -2,7 +2,7 @@
 #include "tests/fuzz/render.h"
 
 #include "formats/render/export/chrome.h"
-#include "formats/render/report/cause.h"
+#include "formats/render/report/cause_find.h"
 #include "formats/render/report/report.h"
 #include "formats/trace/store/sizes.h"
 #include "formats/trace/store/verify.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/render/report/cause.h"
 #include "formats/render/report/cause_call.h"
+#include "formats/render/report/cause_find.h"
 
 #include "tests/unit/test.h"
 #include "tests/unit/training.h"

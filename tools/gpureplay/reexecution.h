@@ -3,7 +3,7 @@
 /* A recorded run that is executed again, and its report. For the main thread. */
 #pragma once
 
-#include "formats/render/report/cause.h"
+#include "formats/render/report/cause_find.h"
 #include "replay/device/recorded.h"
 #include "replay/device/share.h"
 #include "tools/gpureplay/gpureplay.h"

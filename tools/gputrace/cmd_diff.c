@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
-#include "formats/render/report/cause.h"
+#include "formats/render/report/cause_find.h"
 #include "formats/trace/json.h"
 #include "formats/trace/store/verify.h"
 #include "tools/gputrace/cmd.h"

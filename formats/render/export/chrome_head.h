@@ -4,7 +4,8 @@
  * Internal to formats/render/export. */
 #pragma once
 
-#include "formats/render/export/chrome.h"
+#include "base/text.h"
+#include "formats/trace/store/part.h"
 
 struct fmt_chrome_track {
 	uint32_t at, len; /* in the pool: `0,"tid":7`, from behind `"pid":` on */

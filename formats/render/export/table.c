@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Which columns each table has. A column is a line here. */
-#include "formats/render/export/row_template.h"
+#include "formats/render/export/table.h"
 
 #include "base/array.h"
+#include "formats/trace/model.h"
 
 #define NUMBER                                                                                     \
 	{                                                                                          \

@@ -13,23 +13,8 @@
  */
 #pragma once
 
-#include "base/text.h"
+#include "formats/render/export/table.h"
 #include "formats/trace/names.h"
-
-enum fmt_table {
-	FMT_TABLE_CALLS,
-	FMT_TABLE_KERNELS,
-	FMT_TABLE_MEMCPY,
-	FMT_TABLE_MEMSET,
-	FMT_TABLE_COLLECTIVES,
-	FMT_TABLE_SYNCS,  /* synchronisations that were recorded, and edges */
-	FMT_TABLE_MEMORY, /* calls that allocate and free, and memory marks */
-	FMT_TABLE_DIGESTS,
-	FMT_TABLES,
-};
-
-/* Appends the header line. */
-void fmt_table_header(enum fmt_table table, struct text *out);
 
 struct fmt_tsv;
 

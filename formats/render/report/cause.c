@@ -3,8 +3,6 @@
 
 #include "base/scope.h"
 #include "formats/render/grid.h"
-#include "formats/render/report/cause_finding.h"
-#include "formats/trace/store/part.h"
 
 #include <inttypes.h>
 
@@ -16,157 +14,137 @@ void fmt_cause_done(struct fmt_cause *c)
 	free(take(c->ranks));
 }
 
-static bool is_tainted(const struct fmt_cause_finding *f, const struct fmt_cause_candidate *c)
+static void put_iteration(int64_t number, struct text *out)
 {
-	for (size_t i = 0; c->comm >= 0 && i < f->n_tainted; i++)
-		if (f->tainted[i].comm == c->comm && f->tainted[i].seq == c->seq)
-			return true;
-	return false;
+	if (number < 0)
+		text_str(out,
+			 number == FMT_BEFORE ? "before the iterations" : "after the iterations");
+	else
+		text_printf(out, "iteration %" PRId64, number);
 }
 
-/* Whether the candidate is not a consequence of another one, or of an operation that differs from
- * itself. */
-static bool is_difference(const struct fmt_cause_finding *f, const struct fmt_cause_candidate *c)
+static bool has_buffer(const struct fmt_cause *c)
 {
-	switch (c->about.kind) {
-	case FMT_CAUSE_WRITTEN:
-		return !f->scope.learned && !is_tainted(f, c);
-	case FMT_CAUSE_READ:
-		return c->about.start_ns < f->unordered_ns;
-	default:
-		return true;
+	return c->kind == FMT_CAUSE_WRITTEN || c->kind == FMT_CAUSE_READ;
+}
+
+static void put_buffer(const struct fmt_cause *c, struct text *out)
+{
+	const struct fmt_digest *d = &c->buffer;
+
+	text_printf(out, " %s %" PRIu64 " bytes at %" PRIu64 " of allocation %" PRIu64,
+		    d->access == FMT_WRITTEN ? "wrote" : "read", d->length_bytes, d->offset_bytes,
+		    d->allocation);
+	text_printf(out, ", page %" PRIu32 " of %" PRIu32 " differs first; ", c->page, d->n_pages);
+	text_str(out, c->kind == FMT_CAUSE_WRITTEN ? "all that it read is the same"
+						   : "no operation before wrote other bytes");
+	if (c->writer.rank < 0)
+		return;
+	text_printf(out, "; last written by GPU %" PRId64 ", ", c->writer.rank);
+	put_iteration(c->writer.iteration, out);
+	text_printf(out, ", number %" PRIu64 ": ", c->writer.number);
+	text_bytes(out, c->writer.what.data, c->writer.what.len);
+}
+
+void fmt_cause_text(const struct fmt_cause *c, struct text *out)
+{
+	if (c->rank >= 0) {
+		text_printf(out, "GPU %" PRId64 ", ", c->rank);
+		put_iteration(c->iteration, out);
+		text_str(out, ", ");
+		fmt_text_harmless(out, c->track, strlen(c->track), sizeof(c->track));
+		text_printf(out, ", number %" PRIu64 ": ", c->number);
+	}
+	text_bytes(out, c->first.data, c->first.len);
+	if (has_buffer(c)) {
+		put_buffer(c, out);
+		return;
+	}
+	text_str(out, " in the one, ");
+	text_bytes(out, c->second.data, c->second.len);
+	text_str(out, " in the other");
+}
+
+void fmt_cause_ranks_text(const struct fmt_cause *c, struct text *out)
+{
+	for (uint32_t i = 0; i < c->n_ranks; i++) {
+		const struct fmt_cause_rank *r = &c->ranks[i];
+
+		if (r->differing > 0)
+			text_printf(out,
+				    "GPU %" PRIu64 ": %" PRIu64 " of %" PRIu64
+				    " operations read or wrote other bytes, %" PRIu64
+				    " of them read the same",
+				    r->number, r->differing, r->operations, r->causes);
+		if (r->unordered > 0)
+			text_printf(out, ", %" PRIu64 " are unordered", r->unordered);
+		if (r->differing > 0)
+			text_char(out, '\n');
+		if (c->kind == FMT_CAUSE_NONE && r->later[0] + r->later[1] > 0)
+			text_printf(out,
+				    "GPU %" PRIu64 ": the %s has %" PRIu64
+				    " more operations or calls in its last iteration\n",
+				    r->number, r->later[0] > 0 ? "first" : "second",
+				    r->later[0] + r->later[1]);
 	}
 }
 
-/* Adds the operations that differ from themselves. */
-static int learn(struct fmt_cause_finding *f)
+static void put_ranks(const struct fmt_cause *c, struct fmt_json *j)
 {
-	int r = 0;
+	fmt_json_open(j, "gpus", '[');
+	for (uint32_t i = 0; i < c->n_ranks; i++) {
+		const struct fmt_cause_rank *r = &c->ranks[i];
 
-	for (size_t i = 0; i < f->n && r == 0; i++) {
-		const struct fmt_cause_candidate *c = &f->items[i];
-		const struct fmt_unordered_op op = {c->rank, c->about.number, c->template};
-
-		if (c->about.kind != FMT_CAUSE_WRITTEN || is_tainted(f, c))
-			continue;
-		r = fmt_unordered_add(f->scope.learned, &op);
-		if (c->about.start_ns < f->unordered_ns)
-			f->unordered_ns = c->about.start_ns;
+		fmt_json_open(j, NULL, '{');
+		fmt_json_u64(j, "gpu", r->number);
+		fmt_json_u64(j, "operations", r->operations);
+		fmt_json_u64(j, "digests", r->digests);
+		fmt_json_u64(j, "digests_in_one_only", r->alone);
+		fmt_json_u64(j, "differing", r->differing);
+		fmt_json_u64(j, "differing_by_cause", r->causes);
+		fmt_json_u64(j, "differing_unordered", r->unordered);
+		fmt_json_u64(j, "later_in_first", r->later[0]);
+		fmt_json_u64(j, "later_in_second", r->later[1]);
+		fmt_json_close(j, '}');
 	}
-	return r;
+	fmt_json_close(j, ']');
 }
 
-enum strength { CALL, READ, OPERATION };
-
-static enum strength strength_of(const struct fmt_cause *c)
+void fmt_cause_json(const struct fmt_cause *c, struct fmt_json *j)
 {
-	if (strncmp(c->track, "thread", 6) == 0)
-		return CALL;
-	return c->kind == FMT_CAUSE_READ ? READ : OPERATION;
-}
+	static const char *const kinds[] = {"none",  "sequence", "parameters",
+					    "waits", "written",	 "read"};
 
-/* The candidate of that strength that starts first, at or after a time; NULL. */
-static struct fmt_cause_candidate *first_of(struct fmt_cause_finding *f, enum strength strength,
-					    int64_t from_ns)
-{
-	struct fmt_cause_candidate *first = NULL;
-
-	for (size_t i = 0; i < f->n; i++) {
-		struct fmt_cause_candidate *c = &f->items[i];
-
-		if (strength_of(&c->about) != strength || c->about.start_ns < from_ns ||
-		    !is_difference(f, c))
-			continue;
-		if (!first || c->about.start_ns < first->about.start_ns)
-			first = c;
+	put_ranks(c, j);
+	if (c->kind == FMT_CAUSE_NONE)
+		return;
+	fmt_json_open(j, "difference", '{');
+	fmt_json_str(j, "kind", kinds[c->kind]);
+	if (c->rank >= 0) {
+		fmt_json_i64(j, "gpu", c->rank);
+		fmt_json_i64(j, "iteration", c->iteration);
+		fmt_json_str(j, "track", c->track);
+		fmt_json_u64(j, "number", c->number);
 	}
-	return first;
-}
-
-/* The first operation before `before_ns` that read other bytes which a copy brought; NULL. */
-static int find_brought(struct fmt_cause_finding *f, struct fmt_trace *t, int64_t before_ns,
-			struct fmt_cause_candidate **ret, struct fmt_error *err)
-{
-	struct fmt_cause_candidate *c = first_of(f, READ, INT64_MIN);
-	int r = 0;
-
-	*ret = NULL;
-	for (; r == 0 && c && c->about.start_ns < before_ns;
-	     c = first_of(f, READ, c->about.start_ns + 1)) {
-		r = fmt_cause_writer_find(t, (uint32_t)fmt_rank_index(t, c->about.rank),
-					  &c->about.buffer, c->about.page, c->about.start_ns,
-					  &c->about.writer, err);
-		if (c->about.writer.rank < 0)
-			continue;
-		*ret = c;
-		break;
+	fmt_json_bytes(j, "first", c->first.data, c->first.len);
+	fmt_json_bytes(j, "second", c->second.data, c->second.len);
+	if (has_buffer(c)) {
+		fmt_json_open(j, "buffer", '{');
+		fmt_json_str(j, "access", fmt_access_name((enum fmt_access)c->buffer.access));
+		fmt_json_u64(j, "allocation", c->buffer.allocation);
+		fmt_json_u64(j, "offset_bytes", c->buffer.offset_bytes);
+		fmt_json_u64(j, "length_bytes", c->buffer.length_bytes);
+		fmt_json_u64(j, "page", c->page);
+		fmt_json_u64(j, "pages", c->buffer.n_pages);
+		fmt_json_close(j, '}');
 	}
-	return r;
-}
-
-static int choose(struct fmt_cause_finding *f, struct fmt_trace *t, struct fmt_error *err)
-{
-	struct fmt_cause_candidate *first = first_of(f, OPERATION, INT64_MIN), *brought = NULL;
-	struct fmt_cause_rank *ranks = f->ret->ranks;
-	uint32_t n = f->ret->n_ranks;
-	int r = 0;
-
-	if (!first || first->from_host)
-		r = find_brought(f, t, first ? first->about.start_ns : INT64_MAX, &brought, err);
-	first = brought ?: first ?: first_of(f, READ, INT64_MIN) ?: first_of(f, CALL, INT64_MIN);
-	if (r < 0 || !first)
-		return r;
-	*f->ret = first->about;
-	memset(&first->about, 0, sizeof(first->about));
-	f->ret->ranks = ranks;
-	f->ret->n_ranks = n;
-	return 0;
-}
-
-/* Whether the ranks are the same; else *ret says so. */
-static bool same_ranks(const struct fmt_trace *a, const struct fmt_trace *b,
-		       const struct fmt_cause_scope *scope, struct fmt_cause *ret)
-{
-	uint32_t n = scope->rank < 0 ? fmt_trace_n_ranks(a) : 1, m = fmt_trace_n_ranks(b);
-	uint32_t first = scope->rank < 0 ? 0 : (uint32_t)scope->rank;
-
-	if (n != m) {
-		fmt_text_counted(&ret->first, n, "rank", "ranks");
-		fmt_text_counted(&ret->second, m, "rank", "ranks");
+	if (c->writer.rank >= 0) {
+		fmt_json_open(j, "writer", '{');
+		fmt_json_i64(j, "gpu", c->writer.rank);
+		fmt_json_i64(j, "iteration", c->writer.iteration);
+		fmt_json_u64(j, "number", c->writer.number);
+		fmt_json_bytes(j, "what", c->writer.what.data, c->writer.what.len);
+		fmt_json_close(j, '}');
 	}
-	for (uint32_t i = 0; n == m && i < n && ret->first.len == 0; i++) {
-		if (fmt_trace_rank(a, first + i)->number == fmt_trace_rank(b, i)->number)
-			continue;
-		text_printf(&ret->first, "rank %" PRIu32, fmt_trace_rank(a, first + i)->number);
-		text_printf(&ret->second, "rank %" PRIu32, fmt_trace_rank(b, i)->number);
-	}
-	if (ret->first.len == 0)
-		return true;
-	ret->kind = FMT_CAUSE_SEQUENCE;
-	ret->rank = -1;
-	return false;
-}
-
-int fmt_cause_find(struct fmt_trace *a, struct fmt_trace *b, const struct fmt_cause_scope *scope,
-		   struct fmt_cause *ret, struct fmt_error *err)
-{
-	scoped(fmt_cause_finding_done) struct fmt_cause_finding f = {
-		.ret = ret, .scope = *scope, .unordered_ns = INT64_MAX};
-	uint32_t n = fmt_trace_n_ranks(a);
-	int r = 0;
-
-	if (!same_ranks(a, b, scope, ret))
-		return 0;
-	ret->ranks = calloc(n + 1u, sizeof(*ret->ranks));
-	ret->n_ranks = n;
-	if (!ret->ranks)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n && r == 0; i++) {
-		ret->ranks[i].number = fmt_trace_rank(a, i)->number;
-		if (scope->rank < 0 || scope->rank == i)
-			r = fmt_cause_finding_add(&f, a, b, i, scope->rank < 0 ? i : 0, err);
-	}
-	if (r == 0 && scope->learned)
-		r = learn(&f);
-	return r < 0 ? r : choose(&f, a, err);
+	fmt_json_close(j, '}');
 }

@@ -4,6 +4,8 @@
 #pragma once
 
 #include "formats/render/report/cause.h"
+#include "formats/render/report/cause_scope.h"
+#include "formats/trace/store/trace.h"
 
 /* A collective in which some rank's input differs. Its outputs differ as a consequence, on any
  * rank. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A report in the making: report.c reads the slices, sum.c adds up. Internal to the reports. */
+/* A report in the making: pass.c reads the slices, sum.c adds up. Internal to the reports. */
 #pragma once
 
 #include "formats/render/report/instances.h"

@@ -3,7 +3,7 @@
 /* Are the files those of one run, one of each rank? */
 #pragma once
 
-#include "formats/run/kineto/file.h"
+#include "formats/run/kineto/rank.h"
 
 /* Numbers the ranks (by the file's contents, else its name, else its position), sorts them by
  * number, and refuses files of different runs with -EBADMSG and *err. */

@@ -236,20 +236,20 @@ static int64_t times(int64_t elements, int bytes)
 	return v;
 }
 
-static const char *text_of(const struct kineto_templates *t, const struct kineto_slot_arg *arg)
+static const char *text_of(const struct fmt_strings *strings, const struct kineto_slot_arg *arg)
 {
-	return t->strings->strings[arg->value].s;
+	return strings->strings[arg->value].s;
 }
 
-static int set_dtype(struct kineto_templates *t, struct kineto_template *s,
+static int set_dtype(struct fmt_strings *strings, struct kineto_template *s,
 		     const struct dtype *dtype, enum kineto_evidence source)
 {
 	s->dtype_source = (uint8_t)source;
-	return fmt_strings_add(t->strings, dtype->name, strlen(dtype->name), &s->dtype);
+	return fmt_strings_add(strings, dtype->name, strlen(dtype->name), &s->dtype);
 }
 
 /* Type and size from numbers of elements: what PyTorch tells of a collective since 2.3. */
-static int describe_numbers(struct kineto_templates *t, struct kineto_template *s,
+static int describe_numbers(struct fmt_strings *strings, struct kineto_template *s,
 			    const struct kineto_slot_arg *args)
 {
 	const struct kineto_slot_arg *in =
@@ -258,7 +258,7 @@ static int describe_numbers(struct kineto_templates *t, struct kineto_template *
 		find_argument(args, s->n_args, KINETO_OUT_NELEMS, FMT_INT);
 	const struct kineto_slot_arg *dtype =
 		find_argument(args, s->n_args, KINETO_DTYPE, FMT_STRING);
-	const struct dtype *known = dtype ? dtype_of(text_of(t, dtype)) : NULL;
+	const struct dtype *known = dtype ? dtype_of(text_of(strings, dtype)) : NULL;
 	int64_t n = in ? in->value : -1;
 
 	if (out && out->value > n)
@@ -271,12 +271,12 @@ static int describe_numbers(struct kineto_templates *t, struct kineto_template *
 		return 0;
 	s->message_bytes = times(n, known->bytes);
 	s->bytes_source = KINETO_FROM_ARGUMENTS;
-	return set_dtype(t, s, known, KINETO_FROM_ARGUMENTS);
+	return set_dtype(strings, s, known, KINETO_FROM_ARGUMENTS);
 }
 
 /* Type and size from the shapes of an operator or annotation. An annotation has the input alone,
  * which is less than the message of an all_gather. */
-static int describe_shapes(struct kineto_templates *t, struct kineto_template *s,
+static int describe_shapes(struct fmt_strings *strings, struct kineto_template *s,
 			   const struct kineto_slot_arg *args, enum kineto_evidence source,
 			   const char *op)
 {
@@ -284,37 +284,37 @@ static int describe_shapes(struct kineto_templates *t, struct kineto_template *s
 		find_argument(args, s->n_args, KINETO_INPUT_DIMS, FMT_JSON);
 	const struct kineto_slot_arg *types =
 		find_argument(args, s->n_args, KINETO_INPUT_TYPE, FMT_JSON);
-	const struct dtype *dtype = types ? first_dtype(text_of(t, types)) : NULL;
+	const struct dtype *dtype = types ? first_dtype(text_of(strings, types)) : NULL;
 	bool partial = source == KINETO_FROM_ANNOTATION && op && strcmp(op, "all_gather") == 0;
 
 	if (!dims || !dtype)
 		return 0;
 	if (!partial) {
-		s->message_bytes = times(larger_elements(text_of(t, dims)), dtype->bytes);
+		s->message_bytes = times(larger_elements(text_of(strings, dims)), dtype->bytes);
 		s->bytes_source = s->message_bytes < 0 ? KINETO_FROM_NONE : (uint8_t)source;
 	}
-	return set_dtype(t, s, dtype, source);
+	return set_dtype(strings, s, dtype, source);
 }
 
 /* How good the evidence of the name alone is. */
-static enum kineto_evidence evidence_of(const struct kineto_templates *t,
+static enum kineto_evidence evidence_of(const struct fmt_strings *strings,
 					const struct kineto_template *s)
 {
-	const char *name = t->strings->strings[s->name].s;
+	const char *name = strings->strings[s->name].s;
 
 	if (s->class == KINETO_GPU_KERNEL)
 		return KINETO_FROM_KERNEL;
 	return strncmp(name, "nccl:", 5) == 0 ? KINETO_FROM_ANNOTATION : KINETO_FROM_OPERATOR;
 }
 
-int kineto_collective_describe(struct kineto_templates *t, struct kineto_template *s,
+int kineto_collective_describe(struct fmt_strings *strings, struct kineto_template *s,
 			       const struct kineto_slot_arg *args)
 {
 	const struct kineto_slot_arg *told =
 		find_argument(args, s->n_args, KINETO_COLLECTIVE_NAME, FMT_STRING);
-	const char *name = t->strings->strings[s->name].s,
-		   *op = told ? op_of(text_of(t, told)) : NULL;
-	enum kineto_evidence source = evidence_of(t, s);
+	const char *name = strings->strings[s->name].s,
+		   *op = told ? op_of(text_of(strings, told)) : NULL;
+	enum kineto_evidence source = evidence_of(strings, s);
 	int r;
 
 	s->message_bytes = -1;
@@ -322,14 +322,14 @@ int kineto_collective_describe(struct kineto_templates *t, struct kineto_templat
 	op = op ?: op_of(name);
 	if (!op)
 		s->op_source = KINETO_FROM_NONE;
-	r = op ? fmt_strings_add(t->strings, op, strlen(op), &s->op) : 0;
+	r = op ? fmt_strings_add(strings, op, strlen(op), &s->op) : 0;
 	if (r == 0)
-		r = describe_numbers(t, s, args);
+		r = describe_numbers(strings, s, args);
 	if (r == 0 && s->dtype_source == KINETO_FROM_NONE && source != KINETO_FROM_KERNEL)
-		r = describe_shapes(t, s, args, source, op);
+		r = describe_shapes(strings, s, args, source, op);
 	if (r == 0 && s->dtype_source == KINETO_FROM_NONE && source == KINETO_FROM_KERNEL &&
 	    dtype_of_kernel(name, op))
-		r = set_dtype(t, s, dtype_of_kernel(name, op), KINETO_FROM_KERNEL);
+		r = set_dtype(strings, s, dtype_of_kernel(name, op), KINETO_FROM_KERNEL);
 	return r;
 }
 

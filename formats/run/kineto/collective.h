@@ -15,7 +15,7 @@ int kineto_is_around_collective(const char *name);
 
 /* Fills op, dtype, message_bytes and their sources from the arguments of a kernel or range. 0 or
  * -errno. */
-int kineto_collective_describe(struct kineto_templates *t, struct kineto_template *s,
+int kineto_collective_describe(struct fmt_strings *strings, struct kineto_template *s,
 			       const struct kineto_slot_arg *args);
 
 /* Updates the kernel `s` from a range around its launch, if that is the better source. Ranges are

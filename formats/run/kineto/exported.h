@@ -4,7 +4,7 @@
  * the rank of each pid (README.md). One thread. */
 #pragma once
 
-#include "formats/run/kineto/file.h"
+#include "formats/run/kineto/rank.h"
 
 /* A pid in a file of several ranks. */
 struct kineto_exported_pid {

@@ -25,20 +25,6 @@ static void file_done(struct file *f)
 	kineto_exported_done(&f->exported);
 }
 
-int kineto_add_rank(struct kineto_import *im, const char *path, struct kineto_rank **ret)
-{
-	struct kineto_rank *k;
-
-	if (array_reserve(&im->ranks, im->n_ranks + 1, &im->ranks_cap) < 0)
-		return -ENOMEM;
-	k = malloc(sizeof(*k));
-	if (!k)
-		return -ENOMEM;
-	kineto_rank_init(k, path, &im->spill, &im->templates);
-	im->ranks[im->n_ranks++] = *ret = k;
-	return 0;
-}
-
 static int refuse(struct file *f, const char *why)
 {
 	f->why = why;

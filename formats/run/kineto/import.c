@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "formats/run/infer/infer.h"
 #include "formats/run/kineto/check.h"
+#include "formats/run/kineto/file.h"
 #include "formats/run/kineto/steps.h"
 #include "formats/run/kineto/write.h"
 #include "formats/trace/origin.h"

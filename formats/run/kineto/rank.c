@@ -12,15 +12,27 @@
 #define MAX_ARGS 256
 #define MAX_NOTES (1u << 20) /* of one kind; later ones add nothing */
 
-void kineto_rank_init(struct kineto_rank *k, const char *path, struct kineto_spill *spill,
-		      const struct kineto_templates *templates)
+void kineto_rank_init(struct kineto_rank *k, struct kineto_import *im, const char *path)
 {
 	*k = (struct kineto_rank){.path = path,
 				  .number = -1,
 				  .ordinal = -1,
 				  .first_ns = INT64_MAX,
 				  .last_ns = INT64_MIN};
-	kineto_spool_init(&k->spool, spill, templates);
+	kineto_spool_init(&k->spool, &im->spill, &im->templates);
+}
+
+int kineto_add_rank(struct kineto_import *im, const char *path, struct kineto_rank **ret)
+{
+	struct kineto_rank *k = malloc(sizeof(*k));
+
+	if (!k || array_reserve(&im->ranks, im->n_ranks + 1, &im->ranks_cap) < 0) {
+		free(k);
+		return -ENOMEM;
+	}
+	kineto_rank_init(k, im, path);
+	im->ranks[im->n_ranks++] = *ret = k;
+	return 0;
 }
 
 void kineto_rank_done(struct kineto_rank *k)
@@ -44,7 +56,7 @@ void kineto_rank_done(struct kineto_rank *k)
 
 const struct kineto_spool *kineto_rank_ranges(const struct kineto_rank *k)
 {
-	return k->ranges ? k->ranges : &k->spool;
+	return k->ranges ?: &k->spool;
 }
 
 int kineto_rank_has_range(const struct kineto_rank *k, struct fmt_event *e)
@@ -56,15 +68,14 @@ int kineto_rank_has_range(const struct kineto_rank *k, struct fmt_event *e)
 
 int kineto_rank_fact(struct kineto_rank *k, uint32_t key, uint32_t json)
 {
-	for (size_t i = 0; i < k->n_facts; i++) {
-		if (k->facts[i].key == key) {
-			k->facts[i].json = json;
-			return 0;
-		}
-	}
-	if (array_reserve(&k->facts, k->n_facts + 1, &k->facts_cap) < 0)
+	size_t i = 0;
+
+	while (i < k->n_facts && k->facts[i].key != key)
+		i++;
+	if (array_reserve(&k->facts, i + 1, &k->facts_cap) < 0)
 		return -ENOMEM;
-	k->facts[k->n_facts++] = (struct kineto_fact){key, json};
+	k->facts[i] = (struct kineto_fact){key, json};
+	k->n_facts += i == k->n_facts;
 	return 0;
 }
 
@@ -413,8 +424,6 @@ static int keep_name(struct kineto_rank *k, struct fmt_strings *strings,
 	text_done(&t);
 	return r < 0 ? r : kineto_rank_name(k, &m);
 }
-
-/* ---- events ------------------------------------------------------------------------------ */
 
 static bool is_flow(const struct kineto_event *e)
 {

@@ -4,6 +4,7 @@
  * facts. Numbers of strings, templates and tracks are the importer's. One thread. */
 #pragma once
 
+#include "formats/run/kineto/kineto.h"
 #include "formats/run/kineto/spool.h"
 #include "formats/run/kineto/tally.h"
 #include "formats/run/run.h"
@@ -71,13 +72,14 @@ struct kineto_rank {
 	uint32_t *track_here; /* owned: of each of the file's tracks; UINT32_MAX: another's */
 };
 
+struct kineto_import;
+
 /* The spool of its ranges, which GPUs of one file share; 1 when range `e` of the spool belongs to
  * this rank; e->track is then a track of this rank. */
 const struct kineto_spool *kineto_rank_ranges(const struct kineto_rank *k);
 int kineto_rank_has_range(const struct kineto_rank *k, struct fmt_event *e);
 
-void kineto_rank_init(struct kineto_rank *k, const char *path, struct kineto_spill *spill,
-		      const struct kineto_templates *templates);
+void kineto_rank_init(struct kineto_rank *k, struct kineto_import *im, const char *path);
 void kineto_rank_done(struct kineto_rank *k);
 
 /* Keeps an event, and says what as in *fate. 0 or -errno. */
@@ -92,3 +94,19 @@ int kineto_rank_name(struct kineto_rank *k, const struct kineto_name *name);
 
 /* All has been read: adds base_ns to all times. -ERANGE when they do not fit 64 bits then. */
 int kineto_rank_end(struct kineto_rank *k);
+
+/* All that is known while files are read. */
+struct kineto_import {
+	const struct kineto_options *options; /* not owned */
+	struct fmt_strings strings;
+	struct kineto_templates templates;
+	struct kineto_spill spill;
+	struct kineto_rank **ranks; /* owned */
+	size_t n_ranks, ranks_cap;
+	uint32_t n_processes; /* of files with several GPUs, so far */
+	uint64_t done, total; /* bytes of files */
+	uint64_t bytes;	      /* of JSON */
+};
+
+/* Appends an empty rank of that file. 0 or -ENOMEM. */
+int kineto_add_rank(struct kineto_import *im, const char *path, struct kineto_rank **ret);

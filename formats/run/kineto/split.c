@@ -186,7 +186,7 @@ int kineto_split(struct kineto_import *im, size_t index)
 
 	if (r < 0 || owners.n_parts == 0)
 		return r;
-	kineto_rank_init(&first, j.from->path, &im->spill, &im->templates);
+	kineto_rank_init(&first, im, j.from->path);
 	r = make_part(&j, 0, &first);
 	for (uint32_t i = 1; i < owners.n_parts && r == 0; i++) {
 		struct kineto_rank *k;

@@ -3,7 +3,7 @@
 /* One rank for each GPU of a file that has several. One thread. */
 #pragma once
 
-#include "formats/run/kineto/file.h"
+#include "formats/run/kineto/rank.h"
 
 /* Divides the rank at `index`, which has been read to its end, where owner.h finds several GPUs in
  * it: it becomes the first of them, and the others are appended. Errors are those of

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "formats/run/kineto/template.h"
+#include "formats/run/kineto/templates.h"
 
 #define KINETO_RUN (1u << 19) /* records in a run */
 

@@ -3,7 +3,12 @@
 /* Capture of streams into graphs, for calls on streams (implemented in graph/capture.c). */
 #pragma once
 
-#include "replay/emugpu/driver/stream.h"
+#include "replay/emugpu/driver/cuda_api.h"
+
+struct emu_event;
+struct emu_op;
+struct emu_stream;
+struct emu_thread;
 
 /* Adds `op` as the next node of the capture that `s` takes part in. Takes over what `op` owns, also
  * on failure. */

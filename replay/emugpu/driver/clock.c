@@ -2,7 +2,7 @@
 #include "replay/emugpu/driver/clock.h"
 
 #include "base/host.h"
-#include "replay/emugpu/driver/device.h"
+#include "replay/emugpu/driver/run.h"
 #include "replay/emugpu/notes.h"
 #include "replay/emugpu/refuse.h"
 
@@ -235,7 +235,6 @@ static void start_in_child(void)
 		p = &alone;
 	}
 	clock_.process = p;
-	emu_devices_count_in(p);
 	start_own_time(&self_, host_clock_ns(CLOCK_MONOTONIC));
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/capture.h"
+#include "replay/emugpu/driver/handle.h"
 #include "replay/emugpu/driver/logs.h"
 #include "replay/emugpu/driver/observed.h"
 #include "replay/emugpu/driver/stream.h"

@@ -10,11 +10,6 @@
 
 struct emu_process emu = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-uint64_t emu_new_id(void)
-{
-	return __atomic_add_fetch(&emu.next_id, 1, __ATOMIC_RELAXED);
-}
-
 struct emu_device *emu_device(CUdevice ordinal)
 {
 	return ordinal >= 0 && ordinal < emu.n_devices ? &emu.devices[ordinal] : NULL;
@@ -88,8 +83,12 @@ static int init_device(struct emu_device *d, int ordinal, int physical,
 	return emu_memory_new((size_t)model->memory_bytes, &d->memory);
 }
 
-void emu_devices_count_in(struct emu_run_process *p)
+/* Counts the work of all devices in the process's row of the run, which a forked process has of its
+ * own. */
+static void count_in_row(void)
 {
+	struct emu_run_process *p = emu_clock_process();
+
 	for (int i = 0; i < emu.n_devices; i++) {
 		struct emu_device *d = &emu.devices[i];
 
@@ -129,7 +128,8 @@ static CUresult init_devices(void)
 		return CUDA_ERROR_NO_DEVICE;
 	emu.n_devices = (int)n;
 	init_clock(&emu.devices[0].model);
-	emu_devices_count_in(emu_clock_process());
+	count_in_row();
+	pthread_atfork(NULL, NULL, count_in_row); /* after the clock's, which begins the row */
 	emu_clock_process()->driver_ns = host_clock_ns(CLOCK_MONOTONIC);
 	emu_host_kernels_load();
 	return CUDA_SUCCESS;

@@ -6,7 +6,7 @@
 
 #include "replay/cost/gpu.h"
 #include "replay/emugpu/driver/clock.h"
-#include "replay/emugpu/driver/op.h"
+#include "replay/emugpu/driver/cuda_api.h"
 #include "replay/emugpu/driver/run.h"
 #include "replay/engine/capacity.h"
 #include <gpuemu.h>
@@ -54,7 +54,6 @@ struct emu_process {
 	int n_devices;
 	struct emu_device devices[EMU_DEVICES];
 	pthread_mutex_t lock;
-	uint64_t next_id;
 	CUresult init_error;
 	struct emu_context *destroyed; /* kept so that stale handles are recognised */
 };
@@ -67,9 +66,6 @@ CUresult emu_init(void);
 
 /* Returns whether one of the devices may access the memory of the other. */
 int emu_peers(const struct emu_device *d, const struct emu_device *peer);
-
-/* A number unique among streams, contexts and graphs of the process. */
-uint64_t emu_new_id(void);
 
 /* The device with this ordinal, or NULL. */
 struct emu_device *emu_device(CUdevice ordinal);
@@ -111,9 +107,6 @@ struct emu_taken emu_device_take(struct emu_device *d, enum emu_engine e, int64_
 
 /* Counts work that runs at a given time, without using capacity. */
 void emu_device_run(struct emu_device *d, enum emu_engine e, int64_t start_ns, int64_t end_ns);
-
-/* From now on, counts the work of all devices in the row of process `p`. */
-void emu_devices_count_in(struct emu_run_process *p);
 
 /* Exported (gpuemu.h). */
 gpuemu_device_value_fn gpuemu_device_value;

@@ -42,6 +42,16 @@ void emu_event_set(struct emu_event *e, int64_t end_ns)
 	set_last(e, (struct emu_dep){.end_ns = end_ns});
 }
 
+CUresult emu_submit_shared(struct emu_thread *self, struct emu_stream *s,
+			   struct emu_shared_event *e, int records)
+{
+	if (s->capture)
+		return emu_capture_invalidate(s);
+
+	struct emu_op op = emu_shared_op(e, records);
+	return emu_submit(self, s, &op);
+}
+
 CUresult emu_event_record(struct emu_thread *self, struct emu_event *e, struct emu_stream *s)
 {
 	struct emu_point here = {.refs = 2}; /* used if the record runs at once */
@@ -49,7 +59,7 @@ CUresult emu_event_record(struct emu_thread *self, struct emu_event *e, struct e
 	struct emu_op op = {.type = &emu_record_type, .point = &here};
 
 	if (e->shared)
-		return emu_shared_submit(self, e->shared, s, 1);
+		return emu_submit_shared(self, s, e->shared, 1);
 	if (s->capture)
 		return emu_capture_record(s, e);
 	CUresult r = emu_submit(self, s, &op);

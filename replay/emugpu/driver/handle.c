@@ -15,3 +15,10 @@ int emu_is_alive(uint32_t magic, uint32_t expected, const char *noun)
 	}
 	return 0;
 }
+
+uint64_t emu_new_id(void)
+{
+	static uint64_t last;
+
+	return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+}

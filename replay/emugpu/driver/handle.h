@@ -10,3 +10,6 @@
  * handle of an object that was destroyed; with $GPUEMU_STRICT this one ends the process, and says
  * which kind of object `noun` it was. */
 int emu_is_alive(uint32_t magic, uint32_t expected, const char *noun);
+
+/* A number unique among the objects of the process. */
+uint64_t emu_new_id(void);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/logs.h"
 
+#include "replay/emugpu/driver/device.h"
 #include "replay/emugpu/driver/missing.h"
 
 #include <stdio.h>

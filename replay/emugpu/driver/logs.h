@@ -5,7 +5,10 @@
  * since programs collect messages on the calling thread. Any thread. */
 #pragma once
 
-#include "replay/emugpu/driver/device.h"
+#include "replay/emugpu/driver/cuda_api.h"
+#include <gpuemu.h>
+
+struct emu_context;
 
 /* The error of a context, or CUDA_SUCCESS. For a call that is about to return it. */
 CUresult emu_context_error(const struct emu_context *c);

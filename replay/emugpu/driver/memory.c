@@ -2,9 +2,10 @@
 #include "replay/emugpu/driver/memory.h"
 #include "base/array.h"
 #include "base/scope.h"
-#include "replay/emugpu/driver/device.h"
+#include "replay/emugpu/driver/handle.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 
 #define ALIGN 512

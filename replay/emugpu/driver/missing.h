@@ -9,7 +9,9 @@
  */
 #pragma once
 
-#include "replay/emugpu/driver/op.h"
+#include <stddef.h>
+
+struct emu_op;
 
 /* Record a launch of `op`: its function has no host kernel; its host kernel has run. */
 void emu_missing_launched(const struct emu_op *op);

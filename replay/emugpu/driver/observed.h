@@ -4,6 +4,7 @@
 #pragma once
 
 #include "replay/emugpu/driver/device.h"
+#include "replay/emugpu/driver/op.h"
 #include "replay/emugpu/observe.h"
 
 /* A kernel, copy or fill ran. */

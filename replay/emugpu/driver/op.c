@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/op.h"
+#include "replay/emugpu/driver/device.h"
 #include "replay/emugpu/driver/logs.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/array.h"
 #include "replay/emugpu/driver/device.h"
+#include "replay/emugpu/driver/handle.h"
 #include "replay/emugpu/driver/memory.h"
 
 static struct {

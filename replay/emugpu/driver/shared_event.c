@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/driver/shared_event.h"
 #include "base/scope.h"
-#include "replay/emugpu/driver/capture.h"
+#include "replay/emugpu/driver/device.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -107,22 +107,18 @@ static const struct emu_op_type shared_wait_type = {
 	.run = shared_wait_run,
 };
 
-CUresult emu_shared_submit(struct emu_thread *self, struct emu_shared_event *e,
-			   struct emu_stream *s, int records)
-{
-	struct emu_op op = {.type = records ? &shared_record_type : &shared_wait_type,
-			    .shared = {.event = e}};
-
-	if (s->capture)
-		return emu_capture_invalidate(s);
-	op.shared.number = records ? __atomic_add_fetch(&e->issued, 1, __ATOMIC_ACQ_REL)
-				   : emu_shared_issued(e);
-	return emu_submit(self, s, &op);
-}
-
 uint32_t emu_shared_issued(const struct emu_shared_event *e)
 {
 	return __atomic_load_n(&e->issued, __ATOMIC_ACQUIRE);
+}
+
+struct emu_op emu_shared_op(struct emu_shared_event *e, int records)
+{
+	uint32_t number = records ? __atomic_add_fetch(&e->issued, 1, __ATOMIC_ACQ_REL)
+				  : emu_shared_issued(e);
+
+	return (struct emu_op){.type = records ? &shared_record_type : &shared_wait_type,
+			       .shared = {.event = e, .number = number}};
 }
 
 int emu_shared_known(const struct emu_shared_event *e, int64_t *end_ns)

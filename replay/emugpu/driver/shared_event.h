@@ -3,7 +3,7 @@
 /* Events that two processes share (cuIpcGetEventHandle). Any thread. */
 #pragma once
 
-#include "replay/emugpu/driver/stream.h"
+#include "replay/emugpu/driver/op.h"
 
 /* 0 or a negative errno. */
 int emu_shared_new(struct emu_shared_event **ret);
@@ -14,9 +14,8 @@ void emu_shared_free(struct emu_shared_event *e, int owner);
 /* The owner's descriptor of the event's file. */
 int emu_shared_file(const struct emu_shared_event *e);
 
-/* Records the event on a stream (`records`), or lets the stream wait for its last record. */
-CUresult emu_shared_submit(struct emu_thread *self, struct emu_shared_event *e,
-			   struct emu_stream *s, int records);
+/* An op that records the event, or waits for its last record. */
+struct emu_op emu_shared_op(struct emu_shared_event *e, int records);
 
 /* The number of records submitted so far. */
 uint32_t emu_shared_issued(const struct emu_shared_event *e);

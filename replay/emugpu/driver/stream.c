@@ -485,7 +485,7 @@ EMU_API CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned flag
 		return CUDA_ERROR_INVALID_HANDLE;
 	emu_observe_wait(EMU_WAIT_STREAM_EVENT, s->context, s->id);
 	if (e->shared)
-		return emu_shared_submit(self, e->shared, s, 0);
+		return emu_submit_shared(self, s, e->shared, 0);
 	if (e->capture || s->capture)
 		return emu_capture_wait(s, e);
 

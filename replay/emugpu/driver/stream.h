@@ -4,6 +4,7 @@
 #pragma once
 
 #include "replay/emugpu/driver/device.h"
+#include "replay/emugpu/driver/op.h"
 
 struct emu_capture;
 
@@ -61,6 +62,10 @@ CUresult emu_stream_of(struct emu_thread *self, CUstream handle, struct emu_stre
 /* Runs `op` on the stream, now or later, or captures it as a node. Takes over what `op` owns, also
  * on failure. */
 CUresult emu_submit(struct emu_thread *self, struct emu_stream *s, struct emu_op *op);
+
+/* Submits a record of a shared event, or a wait for its last one; an error during a capture. */
+CUresult emu_submit_shared(struct emu_thread *self, struct emu_stream *s,
+			   struct emu_shared_event *e, int records);
 
 /* Posts `op` if possible; it must own its arguments and its deps must be known. It runs after
  * `before` (unless NULL) and after tail_ns. Returns 0, or the result of gpuemu_kernel's post. With

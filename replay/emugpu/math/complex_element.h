@@ -3,7 +3,7 @@
 /* Complex numbers, and elements of matrices as complex numbers. */
 #pragma once
 
-#include "replay/emugpu/math/gemm.h"
+#include "replay/emugpu/math/element.h"
 
 #include <complex.h>
 

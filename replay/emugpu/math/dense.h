@@ -4,7 +4,7 @@
  * replay/emugpu/math. */
 #pragma once
 
-#include "replay/emugpu/math/gemm.h"
+#include "replay/emugpu/math/element.h"
 
 #include <blis.h>
 

@@ -30,6 +30,14 @@ enum emu_type {
 	EMU_TYPES,
 };
 
+/* Element (i, j) lies at data[i * row + j * column], in elements. */
+struct emu_matrix {
+	const void *data;
+	enum emu_type type;
+	uint8_t conjugate; /* of complex elements */
+	int64_t row, column;
+};
+
 /* Bytes of one element; 0 beyond EMU_TYPES. */
 size_t emu_type_bytes(enum emu_type type);
 

@@ -11,14 +11,6 @@
 
 #include "replay/emugpu/math/element.h"
 
-/* Element (i, j) lies at data[i * row + j * column], in elements. */
-struct emu_matrix {
-	const void *data;
-	enum emu_type type;
-	uint8_t conjugate; /* of complex elements */
-	int64_t row, column;
-};
-
 enum emu_activation { EMU_LINEAR, EMU_RELU, EMU_GELU };
 
 /* Applied after the product: bias, then activation, or the derivative of an activation. */

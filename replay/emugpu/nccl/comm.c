@@ -2,7 +2,6 @@
 #include "replay/emugpu/nccl/comm.h"
 
 #include "base/scope.h"
-#include "replay/emugpu/nccl/launch.h"
 
 #include <errno.h>
 
@@ -127,7 +126,7 @@ static ncclResult_t comm_new(ncclComm_t *ret, int n, const ncclUniqueId *id, int
 }
 
 ncclResult_t emu_comm_init(ncclComm_t *ret, int n, const ncclUniqueId *id, int rank,
-			   const ncclConfig_t *config)
+			   const ncclConfig_t *config, int on_thread)
 {
 	ncclComm_t comm = NULL;
 	ncclResult_t r;
@@ -138,7 +137,7 @@ ncclResult_t emu_comm_init(ncclComm_t *ret, int n, const ncclUniqueId *id, int r
 	if (r != ncclSuccess)
 		return r;
 	*ret = comm;
-	if (!emu_group_joining(NULL) && waits(config)) {
+	if (!on_thread && waits(config)) {
 		r = join(comm);
 		if (r == ncclSuccess)
 			return r;
@@ -152,8 +151,7 @@ ncclResult_t emu_comm_init(ncclComm_t *ret, int n, const ncclUniqueId *id, int r
 		return ncclSystemError;
 	}
 	comm->has_thread = 1;
-	emu_group_joining(comm);
-	return emu_group_joining(NULL) ? ncclSuccess : ncclInProgress;
+	return ncclInProgress;
 }
 
 ncclResult_t emu_comm_joined(ncclComm_t comm)

@@ -48,10 +48,10 @@ struct ncclComm {
 	uint8_t id[EMU_SEGMENT_ID_BYTES];
 };
 
-/* Implements ncclCommInitRank and similar functions. In a group, or if the configuration is
- * non-blocking, the rank joins in a thread of its own. */
+/* Creates a rank of a communicator and joins it: with `on_thread`, or if the configuration is
+ * non-blocking, in a thread of its own (ncclInProgress). */
 ncclResult_t emu_comm_init(ncclComm_t *comm, int n, const ncclUniqueId *id, int rank,
-			   const ncclConfig_t *config);
+			   const ncclConfig_t *config, int on_thread);
 
 /* Waits for a rank that joins in a thread of its own. */
 ncclResult_t emu_comm_joined(ncclComm_t comm);

@@ -24,15 +24,30 @@ EMU_NCCL(ncclGetUniqueId, ncclUniqueId *uniqueId)
 	return emu_nccl_result(emu_segment_make((uint8_t *)uniqueId->internal));
 }
 
+/* Implements ncclCommInitRank and similar functions. A communicator that is made in a group joins
+ * until the group ends. */
+static ncclResult_t init_comm(ncclComm_t *ret, int n, const ncclUniqueId *id, int rank,
+			      const ncclConfig_t *config)
+{
+	int in_group = emu_group_joining(NULL);
+	ncclResult_t r = emu_comm_init(ret, n, id, rank, config, in_group);
+
+	if (in_group && r == ncclInProgress) {
+		emu_group_joining(*ret);
+		r = ncclSuccess;
+	}
+	return r;
+}
+
 EMU_NCCL(ncclCommInitRankConfig, ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank,
 	 ncclConfig_t *config)
 {
-	return emu_comm_init(comm, nranks, &commId, rank, config);
+	return init_comm(comm, nranks, &commId, rank, config);
 }
 
 EMU_NCCL(ncclCommInitRank, ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank)
 {
-	return emu_comm_init(comm, nranks, &commId, rank, NULL);
+	return init_comm(comm, nranks, &commId, rank, NULL);
 }
 
 EMU_NCCL(ncclCommInitRankScalable, ncclComm_t *newcomm, int nranks, int myrank, int nId,
@@ -40,7 +55,7 @@ EMU_NCCL(ncclCommInitRankScalable, ncclComm_t *newcomm, int nranks, int myrank, 
 {
 	if (!commIds || nId < 1)
 		return ncclInvalidArgument;
-	return emu_comm_init(newcomm, nranks, &commIds[0], myrank, config);
+	return init_comm(newcomm, nranks, &commIds[0], myrank, config);
 }
 
 EMU_NCCL(ncclCommInitAll, ncclComm_t *comm, int ndev, const int *devlist)
@@ -63,7 +78,7 @@ EMU_NCCL(ncclCommInitAll, ncclComm_t *comm, int ndev, const int *devlist)
 		    gpu->cuCtxSetCurrent(context) != CUDA_SUCCESS)
 			r = ncclInvalidArgument;
 		else
-			r = emu_comm_init(&comm[i], ndev, &id, i, NULL);
+			r = init_comm(&comm[i], ndev, &id, i, NULL);
 	}
 	gpu->cuCtxSetCurrent(before);
 	last = pncclGroupEnd();
@@ -176,7 +191,7 @@ static ncclResult_t split(ncclComm_t comm, struct wish mine, ncclComm_t *ret, nc
 			leader = i;
 	}
 	memcpy(id.internal, all[leader].id, sizeof(all[leader].id));
-	return emu_comm_init(ret, (int)n, &id, (int)rank, config);
+	return init_comm(ret, (int)n, &id, (int)rank, config);
 }
 
 EMU_NCCL(ncclCommSplit, ncclComm_t comm, int color, int key, ncclComm_t *newcomm,

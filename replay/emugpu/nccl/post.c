@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/nccl/segment.h"
 
-#include "replay/emugpu/nccl/segment_state.h"
+#include "replay/emugpu/nccl/segment_impl.h"
 
 #include <errno.h>
 

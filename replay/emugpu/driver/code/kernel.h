@@ -7,6 +7,7 @@
 #include "replay/emugpu/driver/code/image.h"
 #include "replay/emugpu/driver/device.h"
 #include "replay/emugpu/driver/host_kernel.h"
+#include "replay/emugpu/driver/op.h"
 
 #include <gpuemu.h>
 

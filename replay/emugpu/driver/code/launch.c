@@ -4,6 +4,7 @@
 #include "base/scope.h"
 #include "replay/emugpu/driver/capture.h"
 #include "replay/emugpu/driver/code/kernel.h"
+#include "replay/emugpu/driver/stream.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 #include "replay/emugpu/driver/code/kernel.h"
 #include "replay/emugpu/driver/handle.h"
 #include "replay/emugpu/driver/memory.h"
+#include "replay/emugpu/driver/stream.h"
 
 #include <fcntl.h>
 #include <stdio.h>

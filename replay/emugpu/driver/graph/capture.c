@@ -4,6 +4,8 @@
  * on, or from its first wait for an event recorded in a participating stream. */
 #include "base/array.h"
 #include "replay/emugpu/driver/graph/graph.h"
+#include "replay/emugpu/driver/handle.h"
+#include "replay/emugpu/driver/stream.h"
 
 static struct {
 	pthread_mutex_t lock;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "replay/emugpu/driver/capture.h"
+#include "replay/emugpu/driver/stream.h"
 
 struct emu_node {
 	uint32_t magic;

@@ -4,6 +4,7 @@
 #include "base/scope.h"
 #include "replay/emugpu/driver/capture.h"
 #include "replay/emugpu/driver/memory.h"
+#include "replay/emugpu/driver/stream.h"
 
 #include <errno.h>
 #include <sys/mman.h>

@@ -6,6 +6,7 @@
 #include "base/scope.h"
 #include "replay/emugpu/driver/memory.h"
 #include "replay/emugpu/driver/shared_event.h"
+#include "replay/emugpu/driver/stream.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,6 +7,7 @@
 #include "replay/emugpu/driver/memory/absent.h"
 #include "replay/emugpu/driver/missing.h"
 #include "replay/emugpu/driver/observed.h"
+#include "replay/emugpu/driver/stream.h"
 #include "replay/emugpu/driver/timing.h"
 
 #include <string.h>

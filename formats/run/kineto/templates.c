@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/kineto/template.h"
+#include "formats/run/kineto/templates.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -86,7 +86,7 @@ static int describe_range(struct kineto_templates *t, struct kineto_template *s,
 		return 0;
 	if (kineto_is_around_collective(name)) {
 		s->role = KINETO_COMMS;
-		return kineto_collective_describe(t, s, args);
+		return kineto_collective_describe(t->strings, s, args);
 	}
 	if (s->cat != KINETO_CAT_ANNOTATION && strncmp(name, "ProfilerStep#", 13) != 0)
 		return 0;
@@ -110,7 +110,7 @@ static int describe(struct kineto_templates *t, struct kineto_template *s,
 	}
 	if (kineto_is_collective(t->strings->strings[s->name].s))
 		s->kind = FMT_COLLECTIVE;
-	return s->kind == FMT_COLLECTIVE ? kineto_collective_describe(t, s, args) : 0;
+	return s->kind == FMT_COLLECTIVE ? kineto_collective_describe(t->strings, s, args) : 0;
 }
 
 static uint32_t hash_of(const struct kineto_template *s, const struct kineto_slot_arg *args)

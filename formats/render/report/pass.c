@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/render/report/report.h"
+#include "formats/render/report/pass.h"
 
 #include "base/array.h"
 #include "formats/render/report/gpus.h"
 #include "formats/render/report/page.h"
-#include "formats/render/report/pass.h"
 #include "formats/trace/store/loader.h"
 #include "formats/trace/value.h"
 

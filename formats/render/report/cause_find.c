@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/render/report/cause_find.h"
+
+#include "base/scope.h"
+#include "formats/render/grid.h"
+#include "formats/render/report/cause_finding.h"
+#include "formats/trace/store/part.h"
+
+#include <inttypes.h>
+
+static bool is_tainted(const struct fmt_cause_finding *f, const struct fmt_cause_candidate *c)
+{
+	for (size_t i = 0; c->comm >= 0 && i < f->n_tainted; i++)
+		if (f->tainted[i].comm == c->comm && f->tainted[i].seq == c->seq)
+			return true;
+	return false;
+}
+
+/* Whether the candidate is not a consequence of another one, or of an operation that differs from
+ * itself. */
+static bool is_difference(const struct fmt_cause_finding *f, const struct fmt_cause_candidate *c)
+{
+	switch (c->about.kind) {
+	case FMT_CAUSE_WRITTEN:
+		return !f->scope.learned && !is_tainted(f, c);
+	case FMT_CAUSE_READ:
+		return c->about.start_ns < f->unordered_ns;
+	default:
+		return true;
+	}
+}
+
+/* Adds the operations that differ from themselves. */
+static int learn(struct fmt_cause_finding *f)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < f->n && r == 0; i++) {
+		const struct fmt_cause_candidate *c = &f->items[i];
+		const struct fmt_unordered_op op = {c->rank, c->about.number, c->template};
+
+		if (c->about.kind != FMT_CAUSE_WRITTEN || is_tainted(f, c))
+			continue;
+		r = fmt_unordered_add(f->scope.learned, &op);
+		if (c->about.start_ns < f->unordered_ns)
+			f->unordered_ns = c->about.start_ns;
+	}
+	return r;
+}
+
+enum strength { CALL, READ, OPERATION };
+
+static enum strength strength_of(const struct fmt_cause *c)
+{
+	if (strncmp(c->track, "thread", 6) == 0)
+		return CALL;
+	return c->kind == FMT_CAUSE_READ ? READ : OPERATION;
+}
+
+/* The candidate of that strength that starts first, at or after a time; NULL. */
+static struct fmt_cause_candidate *first_of(struct fmt_cause_finding *f, enum strength strength,
+					    int64_t from_ns)
+{
+	struct fmt_cause_candidate *first = NULL;
+
+	for (size_t i = 0; i < f->n; i++) {
+		struct fmt_cause_candidate *c = &f->items[i];
+
+		if (strength_of(&c->about) != strength || c->about.start_ns < from_ns ||
+		    !is_difference(f, c))
+			continue;
+		if (!first || c->about.start_ns < first->about.start_ns)
+			first = c;
+	}
+	return first;
+}
+
+/* The first operation before `before_ns` that read other bytes which a copy brought; NULL. */
+static int find_brought(struct fmt_cause_finding *f, struct fmt_trace *t, int64_t before_ns,
+			struct fmt_cause_candidate **ret, struct fmt_error *err)
+{
+	struct fmt_cause_candidate *c = first_of(f, READ, INT64_MIN);
+	int r = 0;
+
+	*ret = NULL;
+	for (; r == 0 && c && c->about.start_ns < before_ns;
+	     c = first_of(f, READ, c->about.start_ns + 1)) {
+		r = fmt_cause_writer_find(t, (uint32_t)fmt_rank_index(t, c->about.rank),
+					  &c->about.buffer, c->about.page, c->about.start_ns,
+					  &c->about.writer, err);
+		if (c->about.writer.rank < 0)
+			continue;
+		*ret = c;
+		break;
+	}
+	return r;
+}
+
+static int choose(struct fmt_cause_finding *f, struct fmt_trace *t, struct fmt_error *err)
+{
+	struct fmt_cause_candidate *first = first_of(f, OPERATION, INT64_MIN), *brought = NULL;
+	struct fmt_cause_rank *ranks = f->ret->ranks;
+	uint32_t n = f->ret->n_ranks;
+	int r = 0;
+
+	if (!first || first->from_host)
+		r = find_brought(f, t, first ? first->about.start_ns : INT64_MAX, &brought, err);
+	first = brought ?: first ?: first_of(f, READ, INT64_MIN) ?: first_of(f, CALL, INT64_MIN);
+	if (r < 0 || !first)
+		return r;
+	*f->ret = first->about;
+	memset(&first->about, 0, sizeof(first->about));
+	f->ret->ranks = ranks;
+	f->ret->n_ranks = n;
+	return 0;
+}
+
+/* Whether the ranks are the same; else *ret says so. */
+static bool same_ranks(const struct fmt_trace *a, const struct fmt_trace *b,
+		       const struct fmt_cause_scope *scope, struct fmt_cause *ret)
+{
+	uint32_t n = scope->rank < 0 ? fmt_trace_n_ranks(a) : 1, m = fmt_trace_n_ranks(b);
+	uint32_t first = scope->rank < 0 ? 0 : (uint32_t)scope->rank;
+
+	if (n != m) {
+		fmt_text_counted(&ret->first, n, "rank", "ranks");
+		fmt_text_counted(&ret->second, m, "rank", "ranks");
+	}
+	for (uint32_t i = 0; n == m && i < n && ret->first.len == 0; i++) {
+		if (fmt_trace_rank(a, first + i)->number == fmt_trace_rank(b, i)->number)
+			continue;
+		text_printf(&ret->first, "rank %" PRIu32, fmt_trace_rank(a, first + i)->number);
+		text_printf(&ret->second, "rank %" PRIu32, fmt_trace_rank(b, i)->number);
+	}
+	if (ret->first.len == 0)
+		return true;
+	ret->kind = FMT_CAUSE_SEQUENCE;
+	ret->rank = -1;
+	return false;
+}
+
+int fmt_cause_find(struct fmt_trace *a, struct fmt_trace *b, const struct fmt_cause_scope *scope,
+		   struct fmt_cause *ret, struct fmt_error *err)
+{
+	scoped(fmt_cause_finding_done) struct fmt_cause_finding f = {
+		.ret = ret, .scope = *scope, .unordered_ns = INT64_MAX};
+	uint32_t n = fmt_trace_n_ranks(a);
+	int r = 0;
+
+	if (!same_ranks(a, b, scope, ret))
+		return 0;
+	ret->ranks = calloc(n + 1u, sizeof(*ret->ranks));
+	ret->n_ranks = n;
+	if (!ret->ranks)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n && r == 0; i++) {
+		ret->ranks[i].number = fmt_trace_rank(a, i)->number;
+		if (scope->rank < 0 || scope->rank == i)
+			r = fmt_cause_finding_add(&f, a, b, i, scope->rank < 0 ? i : 0, err);
+	}
+	if (r == 0 && scope->learned)
+		r = learn(&f);
+	return r < 0 ? r : choose(&f, a, err);
+}
