@@ -132,8 +132,10 @@ static void print_help(const struct cli_command *c, bool only)
 		print_option(&version);
 	if (c->notes)
 		printf("\n%s", c->notes);
-	printf("\nExit status: 0 success, 1 a check failed, 2 invalid command line, "
-	       "3 unusable input,\n4 missing requirement (such as FUSE, a GPU or disk space).\n");
+	printf("\nExit status: %s2 invalid command line, 3 unusable input,\n"
+	       "4 missing requirement (such as FUSE, a GPU or disk space).\n",
+	       c->starts ? "that of COMMAND; if COMMAND was not started, "
+			 : "0 success, 1 a check failed, ");
 }
 
 static void print_commands(const char *what, const struct cli_command *const *commands)

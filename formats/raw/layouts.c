@@ -24,6 +24,8 @@ int cap_layouts_say(struct cap_layouts *l, const struct cap_layout_record *r)
 		return -ENOMEM;
 	memcpy(to->table, &r->n, 4);
 	memcpy(to->table + 4, r->params, params_bytes);
+	memcpy(to->table + 4 + params_bytes, &r->registers, 2);
+	memcpy(to->table + 6 + params_bytes, &r->shared_bytes, 2);
 	for (uint32_t i = 0; i < r->n; i++) {
 		uint64_t end = (uint64_t)r->params[i].offset + r->params[i].size;
 

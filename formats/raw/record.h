@@ -74,9 +74,9 @@ struct cap_call_record {
 enum cap_blob_what {
 	CAP_BLOB_BEFORE, /* memory that argument `arg` points to, before the call */
 	CAP_BLOB_AFTER,	 /* the same after the call: results */
-	CAP_BLOB_PARAMS, /* kernel parameters: u32 n, n times u32 offset, u32 size; then, from the
-			    next multiple of 8, the packed bytes. Not in a ring:
-			    formats/raw/layouts.h makes it of a CAP_PARAMS. */
+	CAP_BLOB_PARAMS, /* kernel parameters: u32 n, n times u32 offset, u32 size; u16 registers
+			    and u16 shared_bytes of the layout; then the packed bytes. Not in a
+			    ring: formats/raw/layouts.h makes it from a CAP_PARAMS. */
 	CAP_BLOB_EXTRA,	 /* kernel parameters as CU_LAUNCH_PARAM_BUFFER_POINTER gave them */
 	CAP_BLOB_FIELD,	 /* memory that field number `field` of the struct at the argument points
 			    to, before the call */
@@ -97,7 +97,9 @@ struct cap_blob_record {
 #define CAP_LAYOUTS 256
 struct cap_layout_record {
 	struct cap_record head; /* flags: the number */
-	uint32_t spare, n;
+	uint16_t registers;	/* of a thread; 0: unknown */
+	uint16_t shared_bytes;	/* of a block, without what the launch adds */
+	uint32_t n;
 	struct cap_param {
 		uint32_t offset, size;
 	} params[];

@@ -28,6 +28,11 @@ assert records['kernel'] > 4 * 8 * 20 and records['memcpy'] > 4 * 8 * 2 and reco
 assert len([i for i in info['iterations'] if i['iteration'] >= 0]) in (7, 8), info['iterations']
 PY
 gputrace export --format=chrome -o "$work/ddp.chrome" "$work/ddp"
+# The driver tells registers and static shared memory of each kernel.
+gputrace export -f tsv -o "$work/ddp.tsv" "$work/ddp"
+awk -F '\t' 'FNR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+	{ n++; known += $at["registers"] > 0 } END { exit !(n > 0 && known == n) }' \
+	"$work"/ddp.tsv/iterations/*/gpu*/kernels || die "kernels without registers"
 python3 -c 'import json, sys; [json.load(open(f)) for f in sys.argv[1:]]' "$work"/ddp.chrome/*
 
 # One process with a thread for each GPU: a rank for each.

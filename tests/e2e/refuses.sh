@@ -68,9 +68,6 @@ cp good.json files/rank-0.json
 refuses 3 'not a trace; gputrace import -o OUT FILE' gpureplay --emulate good.json
 refuses 3 'not a trace; gputrace import -o OUT FILE' gputrace info files
 refuses 3 'not a trace; gputrace import -o OUT OUT.raw' gputrace verify run.raw
-refuses 2 '--recover was removed; gputrace import -o OUT OUT.raw' gpucapture -o out --recover files
-refuses 2 '--part was removed; record each host with --raw' gpucapture -o out --part=0/2 -- true
-refuses 2 '--stretch was removed' gpucapture --stretch 5 -o out true
 refuses 3 'good.gputrace: not JSON' gputrace import -o out good.gputrace
 
 # What is small and says that it holds a lot: nobody takes a minute of a processor, or much memory, to say so. What is damaged

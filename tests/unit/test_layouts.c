@@ -11,9 +11,10 @@
 /* 4 bytes at offset 0 and 8 bytes at offset 8, as in a layout record. */
 static const struct {
 	struct cap_record head;
-	uint32_t spare, n;
+	uint16_t registers, shared_bytes;
+	uint32_t n;
 	struct cap_param params[2];
-} two = {{.bytes = 32, .kind = CAP_LAYOUT, .flags = NUMBER}, 0, 2, {{0, 4}, {8, 8}}};
+} two = {{.bytes = 32, .kind = CAP_LAYOUT, .flags = NUMBER}, 40, 1024, 2, {{0, 4}, {8, 8}}};
 
 static const struct {
 	struct cap_record head;
@@ -23,9 +24,10 @@ static const struct {
 	    {0x11223344, 0x55667788}};
 
 static const struct {
-	uint32_t n, params[4], spare;
+	uint32_t n, params[4];
+	uint16_t registers, shared_bytes;
 	uint64_t bytes[2];
-} wanted = {2, {0, 4, 8, 8}, 0, {0x11223344, 0x55667788}};
+} wanted = {2, {0, 4, 8, 8}, 40, 1024, {0x11223344, 0x55667788}};
 
 START_TEST(parameters_and_layout_make_a_blob)
 {

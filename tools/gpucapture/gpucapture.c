@@ -36,14 +36,14 @@ enum {
 static const struct cli_option options[] = {
 	[OPT_OUTPUT] = {"output", 'o', "OUT", "trace directory to create (required)"},
 	[OPT_DIGEST] = {"digest", 0, "none|comm|step|launch",
-			"which buffers are digested: none (default), those of collectives and host "
-			"copies (default with --payloads), those and all allocations when an "
-			"iteration begins, those and all that a launch can reach"},
+			"buffers to digest: none (default); comm: those of collectives and host "
+			"copies (default with --payloads); step: also all allocations when an "
+			"iteration begins; launch: also all that a launch can reach"},
 	[OPT_ITERATIONS] = {"iterations", 0, "A-B", "keep these iterations only"},
 	[OPT_TIMES] = {"device-times", 0, "off|events|nodes",
 		       "timing of operations: none, by events (default), or also of each "
 		       "node of CUDA graphs (experimental)"},
-	[OPT_EMBED] = {"embed-images", 0, NULL, "also keep code images that are in files"},
+	[OPT_EMBED] = {"embed-images", 0, NULL, "embed code images that are files on disk, too"},
 	[OPT_PAYLOADS] = {"payloads", 0, "A-B",
 			  "keep the contents of digested buffers in these iterations, and of all "
 			  "live memory at their beginning and end"},
@@ -296,39 +296,6 @@ static int record(const struct cli_args *args, struct capture_trace *t)
 	return r;
 }
 
-/* Says what has replaced an option of earlier versions. */
-static int removed(const char *option)
-{
-	static const struct {
-		const char *name, *hint;
-	} old[] = {
-		{"--recover", "gputrace import -o OUT OUT.raw makes the trace"},
-		{"--part", "record each host with --raw, then gputrace import -o OUT *.raw"},
-		{"--stretch", "it is not needed any more"},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(old); i++) {
-		size_t n = strlen(old[i].name);
-
-		if (strncmp(option, old[i].name, n) != 0 || (option[n] && option[n] != '='))
-			continue;
-		cli_error("%s was removed; %s", old[i].name, old[i].hint);
-		return 1;
-	}
-	return 0;
-}
-
-/* Whether the next argument is the option's value. */
-static int takes_next(const char *option)
-{
-	for (size_t i = 0; options[i].name; i++)
-		if (options[i].value &&
-		    (strcmp(option, "-o") == 0 ||
-		     (strncmp(option, "--", 2) == 0 && strcmp(option + 2, options[i].name) == 0)))
-			return 1;
-	return 0;
-}
-
 static int run(const struct cli_args *args)
 {
 	struct recording recording = {0};
@@ -357,19 +324,12 @@ const struct cli_command gpucapture = {
 	.max_operands = INT_MAX,
 	.what = "Record what a program does on GPUs",
 	.options = options,
-	.notes = "Processes that COMMAND starts are recorded as well. The exit status is that "
-		 "of "
-		 "COMMAND.\n",
+	.notes = "Processes that COMMAND starts are recorded as well.\n",
 	.run = run,
 	.starts = 1,
 };
 
 int main(int argc, char **argv)
 {
-	for (int i = 1; i < argc && argv[i][0] == '-' && strcmp(argv[i], "--") != 0; i++) {
-		if (removed(argv[i]))
-			return CLI_USAGE;
-		i += takes_next(argv[i]);
-	}
 	return cli_main_one(&gpucapture, argc, argv);
 }

@@ -46,7 +46,7 @@ static const struct cli_option options[] = {
 	[OPT_SPEED] =
 		{"host-speed", 0, "X",
 		 "the emulated host is X times as fast as this one; auto: the reference host"},
-	[OPT_PACE] = {"pace", 0, NULL, "let calls take their virtual time for real"},
+	[OPT_PACE] = {"pace", 0, NULL, "sleep for the virtual duration of operations"},
 	[OPT_CLOCK] = {"clock", 0, "CLOCK",
 		       "the clock that the program reads: virtual (default) or real"},
 	[OPT_POISON] = {"poison", 0, NULL,
@@ -295,7 +295,6 @@ const struct cli_command gpuemu = {
 	.max_operands = INT_MAX,
 	.what = "Run a CUDA program on emulated GPUs",
 	.options = options,
-	.notes = "The exit status is that of COMMAND.\n",
 	.run = run,
 	.starts = 1,
 };

@@ -20,9 +20,9 @@ const struct cli_option gpureplay_options[] = {
 			    "execute these iterations, from the last keyframe before them"},
 	[OPT_RANK] = {"rank", 0, "R",
 		      "execute this rank alone; what others sent is taken from the recording"},
-	[OPT_REPEAT] =
-		{"repeat", 0, "K",
-		 "execute K times, to find what differs from itself; launch FOLDER K times more"},
+	[OPT_REPEAT] = {"repeat", 0, "K",
+			"execute K times to find non-deterministic operations; with FOLDER: K more "
+			"launches"},
 	[OPT_SPEED] =
 		{"speed", 0, "recorded|max",
 		 "recorded: the host takes its time between calls; max (default): it does not"},

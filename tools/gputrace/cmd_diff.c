@@ -13,7 +13,8 @@
 enum { OPT_OPERATIONS, OPT_JSON };
 
 static const struct cli_option options[] = {
-	[OPT_OPERATIONS] = {"operations", 0, NULL, "what GPUs did alone, not what threads called"},
+	[OPT_OPERATIONS] = {"operations", 0, NULL,
+			    "compare GPU operations only, not the calls of threads"},
 	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
 	{0},
 };

@@ -15,7 +15,8 @@ enum { OPT_OUTPUT, OPT_LEVEL, OPT_FORCE };
 
 static const struct cli_option options[] = {
 	[OPT_OUTPUT] = {"output", 'o', "FILE",
-			"the packed file (TRACE.gputrace; of NAME.gputrace NAME.packed.gputrace)"},
+			"the packed file (default: TRACE.gputrace, or NAME.packed.gputrace for "
+			"NAME.gputrace)"},
 	[OPT_LEVEL] = {"level", 0, "N", "compress all anew at that level of zstd, 1 to 22"},
 	[OPT_FORCE] = {"force", 'f', NULL, "replace a trace that is there"},
 	{0},

@@ -14,9 +14,9 @@
 enum { OPT_OUTPUT, OPT_FORCE };
 
 static const struct cli_option options[] = {
-	[OPT_OUTPUT] =
-		{"output", 'o', "DIR",
-		 "the directory (of NAME.gputrace NAME, of NAME.packed.gputrace NAME.gputrace)"},
+	[OPT_OUTPUT] = {"output", 'o', "DIR",
+			"the directory (default: NAME for NAME.gputrace, NAME.gputrace for "
+			"NAME.packed.gputrace)"},
 	[OPT_FORCE] = {"force", 'f', NULL, "replace a trace that is there"},
 	{0},
 };

@@ -22,12 +22,15 @@
 #define CHUNK_BYTES (1u << 20)
 #define MAX_PARAMS 4096 /* 32 KiB of parameters at the most */
 #define NO_LAYOUT UINT32_MAX
+#define NUM_REGS 4 /* CU_FUNC_ATTRIBUTE_NUM_REGS */
+#define SHARED_SIZE_BYTES 1
 #define NO_SUCH_INDEX 1 /* CUDA_ERROR_INVALID_VALUE */
 #define NOT_FOUND 500	/* CUDA_ERROR_NOT_FOUND: before CUDA 12.4 */
 
 struct layout {
 	uint32_t n; /* NO_LAYOUT: the driver does not tell */
 	uint32_t bytes;
+	uint16_t registers, shared_bytes; /* as in struct cap_layout_record */
 	struct cap_param params[];
 };
 
@@ -129,11 +132,27 @@ static uint32_t parameters_of(uint64_t handle, bool kernel, struct cap_param *re
 	return r == 0 || r == NO_SUCH_INDEX ? n : NO_LAYOUT;
 }
 
+/* An attribute of 16 bits; 0 if the driver has no value. */
+static uint16_t attribute_of(uint64_t handle, bool kernel, int attribute)
+{
+	void *get = cap_real(CAP_DRIVER, kernel ? "cuKernelGetAttribute" : "cuFuncGetAttribute");
+	int value = 0, device, r;
+
+	if (!get || (kernel && cap_cu.cuCtxGetDevice(&device)))
+		return 0;
+	if (kernel)
+		r = ((int (*)(int *, int, uint64_t, int))get)(&value, attribute, handle, device);
+	else
+		r = ((int (*)(int *, int, uint64_t))get)(&value, attribute, handle);
+	return r == 0 && value > 0 && value <= UINT16_MAX ? (uint16_t)value : 0;
+}
+
 static struct layout *ask_driver(uint64_t handle, bool kernel)
 {
 	struct cap_param params[MAX_PARAMS];
 	struct layout *l;
 	uint32_t n, bytes = 0;
+	uint16_t registers, shared_bytes;
 	int mode;
 
 	cap_clock_pause();
@@ -141,14 +160,16 @@ static struct layout *ask_driver(uint64_t handle, bool kernel)
 	n = parameters_of(handle, kernel, params);
 	/* A launch takes both kinds of handles. If the call that returned it was not seen, try the
 	   other kind. */
-	if (n == NO_LAYOUT)
-		n = parameters_of(handle, !kernel, params);
+	if (n == NO_LAYOUT && (n = parameters_of(handle, !kernel, params)) != NO_LAYOUT)
+		kernel = !kernel;
+	registers = attribute_of(handle, kernel, NUM_REGS);
+	shared_bytes = attribute_of(handle, kernel, SHARED_SIZE_BYTES);
 	cap_cu_unrelax(mode);
 	cap_clock_resume();
 	l = allocate(sizeof(*l) + (n == NO_LAYOUT ? 0 : n) * sizeof(params[0]));
 	if (!l)
 		return NULL;
-	l->n = n;
+	*l = (struct layout){.n = n, .registers = registers, .shared_bytes = shared_bytes};
 	for (uint32_t i = 0; n != NO_LAYOUT && i < n; i++) {
 		l->params[i] = params[i];
 		if (params[i].offset + params[i].size > bytes)
@@ -244,6 +265,8 @@ static const struct cap_layout_entry *write_layout(struct cap_thread *t, uint64_
 		return NULL;
 	*r = (struct cap_layout_record){
 		.head = {.bytes = bytes, .kind = CAP_LAYOUT, .flags = (uint8_t)(k - t->layouts)},
+		.registers = l->registers,
+		.shared_bytes = l->shared_bytes,
 		.n = l->n,
 	};
 	memcpy(r->params, l->params, l->n * sizeof(r->params[0]));

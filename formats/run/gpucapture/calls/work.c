@@ -75,8 +75,9 @@ static void symbol_arg(struct rec_call *c, struct rec_op *o)
 
 /* The values that make launches share a template. */
 struct launch {
-	int64_t grid[3], block[3], shared;
-	int64_t symbol; /* a fmt_str */
+	int64_t grid[3], block[3];
+	int64_t shared, registers; /* a block's bytes; a thread's registers, 0 unknown */
+	int64_t symbol;		   /* a fmt_str */
 };
 
 /* A slot of the cache of templates: that of the last launch whose values hash to it. */
@@ -107,6 +108,8 @@ static int name_launch(struct rec_call *c, struct rec_op *o, const struct launch
 	rec_op_list(c, o, "grid", l->grid);
 	rec_op_list(c, o, "block", l->block);
 	rec_op_arg(c, o, "shared memory", FMT_INT, 0, l->shared);
+	if (l->registers)
+		rec_op_arg(c, o, "registers per thread", FMT_INT, 0, l->registers);
 	return o->error;
 }
 
@@ -120,6 +123,25 @@ static bool lacks_parameters(const struct rec_call *c)
 		if (c->blobs[i].what == CAP_BLOB_PARAMS)
 			return false;
 	return true;
+}
+
+/* Adds the registers and the static shared memory of the kernel, which its layout contains. */
+static void read_code(const struct rec_call *c, struct launch *l)
+{
+	for (uint32_t i = 0; i < c->n_blobs; i++) {
+		const struct rec_blob *b = &c->blobs[i];
+		uint16_t values[2];
+		uint32_t n;
+
+		if (b->what != CAP_BLOB_PARAMS || b->len < 8)
+			continue;
+		memcpy(&n, b->data, 4);
+		if ((uint64_t)n * sizeof(struct cap_param) + 8 > b->len)
+			continue;
+		memcpy(values, b->data + 4 + n * sizeof(struct cap_param), sizeof(values));
+		l->registers = values[0];
+		l->shared += values[1];
+	}
 }
 
 static int launch_kernel(struct rec_call *c)
@@ -139,6 +161,7 @@ static int launch_kernel(struct rec_call *c)
 		read_config(&config, l.grid, l.block, &l.shared);
 	else
 		read_arguments(c, l.grid, l.block, &l.shared);
+	read_code(c, &l);
 	c->process->counts.without_parameters += lacks_parameters(c);
 	o.name = rec_kernel_name(c, (uint64_t)rec_value(c, "f", 0));
 	l.symbol = o.name;
