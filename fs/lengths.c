@@ -5,8 +5,6 @@
 #include "base/scope.h"
 #include "fs/timeline.h"
 
-#include <errno.h>
-
 #define THREADS_MAX 16
 #define LONG_RECORDS 65536u
 

@@ -5,7 +5,6 @@
 #include "fs/dir.h"
 #include "fs/render.h"
 #include "fs/runs.h"
-#include "fs/stored.h"
 
 /* Five eighths of the memory are for the cache and for rendering in flight, one for reusable
  * buffers, one for slices that others are patches of; the rest is overhead of the allocator. */

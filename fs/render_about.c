@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/render.h"
 
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/render/losses.h"
 #include "formats/trace/json.h"
 #include "formats/trace/store/blobs.h"
+#include "fs/render.h"
 #include "fs/stored.h"
 
 #include <time.h>

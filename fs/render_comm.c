@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/render.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -7,6 +6,7 @@
 #include "formats/render/export/row_template.h"
 #include "formats/render/report/instances.h"
 #include "formats/trace/store/part.h"
+#include "fs/render.h"
 
 static void put_string(struct text *out, const struct fmt_names *names, fmt_str s)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/render.h"
 
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/render/export/row_template.h"
 #include "formats/trace/store/loader.h"
+#include "fs/render.h"
 
 /* ---- totals by name */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/render.h"
 
 #include "base/scope.h"
 #include "formats/render/export/svg.h"
 #include "formats/render/report/report.h"
+#include "fs/render.h"
 
 static struct fmt_part part_of(const struct fs_tree *t, const struct fs_node *where)
 {

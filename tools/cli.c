@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/cli.h"
 
-#include "base/array.h"
 #include "base/text.h"
 
 #include <fcntl.h>

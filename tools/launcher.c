@@ -4,7 +4,6 @@
 #include "base/array.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* Environment variables that launchers set in each process: its index, the number of processes, its
  * index on the host, and up to two that name the run. */

@@ -10,7 +10,6 @@
 #include "bench/capture/driver.h"
 
 #ifdef HAVE_LTTNG
-#include "bench/capture/event.h"
 #endif
 
 #include "base/array.h"

@@ -2,7 +2,6 @@
 
 /* digest: speed of gd128 on one core in bytes a second, beside a plain sum of the words. */
 #include "base/host.h"
-#include "base/scope.h"
 #include "capture/digest/gd128.h"
 
 #include <stdio.h>

@@ -3,8 +3,6 @@
 #include "replay/emugpu/counts.h"
 #include "replay/emugpu/refuse.h"
 
-#include <stddef.h>
-
 const struct emu_observer *emu_observer_;
 
 EMU_API void gpuemu_observe(const struct emu_observer *o)

@@ -3,8 +3,6 @@
 
 #include "replay/emugpu/notes.h"
 
-#include <stddef.h>
-
 __thread int emu_per_thread;
 
 void emu_refused(const struct emu_refusals *r, unsigned number)

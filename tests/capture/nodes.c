@@ -7,7 +7,6 @@
 #include <gpuemu.h>
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define BYTES 4096

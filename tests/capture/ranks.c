@@ -7,7 +7,6 @@
 
 #include <nccl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define COUNT 1000

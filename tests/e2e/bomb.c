@@ -8,7 +8,6 @@
 #include "formats/trace/store/columns.h"
 #include "formats/trace/store/index.h"
 #include "formats/trace/store/slice_code.h"
-#include "formats/trace/store/writer.h"
 
 #include <stdio.h>
 

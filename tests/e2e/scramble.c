@@ -17,7 +17,6 @@
 #include "formats/trace/store/trace.h"
 #include "formats/trace/store/writer.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

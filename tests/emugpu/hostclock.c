@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <spawn.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>

@@ -4,8 +4,6 @@
  * nodes. */
 #include "tests/emugpu/held.h"
 
-#include <string.h>
-
 #define BYTES (1 << 20)
 
 static CUcontext context;

@@ -4,7 +4,6 @@
  *
  *     replay DIR        every file of DIR, in the order of names, and the empty input
  */
-#include "base/array.h"
 #include "base/scope.h"
 
 #include <dirent.h>

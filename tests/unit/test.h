@@ -1,39 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* main() of a unit test program: one suite with one case. Prints each test; the exit status is 0 if
- * all passed. */
+/* A unit test program: each TEST(name) { ... } is a test, and each TEST_EACH(name, n) { ... } one
+ * for _i from 0 to n - 1. Each runs in a process of its own. The exit status is 0 if all passed. */
 #pragma once
 
 #include <check.h>
+#include <errno.h>
 #include <stdlib.h>
 
-static inline int run_case(const char *name, TCase *tcase)
+static TCase *test_case;
+
+static inline void test_add(const TTest *test, int n)
 {
-	Suite *suite = suite_create(name);
+	if (!test_case)
+		test_case = tcase_create("tests");
+	tcase_add_loop_test(test_case, test, 0, n);
+}
+
+#define TEST_EACH(name, n)                                                                         \
+	static void name(int _i);                                                                  \
+	__attribute__((constructor)) static void add_##name(void)                                  \
+	{                                                                                          \
+		static const TTest test = {#name, name, __FILE__, __LINE__};                       \
+                                                                                                   \
+		test_add(&test, (int)(n));                                                         \
+	}                                                                                          \
+	static void name(int _i __attribute__((unused)))
+
+#define TEST(name) TEST_EACH(name, 1)
+
+int main(void)
+{
+	Suite *suite = suite_create(program_invocation_short_name);
 	SRunner *runner;
 	int failed;
 
-	tcase_set_timeout(tcase, 0); /* the caller (meson) has a time limit */
-	suite_add_tcase(suite, tcase);
+	tcase_set_timeout(test_case, 0); /* the caller (meson) has a time limit */
+	suite_add_tcase(suite, test_case);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_VERBOSE);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
-
-static inline int run_tests(const char *name, const TTest *const *tests, size_t n)
-{
-	TCase *tcase = tcase_create(name);
-
-	for (size_t i = 0; i < n; i++)
-		tcase_add_test(tcase, tests[i]);
-	return run_case(name, tcase);
-}
-
-#define TESTS(name, ...)                                                                           \
-	int main(void)                                                                             \
-	{                                                                                          \
-		const TTest *const tests[] = {__VA_ARGS__};                                        \
-		return run_tests(name, tests, sizeof(tests) / sizeof(tests[0]));                   \
-	}

@@ -28,7 +28,7 @@ static const struct {
 	{FILE_A, 80 * MB + 132 * KB, 128 * KB, 0},
 };
 
-START_TEST(test_sequential_readers_are_followed)
+TEST(test_sequential_readers_are_followed)
 {
 	scoped(fs_ahead_done) struct fs_ahead a;
 
@@ -43,9 +43,8 @@ START_TEST(test_sequential_readers_are_followed)
 		a.n_workers = 0;
 	}
 }
-END_TEST
 
-START_TEST(test_workers_are_as_many_as_processors)
+TEST(test_workers_are_as_many_as_processors)
 {
 	scoped(fs_ahead_done) struct fs_ahead a;
 
@@ -59,9 +58,8 @@ START_TEST(test_workers_are_as_many_as_processors)
 	a.n_workers = 0;
 	ck_assert(!fs_ahead_note(&a, FILE_A, 40, 10));
 }
-END_TEST
 
-START_TEST(test_one_processor_has_no_workers)
+TEST(test_one_processor_has_no_workers)
 {
 	scoped(fs_ahead_done) struct fs_ahead a;
 
@@ -70,7 +68,3 @@ START_TEST(test_one_processor_has_no_workers)
 	ck_assert(!fs_ahead_note(&a, FILE_A, 0, 10));
 	ck_assert(!fs_ahead_note(&a, FILE_A, 10, 10));
 }
-END_TEST
-
-TESTS("ahead", test_sequential_readers_are_followed, test_workers_are_as_many_as_processors,
-      test_one_processor_has_no_workers)

@@ -23,7 +23,7 @@ static unsigned arg(const struct api_call *c, const char *name)
 	ck_abort_msg("%s has no %s", c->name, name);
 }
 
-START_TEST(test_every_call_is_found)
+TEST(test_every_call_is_found)
 {
 	ck_assert_uint_gt(api_count(), 1300);
 	for (unsigned i = 0; i < api_count(); i++)
@@ -33,10 +33,9 @@ START_TEST(test_every_call_is_found)
 	ck_assert_int_eq(api_find("cuMemcpyHtoD_v99"), -ENOENT);
 	ck_assert_int_eq(api_find(""), -ENOENT);
 }
-END_TEST
 
 /* Properties of every call's argument table that the recorder relies on. */
-START_TEST(test_arguments_are_whole)
+TEST(test_arguments_are_whole)
 {
 	for (unsigned i = 0; i < api_count(); i++) {
 		const struct api_call *c = api_call(i);
@@ -60,7 +59,6 @@ START_TEST(test_arguments_are_whole)
 		ck_assert_uint_eq(c->n_words, words);
 	}
 }
-END_TEST
 
 static const struct {
 	const char *call, *arg;
@@ -102,7 +100,7 @@ static const struct {
 	 API_DIRECTION_IN, API_LENGTH_PRODUCT},
 };
 
-START_TEST(test_rows)
+TEST(test_rows)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct api_call *c = call(rows[i].call);
@@ -123,7 +121,6 @@ START_TEST(test_rows)
 	ck_assert(api_is_handle(API_MEANING_STREAM));
 	ck_assert(!api_is_handle(API_MEANING_DEVPTR));
 }
-END_TEST
 
 static const struct {
 	const char *call, *arg;
@@ -149,7 +146,7 @@ static const struct {
 	{"cuTensorMapEncodeTiled", "globalStrides", {1, 2, 0}, 0, 0},
 };
 
-START_TEST(test_lengths)
+TEST(test_lengths)
 {
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		const struct api_call *c = call(lengths[i].call);
@@ -160,7 +157,6 @@ START_TEST(test_lengths)
 			      (unsigned long)bytes);
 	}
 }
-END_TEST
 
 static const struct api_field *field(const struct api_struct *s, const char *name)
 {
@@ -171,7 +167,7 @@ static const struct api_field *field(const struct api_struct *s, const char *nam
 	ck_abort_msg("%s has no %s", s->name, name);
 }
 
-START_TEST(test_structs)
+TEST(test_structs)
 {
 	const struct api_call *c = call("cuLaunchKernelEx"), *set = call("cuStreamSetAttribute");
 	const struct api_struct *config = c->args[arg(c, "config")].layout;
@@ -191,9 +187,8 @@ START_TEST(test_structs)
 	ck_assert(outer->when[0].outer);
 	ck_assert_str_eq(set->args[outer->when[0].field].name, "attr");
 }
-END_TEST
 
-START_TEST(test_enums)
+TEST(test_enums)
 {
 	const struct api_call *c = call("cublasGemmEx");
 	const struct api_enum *type = c->args[arg(c, "Atype")].values;
@@ -202,7 +197,3 @@ START_TEST(test_enums)
 	ck_assert_ptr_null(api_value_name(type, 12345));
 	ck_assert_str_eq(api_value_name(c->args[arg(c, "algo")].values, -1), "DFALT");
 }
-END_TEST
-
-TESTS("api", test_structs, test_enums, test_every_call_is_found, test_arguments_are_whole,
-      test_rows, test_lengths)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Pieces of all sizes and alignments keep what was written to them. */
-START_TEST(pieces_lie_apart_and_aligned)
+TEST(pieces_lie_apart_and_aligned)
 {
 	static const size_t sizes[] = {0, 1, 7, 64, 4095, 20000, 70000};
 	struct arena a = {0};
@@ -31,10 +31,9 @@ START_TEST(pieces_lie_apart_and_aligned)
 	arena_done(&a);
 	ck_assert_ptr_null(a.blocks);
 }
-END_TEST
 
 /* An array that grows keeps its items. */
-START_TEST(arrays_grow)
+TEST(arrays_grow)
 {
 	enum { N = 300000 };
 	scoped(arena_done) struct arena a = {0};
@@ -50,15 +49,11 @@ START_TEST(arrays_grow)
 			ck_abort_msg("item %u is %u", n, items[n]);
 	ck_assert_int_eq(arena_reserve(&a, &items, SIZE_MAX, &cap), -ENOMEM);
 }
-END_TEST
 
-START_TEST(impossible_sizes_are_refused)
+TEST(impossible_sizes_are_refused)
 {
 	scoped(arena_done) struct arena a = {0};
 
 	ck_assert_ptr_null(arena_take(&a, SIZE_MAX, 8));
 	ck_assert_ptr_null(arena_take(&a, SIZE_MAX - 64, 64));
 }
-END_TEST
-
-TESTS("arena", pieces_lie_apart_and_aligned, arrays_grow, impossible_sizes_are_refused)

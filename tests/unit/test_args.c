@@ -43,7 +43,7 @@ static void ck_args(struct recording *m, const char *wanted)
 	ck_assert_str_eq(t.data, wanted);
 }
 
-START_TEST(test_launch_config)
+TEST(test_launch_config)
 {
 	scoped(recording_end) struct recording m;
 	const struct {
@@ -76,11 +76,10 @@ START_TEST(test_launch_config)
 		    "kernelParams.layout=0:4 8:8 16:16 result=0");
 	ck_assert_uint_eq(m.process->counts.ops, 1);
 }
-END_TEST
 
 /* Parameters are decoded by the layout that preceded them in the ring, even if the layout number
  * was reused before the launch returned. Parameters without a layout are damage. */
-START_TEST(test_layouts)
+TEST(test_layouts)
 {
 	scoped(recording_end) struct recording m;
 	const struct {
@@ -107,12 +106,11 @@ START_TEST(test_layouts)
 		    "kernelParams[1].offset=16 kernelParams.layout=0:4 8:8 result=0");
 	ck_assert_uint_eq(m.process->counts.damaged, 1);
 }
-END_TEST
 
 #define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
 
 /* A struct of many bytes is stored as one string; of a NCCL kernel only its length is stored. */
-START_TEST(test_long_parameter)
+TEST(test_long_parameter)
 {
 	static const struct {
 		const char *kernel, *wanted;
@@ -144,11 +142,10 @@ START_TEST(test_long_parameter)
 		ck_args(&m, wanted);
 	}
 }
-END_TEST
 
 /* The program was compiled with older headers: the struct is shorter, and the missing fields are
  * not read. */
-START_TEST(test_short_struct)
+TEST(test_short_struct)
 {
 	scoped(recording_end) struct recording m;
 	const struct {
@@ -168,9 +165,8 @@ START_TEST(test_short_struct)
 		    "config.blocking=1 config.cgaClusterSize=-5 config.minCTAs=0 config.maxCTAs=7 "
 		    "config.netName=Socket result=0");
 }
-END_TEST
 
-START_TEST(test_arrays)
+TEST(test_arrays)
 {
 	scoped(recording_end) struct recording m;
 	const struct {
@@ -194,10 +190,9 @@ START_TEST(test_arrays)
 		    "phGraphNode.out=64 phGraphNode.id=2 dependencies.in=[16, 32, 48] "
 		    "dependencies.in.id=[0, 1, 0] result=0");
 }
-END_TEST
 
 /* Another argument selects the member of the union. */
-START_TEST(test_union_by_argument)
+TEST(test_union_by_argument)
 {
 	scoped(recording_end) struct recording m;
 	const struct {
@@ -217,9 +212,8 @@ START_TEST(test_union_by_argument)
 		    "param.accessPolicyWindow.hitProp=PERSISTING "
 		    "param.accessPolicyWindow.missProp=STREAMING result=0");
 }
-END_TEST
 
-START_TEST(test_scalars)
+TEST(test_scalars)
 {
 	static const struct {
 		const char *call;
@@ -250,10 +244,9 @@ START_TEST(test_scalars)
 		ck_args(&m, wanted);
 	}
 }
-END_TEST
 
 /* The traced program may overwrite its ring: a layout must never read beyond the parameters. */
-START_TEST(test_invalid_layouts)
+TEST(test_invalid_layouts)
 {
 	static const uint32_t layouts[][8] = {
 		{UINT32_MAX, 0, 4}, {1, UINT32_MAX, UINT32_MAX},
@@ -271,11 +264,10 @@ START_TEST(test_invalid_layouts)
 			ring_look(&m.ring);
 		}
 }
-END_TEST
 
 /* cuBLASLt attributes have the type of the attribute; an unknown attribute is stored as a
  * number. */
-START_TEST(test_attributes)
+TEST(test_attributes)
 {
 	scoped(recording_end) struct recording m;
 	const uint32_t epilogue = 6, unknown = 5;
@@ -301,7 +293,3 @@ START_TEST(test_attributes)
 	ck_args(&m, "matmulDesc=1280 matmulDesc.id=0 attr=60 buf=1536 sizeInBytes=4 buf.in=5 "
 		    "result=0");
 }
-END_TEST
-
-TESTS("args", test_launch_config, test_layouts, test_long_parameter, test_short_struct, test_arrays,
-      test_union_by_argument, test_scalars, test_invalid_layouts, test_attributes)

@@ -3,7 +3,7 @@
 #include "tests/unit/test.h"
 
 /* Binary search agrees with linear search for both bounds. */
-START_TEST(binary_search_agrees_with_linear_search)
+TEST(binary_search_agrees_with_linear_search)
 {
 	static const int sorted[] = {1, 3, 3, 3, 7, 9};
 
@@ -19,6 +19,3 @@ START_TEST(binary_search_agrees_with_linear_search)
 			}
 	ck_assert_uint_eq(array_bound(i, 3, 1, sorted[i] < 9), 3);
 }
-END_TEST
-
-TESTS("array", binary_search_agrees_with_linear_search)

@@ -3,9 +3,10 @@
 
 #include "base/array.h"
 #include "tests/unit/test.h"
-#include <stdbool.h>
 
 #include "tests/unit/training.h"
+
+#include <stdbool.h>
 
 /* 8 GB in one second: algorithm bandwidth and bus bandwidth in GB/s as nccl-tests computes them.
  * -1: none. */
@@ -23,7 +24,7 @@ static const struct {
 	{"barrier", 8, -1, -1},	  {"", 8, -1, -1},
 };
 
-START_TEST(test_factors)
+TEST(test_factors)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct fmt_bandwidth b =
@@ -39,10 +40,9 @@ START_TEST(test_factors)
 	ck_assert(fmt_bandwidth("all_reduce", 8, -1, 1000).algorithm < 0);
 	ck_assert(fmt_bandwidth("all_reduce", 8, 1000, 0).algorithm < 0);
 }
-END_TEST
 
 /* A communicator that may have ranks outside the trace has no known size. */
-START_TEST(test_size_of_communicators)
+TEST(test_size_of_communicators)
 {
 	static const struct {
 		const char *key, *value; /* a fact of rank 0 */
@@ -69,6 +69,3 @@ START_TEST(test_size_of_communicators)
 			facts[i].want);
 	}
 }
-END_TEST
-
-TESTS("bandwidth", test_factors, test_size_of_communicators)

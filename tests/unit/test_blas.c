@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/lib/work.h"
-#include "replay/emugpu/math/complex_element.h"
 #include "tests/unit/test.h"
 
 #include <math.h>
@@ -10,7 +9,7 @@ static struct emu_scalar number(double v)
 	return (struct emu_scalar){NULL, EMU_F64, {v, 0}};
 }
 
-START_TEST(vectors)
+TEST(vectors)
 {
 	float x[] = {1, -2, 3, -4}, y[] = {10, 20, 30, 40}, dot = 0;
 	int index = 0;
@@ -40,10 +39,9 @@ START_TEST(vectors)
 	ck_assert_int_eq(emu_work_run(&w), 0);
 	ck_assert(fabsf(dot - sqrtf(30)) < 1e-6f);
 }
-END_TEST
 
 /* Triangular solve op(A) X = alpha B, multiplied back, for both sides and both triangles. */
-START_TEST(triangles)
+TEST_EACH(triangles, 16)
 {
 	enum { N = 5, M = 3 };
 	int right = _i & 1, upper = _i >> 1 & 1, unit = _i >> 2 & 1, transposed = _i >> 3 & 1;
@@ -71,10 +69,9 @@ START_TEST(triangles)
 	for (int i = 0; i < N * M; i++)
 		ck_assert(fabs(x[i] - b[i]) < 1e-12);
 }
-END_TEST
 
 /* The lower triangle of A A^T, and A times a symmetric matrix that stores one triangle. */
-START_TEST(mirrored)
+TEST(mirrored)
 {
 	enum { N = 4 };
 	double a[N * N], c[N * N], full[N * N];
@@ -118,10 +115,9 @@ START_TEST(mirrored)
 		}
 	free((void *)(uintptr_t)w.gemm.d.m.data);
 }
-END_TEST
 
 /* A strided batch and a batch of pointers; alpha in device memory. */
-START_TEST(batches)
+TEST(batches)
 {
 	float a[] = {1, 2, 3}, b[] = {10, 20, 30}, c[3] = {0}, two = 2;
 	const void *as[] = {&a[2], &a[0], &a[1]}, *bs[] = {b, b, b};
@@ -143,16 +139,4 @@ START_TEST(batches)
 	w.gemm.a.pointers = w.gemm.b.pointers = w.gemm.c.pointers = w.gemm.d.pointers = 1;
 	ck_assert_int_eq(emu_work_run(&w), 0);
 	ck_assert(c[0] == 60 && c[1] == 20 && c[2] == 40);
-}
-END_TEST
-
-int main(void)
-{
-	TCase *tcase = tcase_create("blas");
-
-	tcase_add_test(tcase, vectors);
-	tcase_add_loop_test(tcase, triangles, 0, 16);
-	tcase_add_test(tcase, mirrored);
-	tcase_add_test(tcase, batches);
-	return run_case("blas", tcase);
 }

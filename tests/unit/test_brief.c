@@ -60,7 +60,7 @@ static void check_form(const char *want, struct text *got)
 	text_done(got);
 }
 
-START_TEST(test_tables)
+TEST(test_tables)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
 		scoped(fmt_brief_done) struct fmt_brief b = {0};
@@ -82,11 +82,10 @@ START_TEST(test_tables)
 		}
 	}
 }
-END_TEST
 
 /* Random names over a small alphabet, so that they are similar: short forms must be distinct, and
  * not much longer than the width. */
-START_TEST(test_all_differ)
+TEST(test_all_differ)
 {
 	enum { NAMES = 400, MOST = 24 };
 	static char names[NAMES][80];
@@ -116,6 +115,3 @@ START_TEST(test_all_differ)
 	for (uint32_t i = 0; i < NAMES; i++)
 		text_done(&shown[i]);
 }
-END_TEST
-
-TESTS("brief", test_tables, test_all_differ)

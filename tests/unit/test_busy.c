@@ -36,7 +36,7 @@ static int divide(struct fmt_busy_ops *ops, struct fmt_busy *ret)
 	return fmt_busy_divide(ops, &span, ret);
 }
 
-START_TEST(test_division)
+TEST(test_division)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		scoped(fmt_busy_ops_done) struct fmt_busy_ops ops = {0};
@@ -50,7 +50,6 @@ START_TEST(test_division)
 		ck_assert_msg(memcmp(&got, &rows[i].want, sizeof(got)) == 0, "%s", rows[i].what);
 	}
 }
-END_TEST
 
 /* Counts the nanoseconds from `start` to `end` by what ran in each: nothing (0), a kernel (1), a
  * collective (2), or both (3). */
@@ -68,7 +67,7 @@ static struct fmt_busy count(const uint8_t *seen, int64_t start, int64_t end)
 }
 
 /* Compares many streams with a count of single nanoseconds. */
-START_TEST(test_against_counting)
+TEST(test_against_counting)
 {
 	static uint8_t seen[1000];
 	scoped(fmt_busy_ops_done) struct fmt_busy_ops ops = {0};
@@ -90,9 +89,8 @@ START_TEST(test_against_counting)
 	ck_assert_int_eq(got.hidden_ns, want.hidden_ns);
 	ck_assert_int_eq(got.compute_ns + got.exposed_ns + got.idle_ns, got.device_ns);
 }
-END_TEST
 
-START_TEST(test_times_at_the_ends_of_the_scale)
+TEST(test_times_at_the_ends_of_the_scale)
 {
 	scoped(fmt_busy_ops_done) struct fmt_busy_ops ops = {0};
 	struct fmt_busy got;
@@ -102,10 +100,9 @@ START_TEST(test_times_at_the_ends_of_the_scale)
 	ck_assert_int_eq(divide(&ops, &got), 0);
 	ck_assert_int_gt(got.device_ns, 0);
 }
-END_TEST
 
 /* Iterations that overlap: each row counts the operations of all iterations within its span. */
-START_TEST(test_overlapping_iterations)
+TEST(test_overlapping_iterations)
 {
 	/* {iteration, start, end, collective}: 0 overlaps 1, 2 begins during 1, and 3 is
 	 * separate. */
@@ -136,11 +133,10 @@ START_TEST(test_overlapping_iterations)
 	ck_assert_int_eq(memcmp(&run.whole, &whole, sizeof(whole)), 0);
 	ck_assert_uint_eq(run.ops.n, 0);
 }
-END_TEST
 
 /* Compares rows of many iterations and the total with a count of single nanoseconds. Operations
  * that no later row needs are dropped on the way. */
-START_TEST(test_rows_against_counting)
+TEST(test_rows_against_counting)
 {
 	enum { ROWS = 200, OPS = 10, LENGTH = 100 };
 	static uint8_t seen[(ROWS + 5) * LENGTH];
@@ -179,7 +175,3 @@ START_TEST(test_rows_against_counting)
 		ck_assert_msg(memcmp(got, &want, sizeof(want)) == 0, "row %d", i);
 	}
 }
-END_TEST
-
-TESTS("busy", test_division, test_overlapping_iterations, test_rows_against_counting,
-      test_against_counting, test_times_at_the_ends_of_the_scale)

@@ -27,7 +27,7 @@ static int make_failure(void *context, void **ret, size_t *bytes)
 	return -EIO;
 }
 
-START_TEST(test_the_cache_is_bounded_and_keeps_used_items)
+TEST(test_the_cache_is_bounded_and_keeps_used_items)
 {
 	int made = 0;
 	struct fs_maker maker = {make_block, free, &made}, broken = {make_failure, free, &made};
@@ -54,9 +54,8 @@ START_TEST(test_the_cache_is_bounded_and_keeps_used_items)
 		ck_assert_int_eq(fs_cache_get(c, (struct fs_key){9, 9}, &broken, &item), -EIO);
 	ck_assert_int_eq(made, 53);
 }
-END_TEST
 
-START_TEST(test_unreferenced_items_can_be_evicted)
+TEST(test_unreferenced_items_can_be_evicted)
 {
 	int made = 0;
 	struct fs_maker maker = {make_block, free, &made};
@@ -75,7 +74,6 @@ START_TEST(test_unreferenced_items_can_be_evicted)
 	fs_cache_put(c, one);
 	ck_assert_uint_ge(fs_cache_bytes(c), 1000);
 }
-END_TEST
 
 struct reader {
 	struct fs_cache *cache;
@@ -97,7 +95,7 @@ static void *read_some(void *arg)
 	return NULL;
 }
 
-START_TEST(test_concurrent_requests_make_an_item_once)
+TEST(test_concurrent_requests_make_an_item_once)
 {
 	int made = 0;
 	struct reader r = {.maker = {make_block, free, &made}};
@@ -111,7 +109,6 @@ START_TEST(test_concurrent_requests_make_an_item_once)
 	ck_assert_int_eq(made, 20);
 	fs_cache_free(r.cache);
 }
-END_TEST
 
 /* ---- reserved memory */
 
@@ -138,7 +135,7 @@ static void *reserve_some(void *arg)
 	return NULL;
 }
 
-START_TEST(test_reserved_memory_is_bounded)
+TEST(test_reserved_memory_is_bounded)
 {
 	struct reserving r = {0};
 	struct fs_item *item;
@@ -164,7 +161,3 @@ START_TEST(test_reserved_memory_is_bounded)
 	fs_cache_release(r.cache, 1 << 20);
 	fs_cache_free(r.cache);
 }
-END_TEST
-
-TESTS("cache", test_reserved_memory_is_bounded, test_the_cache_is_bounded_and_keeps_used_items,
-      test_unreferenced_items_can_be_evicted, test_concurrent_requests_make_an_item_once)

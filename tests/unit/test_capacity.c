@@ -34,7 +34,7 @@ static const struct {
 	{"a very long operation", {{0, INT64_MAX / 2, 1, 0, INT64_MAX / 2}}},
 };
 
-START_TEST(test_operations_take_free_capacity)
+TEST(test_operations_take_free_capacity)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct capacity r = {0};
@@ -51,7 +51,6 @@ START_TEST(test_operations_take_free_capacity)
 		}
 	}
 }
-END_TEST
 
 /* Steps are sorted, none uses more than the capacity, and the last uses nothing. */
 static int is_sound(const struct capacity *r)
@@ -63,7 +62,7 @@ static int is_sound(const struct capacity *r)
 	return r->n <= CAPACITY_STEPS && r->steps[r->n - 1].held == 0;
 }
 
-START_TEST(test_steps_stay_sorted)
+TEST(test_steps_stay_sorted)
 {
 	struct capacity r = {0};
 	uint32_t seed = 1;
@@ -79,10 +78,9 @@ START_TEST(test_steps_stay_sorted)
 			ck_abort_msg("after %d", n);
 	}
 }
-END_TEST
 
 /* A stream that has run ahead does not delay others. */
-START_TEST(test_old_steps_are_forgotten)
+TEST(test_old_steps_are_forgotten)
 {
 	struct capacity r = {0};
 	int64_t at = 0;
@@ -93,7 +91,3 @@ START_TEST(test_old_steps_are_forgotten)
 	ck_assert_int_eq(capacity_start(&r, 5), 5);
 	ck_assert_int_eq(capacity_start(&r, at - 20 + 5), at - 10);
 }
-END_TEST
-
-TESTS("capacity", test_operations_take_free_capacity, test_steps_stay_sorted,
-      test_old_steps_are_forgotten)

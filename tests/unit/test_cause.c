@@ -50,7 +50,7 @@ static const struct {
 	{&calling, {2, 2, 5, 0, 94879063891536, 7}, false, 0, "stream 7", 39, COPY, KERNEL},
 };
 
-START_TEST(test_first_difference)
+TEST(test_first_difference)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		scoped(made_removep) char *folder = made_directory();
@@ -71,7 +71,6 @@ START_TEST(test_first_difference)
 		ck_assert_uint_eq(d.number, rows[i].number);
 	}
 }
-END_TEST
 
 /* A call with a parameter that no layout has. */
 static void make_call(struct made *m, int64_t value, struct fmt_event *ret)
@@ -88,7 +87,7 @@ static void make_call(struct made *m, int64_t value, struct fmt_event *ret)
 	ret->template = made_template(m, FMT_CALL, "cuLaunchKernel", args, ARRAY_SIZE(args));
 }
 
-START_TEST(test_parameters_without_layout)
+TEST(test_parameters_without_layout)
 {
 	struct text first = {0}, second = {0};
 	struct fmt_event events[2] = {0};
@@ -105,6 +104,3 @@ START_TEST(test_parameters_without_layout)
 	ck_assert(fmt_cause_call_same(&side, &x, &side, &y, &first, &second));
 	fmt_names_free(m.names);
 }
-END_TEST
-
-TESTS("cause", test_first_difference, test_parameters_without_layout)

@@ -48,7 +48,7 @@ static struct text render(struct fixture *f, enum fmt_chrome_form form, struct f
 	return t;
 }
 
-START_TEST(test_every_event_is_there)
+TEST(test_every_event_is_there)
 {
 	scoped(teardown) struct fixture f;
 	scoped(text_done) struct text t;
@@ -69,9 +69,8 @@ START_TEST(test_every_event_is_there)
 	t = render(&f, FMT_CHROME_MERGED, (struct fmt_part){5, 2});
 	ck_assert_uint_eq(count(&t, "{\"ph\":\"X\""), events);
 }
-END_TEST
 
-START_TEST(test_lines)
+TEST(test_lines)
 {
 	static const char *const want[] = {
 		/* invalid UTF-8 is replaced, other special characters are escaped */
@@ -100,9 +99,8 @@ START_TEST(test_lines)
 	t = render(&f, FMT_CHROME_RANK, (struct fmt_part){FMT_ANY, 0});
 	ck_assert_uint_gt(count(&t, "\"shape\":\"[2,\"}}"), 0);
 }
-END_TEST
 
-START_TEST(test_processes_of_ranks_differ)
+TEST(test_processes_of_ranks_differ)
 {
 	static const char *const want[] = {"\"pids\": [[1000, 4000], [1001, 0]]",
 					   "\"pids\": [[2000, 4001], [2001, 1]]",
@@ -117,9 +115,8 @@ START_TEST(test_processes_of_ranks_differ)
 	ck_assert_uint_eq(count(&t, "\"pid\":4000"), 0);
 	ck_assert_uint_gt(count(&t, "\"pid\":3001,\"tid\":20"), 0);
 }
-END_TEST
 
-START_TEST(test_one_rank_merged_is_that_rank)
+TEST(test_one_rank_merged_is_that_rank)
 {
 	scoped(teardown) struct fixture f;
 	scoped(text_done) struct text t;
@@ -131,9 +128,8 @@ START_TEST(test_one_rank_merged_is_that_rank)
 	ck_assert_uint_eq(t.len, u.len);
 	ck_assert_mem_eq(t.data, u.data, t.len);
 }
-END_TEST
 
-START_TEST(test_a_document_is_the_sum_of_its_slices)
+TEST(test_a_document_is_the_sum_of_its_slices)
 {
 	scoped(teardown) struct fixture f;
 	scoped(fmt_chrome_freep) struct fmt_chrome *x = NULL;
@@ -169,9 +165,8 @@ START_TEST(test_a_document_is_the_sum_of_its_slices)
 	}
 	ck_assert_mem_eq(lengths[0], lengths[1], sizeof(lengths[0]));
 }
-END_TEST
 
-START_TEST(test_invalid_references)
+TEST(test_invalid_references)
 {
 	static const struct fmt_event bad[] = {
 		{.template = 1 << 20}, {.track = 1 << 20}, {.first_value = UINT32_MAX}};
@@ -194,8 +189,3 @@ START_TEST(test_invalid_references)
 	ck_assert_int_eq(fmt_chrome_new(fmt_trace_names(f.trace), 1, FMT_CHROME_RANK, 1, &x),
 			 -EINVAL);
 }
-END_TEST
-
-TESTS("chrome", test_every_event_is_there, test_lines, test_processes_of_ranks_differ,
-      test_one_rank_merged_is_that_rank, test_a_document_is_the_sum_of_its_slices,
-      test_invalid_references)

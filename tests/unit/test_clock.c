@@ -14,7 +14,7 @@ static int64_t true_ns(uint64_t ticks)
 	return 5000 + (int64_t)(s * 1e9 * (1 + 100e-6)) + (int64_t)(s > 30 ? (s - 30) * 400e3 : 0);
 }
 
-START_TEST(times_ascend_and_stay_close)
+TEST(times_ascend_and_stay_close)
 {
 	scoped(cap_clock_done) struct cap_clock c = {.first_ticks = 1000000,
 						     .first_ns = true_ns(1000000)};
@@ -43,9 +43,8 @@ START_TEST(times_ascend_and_stay_close)
 	ck_assert_int_lt(worst, 500000);
 	ck_assert_uint_eq(c.n, 1001);
 }
-END_TEST
 
-START_TEST(the_clock_of_this_machine)
+TEST(the_clock_of_this_machine)
 {
 #ifdef __x86_64__
 	struct cap_clock c;
@@ -70,6 +69,3 @@ START_TEST(the_clock_of_this_machine)
 	cap_clock_done(&c);
 #endif
 }
-END_TEST
-
-TESTS("clock", times_ascend_and_stay_close, the_clock_of_this_machine)

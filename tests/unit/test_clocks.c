@@ -54,7 +54,7 @@ static const struct host hosts[] = {
 	{12345, 0},
 };
 
-START_TEST(offsets_and_drifts_are_found)
+TEST(offsets_and_drifts_are_found)
 {
 	static struct fmt_sighting s[MOMENTS * 4];
 	struct fmt_clock clocks[4] = {0};
@@ -78,10 +78,9 @@ START_TEST(offsets_and_drifts_are_found)
 	ck_assert_int_lt(error.p95_ns, 12 * US);
 	ck_assert_int_gt(error.max_ns, 990 * US);
 }
-END_TEST
 
 /* Fits a constant offset if drift is disabled or does not improve the fit. */
-START_TEST(constant_offsets)
+TEST(constant_offsets)
 {
 	static struct fmt_sighting s[MOMENTS * 4];
 	struct fmt_clock clocks[4] = {0};
@@ -93,10 +92,9 @@ START_TEST(constant_offsets)
 	ck_assert(clocks[3].drift == 0);
 	ck_assert_int_le(llabs(clocks[3].ahead_ns - 12345), US);
 }
-END_TEST
 
 /* Too few samples for a line: uses the median. */
-START_TEST(few_moments)
+TEST(few_moments)
 {
 	struct fmt_sighting s[3 * 2];
 	struct fmt_clock clocks[2] = {0};
@@ -108,11 +106,10 @@ START_TEST(few_moments)
 		ck_assert_int_le(llabs(clocks[1].ahead_ns + 37 * SECOND), 200 * US);
 	}
 }
-END_TEST
 
 /* Differences lie by chance within 8 us of each other, in groups, so that the median is 3 us off;
  * and some moments are seen long after. */
-START_TEST(the_mean_of_near_differences)
+TEST(the_mean_of_near_differences)
 {
 	static const int64_t off_us[] = {0, 0, 1, 1, 1, 2, 8, 8, 8, 8, 7, 900};
 	struct fmt_sighting s[2 * ARRAY_SIZE(off_us)];
@@ -126,11 +123,10 @@ START_TEST(the_mean_of_near_differences)
 	ck_assert_int_eq(fmt_clocks_align(s, ARRAY_SIZE(s), false, clocks, 2), 0);
 	ck_assert_int_le(llabs(clocks[1].ahead_ns - (SECOND + 4 * US)), US / 2);
 }
-END_TEST
 
 /* Clock 1 has samples with 2 only, and 3 has none: both keep their guesses, and 2 follows the guess
  * of 1. */
-START_TEST(unconnected_clocks_keep_their_guess)
+TEST(unconnected_clocks_keep_their_guess)
 {
 	struct fmt_sighting s[] = {{7, 100, 1}, {7, 350, 2}, {8, 1100, 1}, {8, 1350, 2}, {9, 5, 3}};
 	struct fmt_clock clocks[4] = {{0}, {.ahead_ns = 40}, {.ahead_ns = 9}, {.ahead_ns = -3}};
@@ -148,10 +144,9 @@ START_TEST(unconnected_clocks_keep_their_guess)
 	ck_assert_int_eq(fmt_clocks_error(NULL, 0, clocks, &error), 0);
 	ck_assert_uint_eq(error.moments, 0);
 }
-END_TEST
 
 /* A correction for drift saturates at the range of int64. */
-START_TEST(corrections_saturate)
+TEST(corrections_saturate)
 {
 	static const struct {
 		double drift;
@@ -168,11 +163,10 @@ START_TEST(corrections_saturate)
 		ck_assert_int_eq(fmt_clock_ns(&c, rows[i].at_ns), rows[i].want_ns);
 	}
 }
-END_TEST
 
 /* Clocks without common samples are aligned through a third one. Of several readings of one sample,
  * the last counts. */
-START_TEST(clocks_are_aligned_through_a_third)
+TEST(clocks_are_aligned_through_a_third)
 {
 	struct fmt_sighting s[] = {
 		{1, 1000, 2}, {1, 400, 1}, {2, 500, 0}, {2, 700, 1}, {2, 650, 1}};
@@ -184,10 +178,9 @@ START_TEST(clocks_are_aligned_through_a_third)
 	ck_assert_int_eq(fmt_clock_ns(&clocks[2], 1000), 200);
 	ck_assert(clocks[2].known);
 }
-END_TEST
 
 /* Alignment is monotonic: a later time never becomes an earlier one. */
-START_TEST(order_is_kept)
+TEST(order_is_kept)
 {
 	static const double drifts[] = {-9e-4, 9e-4, 3e-5};
 
@@ -198,10 +191,9 @@ START_TEST(order_is_kept)
 			ck_assert_int_le(fmt_clock_ns(&c, at), fmt_clock_ns(&c, at + 1));
 	}
 }
-END_TEST
 
 /* Two recorders with counters of different rates and different origins, as on two hosts. */
-START_TEST(counters_of_two_hosts)
+TEST(counters_of_two_hosts)
 {
 	static const struct {
 		double ghz;
@@ -238,8 +230,3 @@ START_TEST(counters_of_two_hosts)
 	for (int h = 0; h < 2; h++)
 		cap_clock_done(&clocks[h]);
 }
-END_TEST
-
-TESTS("clocks", corrections_saturate, offsets_and_drifts_are_found, constant_offsets, few_moments,
-      the_mean_of_near_differences, unconnected_clocks_keep_their_guess,
-      clocks_are_aligned_through_a_third, order_is_kept, counters_of_two_hosts)

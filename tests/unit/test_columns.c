@@ -5,7 +5,7 @@
 #include "base/scope.h"
 #include "tests/unit/test.h"
 
-START_TEST(test_columns_hold_any_integer)
+TEST(test_columns_hold_any_integer)
 {
 	static const int64_t values[] = {0, 1, -1, INT64_MAX, INT64_MIN, 1000000007, 1000000008};
 	scoped(fmt_columns_out_done) struct fmt_columns_out out = {0};
@@ -35,6 +35,3 @@ START_TEST(test_columns_hold_any_integer)
 	ck_assert_int_eq(c->in.bad, 1);
 	ck_assert_int_eq(fmt_columns_end(&in), -EBADMSG);
 }
-END_TEST
-
-TESTS("columns", test_columns_hold_any_integer)

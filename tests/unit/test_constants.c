@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-START_TEST(test_round_trip)
+TEST(test_round_trip)
 {
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 	struct fmt_constants put = {.anchor_ns = 1698955628331009000,
@@ -28,7 +28,6 @@ START_TEST(test_round_trip)
 	ck_assert_int_eq(fmt_constants_get(names, 3, &got), 1);
 	ck_assert_int_eq(memcmp(&put, &got, sizeof(put)), 0);
 }
-END_TEST
 
 static const struct {
 	const char *text;
@@ -44,7 +43,7 @@ static const struct {
 	{"{\"gaps_ns\":[1,[0,1,2]],\"copy_ns\":3,\"launch_ns\":7}", 7, 3, 2},
 };
 
-START_TEST(test_strange_facts)
+TEST(test_strange_facts)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		scoped(fmt_names_freep) struct fmt_names *names = NULL;
@@ -63,7 +62,6 @@ START_TEST(test_strange_facts)
 		ck_assert_int_eq(got.gap_ns[0][1], rows[i].gap_ns);
 	}
 }
-END_TEST
 
 static const struct {
 	const char *text; /* NULL: the fact is missing */
@@ -73,7 +71,7 @@ static const struct {
 	{"[0, 7,0,9,9", {0, 7, 0}}, {"{\"0\":7}", {0, 0, 0}}, {"[5", {5, 0, 0}},
 };
 
-START_TEST(test_gaps_of_templates)
+TEST(test_gaps_of_templates)
 {
 	for (size_t i = 0; i < sizeof(gap_rows) / sizeof(gap_rows[0]); i++) {
 		scoped(fmt_names_freep) struct fmt_names *names = NULL;
@@ -96,6 +94,3 @@ START_TEST(test_gaps_of_templates)
 		ck_assert_int_eq(memcmp(got.ns, gap_rows[i].want, sizeof(gap_rows[i].want)), 0);
 	}
 }
-END_TEST
-
-TESTS("constants", test_round_trip, test_strange_facts, test_gaps_of_templates)

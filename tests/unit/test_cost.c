@@ -47,7 +47,7 @@ static const struct {
 	{"my_kernel(float*, int)", COST_CLASS_UNKNOWN, 0, 0, 4, 0, 0, GPUEMU_FP32},
 };
 
-START_TEST(classes_of_names)
+TEST_EACH(classes_of_names, sizeof(names) / sizeof(names[0]))
 {
 	struct cost_name n = cost_name_of(names[_i].name);
 
@@ -60,10 +60,9 @@ START_TEST(classes_of_names)
 	ck_assert_uint_eq(n.tile_n, names[_i].tile_n);
 	ck_assert_uint_eq(n.math, names[_i].math);
 }
-END_TEST
 
 /* Short names and the names of devices are aliases. */
-START_TEST(names_of_models)
+TEST(names_of_models)
 {
 	static const char *const same[][2] = {
 		{"H100", "H100-SXM5"},
@@ -82,10 +81,9 @@ START_TEST(names_of_models)
 	ck_assert(cost_gpu_load("H10", &g, why, sizeof(why)) < 0);
 	ck_assert(strstr(why, "H100-SXM5"));
 }
-END_TEST
 
 /* No duration is shorter than the peaks allow, on any model, for any type, shape and size. */
-START_TEST(nothing_beyond_the_peaks)
+TEST(nothing_beyond_the_peaks)
 {
 	for (const struct cost_gpu_text *t = cost_gpu_texts; t->name; t++) {
 		struct cost_gpu g = gpu_of(t->name);
@@ -121,10 +119,9 @@ START_TEST(nothing_beyond_the_peaks)
 		}
 	}
 }
-END_TEST
 
 /* A recorded kernel on the same GPU takes the recorded time; on another, the models decide. */
-START_TEST(recorded_kernels_elsewhere)
+TEST(recorded_kernels_elsewhere)
 {
 	struct cost_gpu a = gpu_of("A100"), h = gpu_of("H100");
 	struct cost_launch kernels[] = {
@@ -148,10 +145,9 @@ START_TEST(recorded_kernels_elsewhere)
 	ck_assert_int_eq(cost_elsewhere(&a, &h, &kernels[3], 1e6).source, COST_UNKNOWN);
 	ck_assert_int_eq(cost_elsewhere(&a, &h, &kernels[1], 1e6).source, COST_MEASURED);
 }
-END_TEST
 
 /* Power limits a T4's products the more the longer they last. */
-START_TEST(limits_of_power)
+TEST(limits_of_power)
 {
 	struct cost_gpu t4 = gpu_of("T4"), v100 = gpu_of("V100-PCIE-32GB"), l40s = gpu_of("L40S");
 
@@ -171,7 +167,6 @@ START_TEST(limits_of_power)
 	ck_assert(t4.process_nm == v100.process_nm);
 	ck_assert(fabs(watts / v100_watts * v100.fp32 / t4.fp32 - t4.sustained_clock) < 0.05);
 }
-END_TEST
 
 /* Convolutions of ResNet-50: channels, size of the filter, stride, size of the input; a depthwise
  * one of MobileNet; one of audio and one of video. */
@@ -267,7 +262,7 @@ static void check_gradients(const struct cost_gpu *g, int i, double batch, enum 
 	}
 }
 
-START_TEST(gradients_of_convolutions)
+TEST_EACH(gradients_of_convolutions, sizeof(layers) / sizeof(layers[0]))
 {
 	static const enum gpuemu_math maths[] = {GPUEMU_FP32, GPUEMU_TF32, GPUEMU_FP16};
 
@@ -279,10 +274,9 @@ START_TEST(gradients_of_convolutions)
 				check_gradients(&g, _i, batch, maths[m]);
 	}
 }
-END_TEST
 
 /* Channels in groups of their own take little more than the time of their bytes. */
-START_TEST(depthwise_convolutions)
+TEST(depthwise_convolutions)
 {
 	for (const struct cost_gpu_text *t = cost_gpu_texts; t->name; t++) {
 		struct cost_gpu g = gpu_of(t->name);
@@ -299,7 +293,6 @@ START_TEST(depthwise_convolutions)
 		}
 	}
 }
-END_TEST
 
 /* Rates that others published, in operations per second. */
 static const struct {
@@ -315,7 +308,7 @@ static const struct {
 	{"H100", 128, 0, 0, 1, 340e12, 430e12}, {"A100", 128, 0, 0, 1, 180e12, 230e12},
 };
 
-START_TEST(rates_of_attention)
+TEST_EACH(rates_of_attention, sizeof(attentions) / sizeof(attentions[0]))
 {
 	struct cost_gpu g = gpu_of(attentions[_i].gpu);
 	int backward = attentions[_i].backward, causal = attentions[_i].causal;
@@ -330,10 +323,9 @@ START_TEST(rates_of_attention)
 
 	ck_assert_msg(rate > attentions[_i].least && rate < attentions[_i].most, "%g", rate);
 }
-END_TEST
 
 /* One query of each head: memory limits, and all multiprocessors read. */
-START_TEST(attention_of_one_query)
+TEST(attention_of_one_query)
 {
 	for (const struct cost_gpu_text *t = cost_gpu_texts; t->name; t++) {
 		struct cost_gpu g = gpu_of(t->name);
@@ -346,10 +338,9 @@ START_TEST(attention_of_one_query)
 			      "%s: %g", t->name, rate);
 	}
 }
-END_TEST
 
 /* GPUs without TF32 compute in FP32. */
-START_TEST(tensor_cores_without_tf32)
+TEST(tensor_cores_without_tf32)
 {
 	struct cost_gpu v100 = gpu_of("V100"), a100 = gpu_of("A100");
 	struct gpuemu_convolution c = layer_of(2, 32);
@@ -359,7 +350,6 @@ START_TEST(tensor_cores_without_tf32)
 	ck_assert(cost_of_convolution(&a100, &c, GPUEMU_TF32, 0).ns <
 		  cost_of_convolution(&a100, &c, GPUEMU_FP32, 0).ns);
 }
-END_TEST
 
 static double layer_ns(const char *gpu, int layer, enum gpuemu_math math, int channels_last)
 {
@@ -381,7 +371,7 @@ static double batch_norm_ns(const struct cost_gpu *g, uint32_t channels, double 
 }
 
 /* A block waits for the loads of a channel: few channels take longer than their bytes. */
-START_TEST(channels_of_batch_norm)
+TEST(channels_of_batch_norm)
 {
 	for (const struct cost_gpu_text *t = cost_gpu_texts; t->name; t++) {
 		struct cost_gpu g = gpu_of(t->name);
@@ -396,10 +386,9 @@ START_TEST(channels_of_batch_norm)
 
 	ck_assert_msg(ratio > 1.99 && ratio < 2.01, "%f", ratio);
 }
-END_TEST
 
 /* Tensor cores read neighbouring channels. Other orders are changed, but not for products. */
-START_TEST(order_of_channels)
+TEST(order_of_channels)
 {
 	const int layer = layer_named("3x3 64"), product = layer_named("1x1 64-256");
 	struct gpuemu_convolution c = layer_of(layer, 64);
@@ -414,10 +403,9 @@ START_TEST(order_of_channels)
 	ck_assert_double_eq(layer_ns("A100", product, GPUEMU_TF32, 0),
 			    layer_ns("A100", product, GPUEMU_TF32, 1));
 }
-END_TEST
 
 /* Tensor cores take as long for the three channels of an image as for a row of shared memory. */
-START_TEST(padding_of_channels)
+TEST(padding_of_channels)
 {
 	struct cost_gpu g = gpu_of("H100");
 	struct gpuemu_convolution c = layer_of(layer_named("first"), 64);
@@ -429,27 +417,4 @@ START_TEST(padding_of_channels)
 	double full_ns = cost_of_convolution(&g, &c, GPUEMU_TF32, COST_BUSY_NS).ns;
 
 	ck_assert_msg(ns > 0.7 * full_ns && ns <= full_ns, "%f of %f", ns, full_ns);
-}
-END_TEST
-
-int main(void)
-{
-	TCase *tcase = tcase_create("cost");
-
-	tcase_add_loop_test(tcase, classes_of_names, 0, sizeof(names) / sizeof(names[0]));
-	tcase_add_test(tcase, names_of_models);
-	tcase_add_test(tcase, nothing_beyond_the_peaks);
-	tcase_add_test(tcase, recorded_kernels_elsewhere);
-	tcase_add_test(tcase, limits_of_power);
-	tcase_add_loop_test(tcase, gradients_of_convolutions, 0,
-			    sizeof(layers) / sizeof(layers[0]));
-	tcase_add_test(tcase, depthwise_convolutions);
-	tcase_add_test(tcase, channels_of_batch_norm);
-	tcase_add_test(tcase, order_of_channels);
-	tcase_add_test(tcase, padding_of_channels);
-	tcase_add_test(tcase, tensor_cores_without_tf32);
-	tcase_add_loop_test(tcase, rates_of_attention, 0,
-			    sizeof(attentions) / sizeof(attentions[0]));
-	tcase_add_test(tcase, attention_of_one_query);
-	return run_case("cost", tcase);
 }

@@ -4,7 +4,6 @@
  * slice is lost; or, if others are patches of it, slices of the same rank; or all that use the lost
  * names. */
 #include "formats/trace/store/pack.h"
-#include "formats/trace/store/slice_code.h"
 #include "formats/trace/store/verify.h"
 
 #include "tests/unit/made.h"
@@ -111,7 +110,7 @@ static struct losses flip_all(const struct kept *k, const char *path, int step)
 	return losses;
 }
 
-START_TEST(test_every_flip_in_a_directory_is_found)
+TEST(test_every_flip_in_a_directory_is_found)
 {
 	static const char *const files[] = {"trace.chunks", "rank-00000.chunks",
 					    "rank-00001.chunks"};
@@ -134,18 +133,16 @@ START_TEST(test_every_flip_in_a_directory_is_found)
 		}
 	}
 }
-END_TEST
 
-START_TEST(test_every_flip_in_a_packed_file_is_found)
+TEST(test_every_flip_in_a_packed_file_is_found)
 {
 	scoped(drop) struct kept k;
 
 	write_and_load(&k, 1);
 	ck_assert_int_gt(flip_all(&k, k.trace, STEP).one, 0);
 }
-END_TEST
 
-START_TEST(test_undamaged_traces_verify)
+TEST(test_undamaged_traces_verify)
 {
 	struct fmt_verified v;
 	struct fmt_error err;
@@ -160,7 +157,6 @@ START_TEST(test_undamaged_traces_verify)
 		ck_assert_uint_eq(lost_slices(&k, k.trace, 0), 0);
 	}
 }
-END_TEST
 
 static int count_gpu_1(void *context, const struct fmt_problem *p)
 {
@@ -170,7 +166,7 @@ static int count_gpu_1(void *context, const struct fmt_problem *p)
 	return 0;
 }
 
-START_TEST(test_problems_have_an_offset)
+TEST(test_problems_have_an_offset)
 {
 	scoped(drop) struct kept k;
 	char path[500];
@@ -189,7 +185,3 @@ START_TEST(test_problems_have_an_offset)
 	}
 	ck_assert_int_gt(n, 0);
 }
-END_TEST
-
-TESTS("damage", test_undamaged_traces_verify, test_problems_have_an_offset,
-      test_every_flip_in_a_directory_is_found, test_every_flip_in_a_packed_file_is_found)

@@ -119,7 +119,7 @@ static void start_clock(struct cap_device_clock *k, const int64_t *held_up, int 
 }
 
 /* Delayed probes are repeated until two agree. */
-START_TEST(delayed_probes_are_repeated)
+TEST(delayed_probes_are_repeated)
 {
 	static const int64_t held_up[] = {90000, 50000, 70000, 200000, 0, 30000};
 	struct cap_device_clock k;
@@ -131,10 +131,9 @@ START_TEST(delayed_probes_are_repeated)
 	ck_assert_int_eq(k.lag_ns, LAG_NS);
 	ck_assert_int_eq(n_probes, 3);
 }
-END_TEST
 
 /* No operation starts before it was issued, whatever the device's clock reports. */
-START_TEST(nothing_begins_before_it_was_issued)
+TEST(nothing_begins_before_it_was_issued)
 {
 	struct cap_device_clock k;
 	int64_t at;
@@ -146,11 +145,10 @@ START_TEST(nothing_begins_before_it_was_issued)
 	ck_assert_int_eq(cap_device_clock_begun(&k, 500000, INT64_MIN, at + 3000), at + 3000);
 	ck_assert_int_eq(cap_device_clock_begun(&k, 500000, INT64_MIN, at - 21000), at);
 }
-END_TEST
 
 /* The clock of a context that is being destroyed is not read; if the destruction fails, the clock
  * continues. */
-START_TEST(contexts_being_destroyed_are_not_read)
+TEST(contexts_being_destroyed_are_not_read)
 {
 	struct cap_device_clock k, other;
 
@@ -170,10 +168,9 @@ START_TEST(contexts_being_destroyed_are_not_read)
 	cap_device_clock_ended(&k, true);
 	ck_assert_int_eq(cap_device_clock_enter(&k), -EIO);
 }
-END_TEST
 
 /* An event more than 0.1 s after the base becomes the new base. */
-START_TEST(the_base_event_is_replaced)
+TEST(the_base_event_is_replaced)
 {
 	struct cap_device_clock k;
 	void *event = &came_ns, *old;
@@ -186,7 +183,3 @@ START_TEST(the_base_event_is_replaced)
 	ck_assert_ptr_eq(k.base, &came_ns);
 	ck_assert_ptr_eq(event, old);
 }
-END_TEST
-
-TESTS("device_clock", delayed_probes_are_repeated, nothing_begins_before_it_was_issued,
-      contexts_being_destroyed_are_not_read, the_base_event_is_replaced)

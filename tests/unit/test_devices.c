@@ -14,7 +14,7 @@ static bool is_call(const struct fmt_trace *t, const struct fmt_template *templa
 }
 
 /* Two devices, used by one or two threads, are two ranks, each with its own calls. */
-START_TEST(each_device_of_a_process_is_a_rank)
+TEST(each_device_of_a_process_is_a_rank)
 {
 	for (uint32_t threads = 1; threads <= 2; threads++) {
 		scoped(fmt_names_freep) struct fmt_names *names = NULL;
@@ -65,10 +65,9 @@ START_TEST(each_device_of_a_process_is_a_rank)
 			ring_close(&m[i]);
 	}
 }
-END_TEST
 
 /* A launcher that only queries the driver version is not a rank; its calls are kept. */
-START_TEST(a_process_without_work_is_no_rank)
+TEST(a_process_without_work_is_no_rank)
 {
 	scoped(recordings_end) struct recordings r = {0};
 	scoped(written_done) struct written w = {0};
@@ -87,11 +86,10 @@ START_TEST(a_process_without_work_is_no_rank)
 	ck_assert_uint_eq(w.result.ops, 1);
 	ck_assert_uint_eq(w.result.calls, r.p[0]->counts.calls + r.p[1]->counts.calls);
 }
-END_TEST
 
 /* A process without communicator and launcher rank, and a second GPU of a process with one: both
  * are numbered after the communicator's ranks. */
-START_TEST(ranks_outside_the_communicator_come_last)
+TEST(ranks_outside_the_communicator_come_last)
 {
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 	scoped(rec_ranks_done) struct rec_ranks ranks = {0};
@@ -131,7 +129,3 @@ START_TEST(ranks_outside_the_communicator_come_last)
 	for (uint32_t i = 0; i < 3; i++)
 		rec_process_free(p[i]);
 }
-END_TEST
-
-TESTS("devices", each_device_of_a_process_is_a_rank, a_process_without_work_is_no_rank,
-      ranks_outside_the_communicator_come_last)

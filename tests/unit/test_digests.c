@@ -46,7 +46,7 @@ static struct fmt_slice slice(void)
 				  .n_pages = ARRAY_SIZE(pages)};
 }
 
-START_TEST(test_round_trip)
+TEST(test_round_trip)
 {
 	struct fmt_slice want = slice(), got = {0};
 	scoped(text_done) struct text t = {0};
@@ -57,9 +57,8 @@ START_TEST(test_round_trip)
 	free(got.digests);
 	free(got.pages);
 }
-END_TEST
 
-START_TEST(test_damage_is_refused)
+TEST(test_damage_is_refused)
 {
 	struct fmt_slice want = slice(), got = {0};
 	scoped(text_done) struct text t = {0};
@@ -73,7 +72,6 @@ START_TEST(test_damage_is_refused)
 	ck_assert_int_eq(fmt_digests_get(fmt_cursor(t.data, t.len), 3, &got), -EBADMSG);
 	ck_assert_ptr_null(got.digests);
 }
-END_TEST
 
 /* Writes one buffer whose digest is of the rank's third event, which read the buffer. */
 static void put_blobs(struct fmt_writer *w, const char *content, uint64_t name[2])
@@ -119,7 +117,7 @@ static void check_blobs(const char *path, const char *content, const uint64_t na
 	ck_assert_str_eq(verified.id, id);
 }
 
-START_TEST(test_a_trace_keeps_contents)
+TEST(test_a_trace_keeps_contents)
 {
 	const char *content = "what a buffer held";
 	scoped(made_removep) char *dir = made_directory();
@@ -152,9 +150,8 @@ START_TEST(test_a_trace_keeps_contents)
 		snprintf(path[2], sizeof(path[2]), "%s/unpacked", dir);
 	}
 }
-END_TEST
 
-START_TEST(test_missing_pages)
+TEST(test_missing_pages)
 {
 	struct fmt_digest d = {.first_page = 4, .n_pages = 2};
 	struct fmt_slice s = {.digests = &d, .n_digests = 1, .pages = pages, .n_pages = 6};
@@ -162,10 +159,9 @@ START_TEST(test_missing_pages)
 
 	ck_assert_int_eq(fmt_digests_put(&s, &t), -EINVAL);
 }
-END_TEST
 
 /* Digests that share pages are refused: a small file could expand to very many pages. */
-START_TEST(test_shared_pages_are_refused)
+TEST(test_shared_pages_are_refused)
 {
 	struct fmt_digest d[2] = {{.n_pages = 2}, {.first_page = 4, .n_pages = 1}};
 	struct fmt_slice s = {.digests = d, .n_digests = 2, .pages = pages, .n_pages = 6};
@@ -181,9 +177,8 @@ START_TEST(test_shared_pages_are_refused)
 	ck_assert_int_eq(fmt_digests_put(&s, &t), 0);
 	ck_assert_int_eq(fmt_digests_get(fmt_cursor(t.data, t.len), 2, &got), -EBADMSG);
 }
-END_TEST
 
-START_TEST(test_a_trace_keeps_digests)
+TEST(test_a_trace_keeps_digests)
 {
 	scoped(made_removep) char *dir = made_directory();
 	char path[600];
@@ -218,7 +213,3 @@ START_TEST(test_a_trace_keeps_digests)
 	ck_assert_uint_eq(got->n_digests, 0);
 	fmt_slice_free(got);
 }
-END_TEST
-
-TESTS("digests", test_round_trip, test_damage_is_refused, test_missing_pages,
-      test_shared_pages_are_refused, test_a_trace_keeps_digests, test_a_trace_keeps_contents)

@@ -55,7 +55,7 @@ static void put_call(struct cap_ring *r, uint64_t ordinal)
 	put_record(r, room, sizeof(room));
 }
 
-START_TEST(every_record_arrives_in_order)
+TEST(every_record_arrives_in_order)
 {
 	scoped(free_ptr) struct cap_ring *ring = make_ring();
 	scoped(cap_drain_closep) struct cap_drain *d = NULL;
@@ -84,9 +84,8 @@ START_TEST(every_record_arrives_in_order)
 		ck_assert_uint_eq(seen, made);
 	}
 }
-END_TEST
 
-START_TEST(released_space_is_reused)
+TEST(released_space_is_reused)
 {
 	scoped(free_ptr) struct cap_ring *ring = make_ring();
 	scoped(cap_drain_closep) struct cap_drain *d = NULL;
@@ -108,9 +107,8 @@ START_TEST(released_space_is_reused)
 	}
 	ck_assert_int_eq(cap_record_next(&c, &record), 0);
 }
-END_TEST
 
-START_TEST(an_invalid_head_loses_the_pending_records)
+TEST(an_invalid_head_loses_the_pending_records)
 {
 	static const uint64_t heads[] = {CAP_MIN_RING_BYTES + 8, 12, UINT64_MAX - 7, 1};
 
@@ -126,10 +124,9 @@ START_TEST(an_invalid_head_loses_the_pending_records)
 		ck_assert_int_eq(cap_drain_take(d, &c), 0);
 	}
 }
-END_TEST
 
 /* One row for each kind of invalid record. */
-START_TEST(bad_records_are_refused)
+TEST(bad_records_are_refused)
 {
 	static const struct {
 		uint32_t bytes;
@@ -151,9 +148,8 @@ START_TEST(bad_records_are_refused)
 		ck_assert_int_eq(cap_record_next(&c, &record), 0);
 	}
 }
-END_TEST
 
-START_TEST(only_rings_are_opened)
+TEST(only_rings_are_opened)
 {
 	scoped(free_ptr) struct cap_ring *ring = make_ring();
 	struct cap_drain *d = NULL;
@@ -170,10 +166,9 @@ START_TEST(only_rings_are_opened)
 	ck_assert_int_eq(cap_drain_of(ring, SIZE, &d), -EBADMSG);
 	ck_assert_ptr_null(d);
 }
-END_TEST
 
 /* The reader was killed before it released what it had read: its successor continues from there. */
-START_TEST(a_successor_continues_after_the_last_release)
+TEST(a_successor_continues_after_the_last_release)
 {
 	scoped(free_ptr) struct cap_ring *ring = make_ring();
 	struct fmt_cursor c;
@@ -202,10 +197,9 @@ START_TEST(a_successor_continues_after_the_last_release)
 	ck_assert_uint_eq(((const struct cap_call_record *)(const void *)record)->id, 10);
 	ck_assert_int_eq(cap_record_next(&c, &record), 0);
 }
-END_TEST
 
 /* A damaged ring costs that ring only; the reader survives. */
-START_TEST(a_truncated_file_is_damage)
+TEST(a_truncated_file_is_damage)
 {
 	char folder[] = "/tmp/test-drain-XXXXXX", path[64];
 	scoped(free_ptr) struct cap_ring *made = make_ring();
@@ -229,8 +223,3 @@ START_TEST(a_truncated_file_is_damage)
 	ck_assert_int_eq(cap_drain_take(d, &c), 0);
 	ck_assert_uint_eq(cap_drain_status(d).current_api, 5);
 }
-END_TEST
-
-TESTS("drain", a_successor_continues_after_the_last_release, a_truncated_file_is_damage,
-      every_record_arrives_in_order, released_space_is_reused,
-      an_invalid_head_loses_the_pending_records, bad_records_are_refused, only_rings_are_opened)

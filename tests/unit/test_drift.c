@@ -76,15 +76,14 @@ static void follow(size_t i)
 		      (long)worst, (long)d.residual_ns);
 }
 
-START_TEST(test_estimate_follows_the_clock)
+TEST(test_estimate_follows_the_clock)
 {
 	for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
 		follow(i);
 }
-END_TEST
 
 /* No anchor for a minute: times in between lie on the line between the anchors. */
-START_TEST(test_a_missing_anchor)
+TEST(test_a_missing_anchor)
 {
 	struct cap_drift d;
 
@@ -96,10 +95,9 @@ START_TEST(test_a_missing_anchor)
 			UNCERTAIN);
 	ck_assert_int_eq(d.residual_ns, UNCERTAIN);
 }
-END_TEST
 
 /* A delayed anchor has a large error and must not spoil the estimate. */
-START_TEST(test_a_delayed_anchor)
+TEST(test_a_delayed_anchor)
 {
 	struct cap_drift d;
 
@@ -109,10 +107,9 @@ START_TEST(test_a_delayed_anchor)
 	ck_assert_int_eq(d.residual_ns, UNCERTAIN);
 	ck_assert_int_eq(cap_drift_host(&d, 2 * SECOND), OFFSET + 2 * SECOND);
 }
-END_TEST
 
 /* The host's clock stood still, or an anchor is repeated. */
-START_TEST(test_repeated_and_stopped_clocks)
+TEST(test_repeated_and_stopped_clocks)
 {
 	struct cap_drift d;
 
@@ -123,7 +120,3 @@ START_TEST(test_repeated_and_stopped_clocks)
 		ck_assert_int_gt(cap_drift_host(&d, s * SECOND),
 				 cap_drift_host(&d, (s - 1) * SECOND));
 }
-END_TEST
-
-TESTS("drift", test_estimate_follows_the_clock, test_a_missing_anchor, test_a_delayed_anchor,
-      test_repeated_and_stopped_clocks)

@@ -18,7 +18,7 @@ static bool add_bytes(fs_ino ino, size_t from, size_t end)
 	return fs_edges_add(&edges, ino, from, file + from, end - from, page);
 }
 
-START_TEST(test_two_parts_complete_a_page_in_any_order)
+TEST(test_two_parts_complete_a_page_in_any_order)
 {
 	setup();
 	ck_assert(!add_bytes(1, FS_PAGE, FS_PAGE + 100));
@@ -31,9 +31,8 @@ START_TEST(test_two_parts_complete_a_page_in_any_order)
 	ck_assert(!add_bytes(1, FS_PAGE, FS_PAGE + 100));
 	fs_edges_done(&edges);
 }
-END_TEST
 
-START_TEST(test_many_parts_complete_a_page)
+TEST(test_many_parts_complete_a_page)
 {
 	setup();
 	ck_assert(!add_bytes(1, 1000, 2000));
@@ -43,9 +42,8 @@ START_TEST(test_many_parts_complete_a_page)
 	ck_assert_mem_eq(page, file, FS_PAGE);
 	fs_edges_done(&edges);
 }
-END_TEST
 
-START_TEST(test_parts_of_other_pages_are_not_joined)
+TEST(test_parts_of_other_pages_are_not_joined)
 {
 	setup();
 	ck_assert(!add_bytes(1, 0, 1000));
@@ -55,9 +53,8 @@ START_TEST(test_parts_of_other_pages_are_not_joined)
 	ck_assert(!add_bytes(1, 0, 0));
 	fs_edges_done(&edges);
 }
-END_TEST
 
-START_TEST(test_the_number_of_pages_is_bounded)
+TEST(test_the_number_of_pages_is_bounded)
 {
 	size_t kept = 0;
 
@@ -69,7 +66,3 @@ START_TEST(test_the_number_of_pages_is_bounded)
 	ck_assert_uint_le(kept, FS_EDGES);
 	fs_edges_done(&edges);
 }
-END_TEST
-
-TESTS("edges", test_two_parts_complete_a_page_in_any_order, test_many_parts_complete_a_page,
-      test_parts_of_other_pages_are_not_joined, test_the_number_of_pages_is_bounded)

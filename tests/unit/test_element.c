@@ -42,7 +42,7 @@ static const struct {
 	{EMU_F64, 0.1, 0.1},
 };
 
-START_TEST(narrowing_conversions)
+TEST_EACH(narrowing_conversions, sizeof(rows) / sizeof(rows[0]))
 {
 	uint8_t memory[16];
 
@@ -50,10 +50,9 @@ START_TEST(narrowing_conversions)
 	ck_assert_msg(emu_load(rows[_i].type, memory, 0) == rows[_i].out, "row %d: %a became %a",
 		      _i, rows[_i].in, emu_load(rows[_i].type, memory, 0));
 }
-END_TEST
 
 /* Every value of the narrow floating-point types survives conversion to float and back. */
-START_TEST(conversions_that_are_exact)
+TEST(conversions_that_are_exact)
 {
 	for (uint32_t v = 0; v < 65536; v++) {
 		float h = emu_f16_to_f32((uint16_t)v), b = emu_bf16_to_f32((uint16_t)v);
@@ -71,7 +70,6 @@ START_TEST(conversions_that_are_exact)
 				ck_assert_uint_eq(emu_f32_to_f8(t, f), v);
 		}
 }
-END_TEST
 
 /* Three ranks contribute 1 + i, 2 and 4 (modulo the type's range): each operation, each type. */
 static double expected(enum emu_reduction op, double a)
@@ -92,7 +90,7 @@ static double expected(enum emu_reduction op, double a)
 	}
 }
 
-START_TEST(reductions)
+TEST_EACH(reductions, (EMU_C32 * EMU_REDUCTIONS))
 {
 	enum { N = 1025 };
 	static const double scalars[] = {1, 2, 3};
@@ -120,15 +118,4 @@ START_TEST(reductions)
 	}
 	for (int r = 0; r < 3; r++)
 		free(memory[r]);
-}
-END_TEST
-
-int main(void)
-{
-	TCase *tcase = tcase_create("element");
-
-	tcase_add_loop_test(tcase, narrowing_conversions, 0, (int)(sizeof(rows) / sizeof(rows[0])));
-	tcase_add_test(tcase, conversions_that_are_exact);
-	tcase_add_loop_test(tcase, reductions, 0, EMU_C32 * EMU_REDUCTIONS);
-	return run_case("element", tcase);
 }

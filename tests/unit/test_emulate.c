@@ -6,7 +6,6 @@
 
 #include "formats/run/infer/constants.h"
 
-#include "replay/engine/sim.h"
 #include "replay/engine/timemap.h"
 
 #include <sys/stat.h>
@@ -62,7 +61,7 @@ static void check_same(struct fmt_trace *a, struct fmt_trace *b, int times)
 	}
 }
 
-START_TEST(test_an_emulated_run_is_a_trace)
+TEST(test_an_emulated_run_is_a_trace)
 {
 	scoped(made_removep) char *dir = made_directory();
 	scoped(made_done) struct made m;
@@ -95,9 +94,8 @@ START_TEST(test_an_emulated_run_is_a_trace)
 		ck_assert_int_eq(again.rows[i].recorded.idle_ns, report.rows[i].emulated.idle_ns);
 	}
 }
-END_TEST
 
-START_TEST(test_an_invalid_output_path)
+TEST(test_an_invalid_output_path)
 {
 	scoped(free_ptr) char *dir = made_directory();
 	struct made m;
@@ -116,7 +114,6 @@ START_TEST(test_an_invalid_output_path)
 	made_remove(strdup(made_path(dir, "in")));
 	ck_assert_int_eq(rmdir(dir), 0);
 }
-END_TEST
 
 /* Calls at 100..110 and 200..250 of a thread, moved by 1000 and 1500; the second call is delayed by
  * a dependency of 30. */
@@ -129,7 +126,7 @@ static const struct {
 	{1, 150, 1150}, {1, 190, 1690}, {1, 200, 1700}, {1, 260, 1760},
 };
 
-START_TEST(test_annotations_move_with_their_calls)
+TEST(test_annotations_move_with_their_calls)
 {
 	struct fmt_event events[] = {{.start_ns = 100, .duration_ns = 10},
 				     {.start_ns = 200, .duration_ns = 50}};
@@ -151,7 +148,3 @@ START_TEST(test_annotations_move_with_their_calls)
 		ck_assert_int_eq(timemap_emulated_ns(&p, 300), 1800);
 	}
 }
-END_TEST
-
-TESTS("emulate", test_an_emulated_run_is_a_trace, test_an_invalid_output_path,
-      test_annotations_move_with_their_calls)

@@ -26,7 +26,7 @@ static const struct fmt_run_collective *collective(const struct made *m, int ran
 	return &m->ranks[rank].collectives[i];
 }
 
-START_TEST(test_ranks)
+TEST(test_ranks)
 {
 	scoped(unmake) struct made m;
 
@@ -40,11 +40,10 @@ START_TEST(test_ranks)
 	}
 	ck_assert_uint_eq(fmt_comm(m.names, (uint32_t)collective(&m, 0, 0)->comm)->n_ranks, 2);
 }
-END_TEST
 
 /* Ranks 0 and 1 reduce on one communicator twelve times, and once on another in between. The other
  * collective is short and must not misalign the first communicator. */
-START_TEST(test_short_collectives_do_not_misalign_long_ones)
+TEST(test_short_collectives_do_not_misalign_long_ones)
 {
 	static struct row rows[60];
 	scoped(unmake) struct made m;
@@ -69,12 +68,11 @@ START_TEST(test_short_collectives_do_not_misalign_long_ones)
 		ck_assert_int_eq(collective(&m, 0, i)->seq, collective(&m, 1, i)->seq);
 	}
 }
-END_TEST
 
 /* An all-to-all of parts of different sizes, whose kernel is that of sends, on ranks whose clocks
  * are milliseconds apart; rank 1's recording begins one collective later. The group's name and the
  * order are enough. */
-START_TEST(test_named_group)
+TEST(test_named_group)
 {
 	static const int clock[] = {0, 4100, -3300}, gaps[] = {900, 1700, 1100, 2300, 1300};
 	static struct row rows[60];
@@ -101,7 +99,6 @@ START_TEST(test_named_group)
 			ck_assert_int_eq(collective(&m, 1, i - 1)->seq, (int64_t)i);
 	}
 }
-END_TEST
 
 /* Collectives of one size follow each other regularly; the recorder lost the fourth one of rank 1.
  */
@@ -136,7 +133,7 @@ static size_t count_right(const struct made *m)
 	return right;
 }
 
-START_TEST(test_recorded_numbers_come_before_the_order)
+TEST(test_recorded_numbers_come_before_the_order)
 {
 	scoped(unmake) struct made by_order, by_number;
 
@@ -148,11 +145,10 @@ START_TEST(test_recorded_numbers_come_before_the_order)
 	for (size_t i = 0; i < 10; i++)
 		ck_assert_int_eq(collective(&by_number, 0, i)->seq, (int64_t)(41 + i));
 }
-END_TEST
 
 /* Ranks 0 and 1 leave one at a time: each has its own transfer time after both have begun. Rank 1's
  * clock is 10 us ahead, as the end times of most collectives show. */
-START_TEST(test_transfer)
+TEST(test_transfer)
 {
 	static struct row rows[48];
 	const int64_t want[2][2] = {{60, 100}, {60, 60}};
@@ -186,7 +182,3 @@ START_TEST(test_transfer)
 		ck_assert_int_eq(seen[1], want[rank][1] * 1000);
 	}
 }
-END_TEST
-
-TESTS("ends", test_ranks, test_short_collectives_do_not_misalign_long_ones, test_named_group,
-      test_recorded_numbers_come_before_the_order, test_transfer)

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-START_TEST(test_a_long_path_keeps_its_end)
+TEST(test_a_long_path_keeps_its_end)
 {
 	struct fmt_error err;
 	char path[400];
@@ -19,12 +19,8 @@ START_TEST(test_a_long_path_keeps_its_end)
 	ck_assert_str_eq(err.what, "bad magic");
 	ck_assert_uint_eq(err.offset, 7);
 }
-END_TEST
 
-START_TEST(test_the_error_argument_is_optional)
+TEST(test_the_error_argument_is_optional)
 {
 	ck_assert_int_eq(fmt_fail(NULL, -ENOTSUP, "x", 0, "newer"), -ENOTSUP);
 }
-END_TEST
-
-TESTS("error", test_a_long_path_keeps_its_end, test_the_error_argument_is_optional)

@@ -73,7 +73,7 @@ static struct fmt_trace *write_and_open(const char *folder)
 	return made_open(path);
 }
 
-START_TEST(test_extreme_times)
+TEST(test_extreme_times)
 {
 	static const struct fmt_part parts[] = {
 		{FMT_ANY, FMT_ANY}, {INT64_MAX, FMT_ANY}, {INT64_MAX, 2}, {FMT_ANY, 0}};
@@ -100,6 +100,3 @@ START_TEST(test_extreme_times)
 		ck_assert(!memmem(t.data, t.len, "nan", 3) && !memmem(t.data, t.len, "inf", 3));
 	}
 }
-END_TEST
-
-TESTS("extremes", test_extreme_times)

@@ -74,7 +74,7 @@ static const struct {
 	{197611, {0x5c3a078263b10204u, 0xafbedce4098e482au}},
 };
 
-START_TEST(test_known_answers)
+TEST(test_known_answers)
 {
 	scoped(free_ptr) uint8_t *data = deterministic_bytes(BYTES);
 
@@ -82,9 +82,8 @@ START_TEST(test_known_answers)
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		ck_equal(gd128_of(data, known[i].bytes), known[i].digest);
 }
-END_TEST
 
-START_TEST(test_every_length)
+TEST(test_every_length)
 {
 	scoped(free_ptr) uint8_t *data = deterministic_bytes(BYTES);
 
@@ -93,9 +92,8 @@ START_TEST(test_every_length)
 	for (size_t n = GD128_PAGE_BYTES - 20; n < GD128_PAGE_BYTES + 20; n++)
 		ck_equal(gd128_of(data, n), reference_digest(data, n));
 }
-END_TEST
 
-START_TEST(test_any_address)
+TEST(test_any_address)
 {
 	scoped(free_ptr) uint8_t *data = deterministic_bytes(BYTES), *moved = malloc(BYTES + 16);
 
@@ -105,10 +103,9 @@ START_TEST(test_any_address)
 		ck_equal(gd128_of(moved + shift, BYTES), gd128_of(data, BYTES));
 	}
 }
-END_TEST
 
 /* Splits at random units, added in random order. */
-START_TEST(test_any_split_and_order)
+TEST(test_any_split_and_order)
 {
 	scoped(free_ptr) uint8_t *data = deterministic_bytes(BYTES);
 	struct gd128 whole = gd128_of(data, BYTES);
@@ -132,7 +129,6 @@ START_TEST(test_any_split_and_order)
 		ck_equal(gd128_fold(pages, BYTES), whole);
 	}
 }
-END_TEST
 
 static void swap(uint8_t *a, uint8_t *b, size_t bytes)
 {
@@ -144,7 +140,7 @@ static void swap(uint8_t *a, uint8_t *b, size_t bytes)
 	}
 }
 
-START_TEST(test_swaps_are_seen)
+TEST(test_swaps_are_seen)
 {
 	static const struct {
 		size_t a, b, bytes;
@@ -165,11 +161,10 @@ START_TEST(test_swaps_are_seen)
 	}
 	ck_equal(gd128_of(data, BYTES), whole);
 }
-END_TEST
 
 /* A few set units in zeros: every offset, and every pair of offsets with the same sum, gives a
  * different digest. A sum with equidistant keys fails for pairs, XOR fails for duplicates. */
-START_TEST(test_duplicates_and_moves_are_seen)
+TEST(test_duplicates_and_moves_are_seen)
 {
 	enum { UNITS = 64 };
 	uint64_t data[2 * UNITS] = {0};
@@ -191,9 +186,8 @@ START_TEST(test_duplicates_and_moves_are_seen)
 		for (size_t j = 0; j < i; j++)
 			ck_differ(seen[i], seen[j]);
 }
-END_TEST
 
-START_TEST(test_lengths_of_zeros_differ)
+TEST(test_lengths_of_zeros_differ)
 {
 	uint8_t zeros[100] = {0};
 	struct gd128 seen[101];
@@ -204,9 +198,8 @@ START_TEST(test_lengths_of_zeros_differ)
 			ck_assert(seen[m].lo != seen[n].lo || seen[m].hi != seen[n].hi);
 	}
 }
-END_TEST
 
-START_TEST(test_a_page_sum_tells_the_page)
+TEST(test_a_page_sum_tells_the_page)
 {
 	scoped(free_ptr) uint8_t *data = deterministic_bytes(BYTES);
 	struct gd128 before[4] = {{0, 0}}, after[4] = {{0, 0}};
@@ -221,8 +214,3 @@ START_TEST(test_a_page_sum_tells_the_page)
 			ck_equal(before[p], after[p]);
 	}
 }
-END_TEST
-
-TESTS("gd128", test_known_answers, test_every_length, test_any_address, test_any_split_and_order,
-      test_swaps_are_seen, test_duplicates_and_moves_are_seen, test_lengths_of_zeros_differ,
-      test_a_page_sum_tells_the_page)

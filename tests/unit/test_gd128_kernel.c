@@ -7,8 +7,6 @@
 
 #include "tests/unit/test.h"
 
-#include <string.h>
-
 /* The CUDA built-ins that the kernel uses. */
 struct coordinates {
 	unsigned x;
@@ -73,18 +71,14 @@ static void check_shift(size_t shift, unsigned blocks)
 	}
 }
 
-START_TEST(test_any_number_of_blocks)
+TEST(test_any_number_of_blocks)
 {
 	for (unsigned blocks = 1; blocks < 16; blocks++)
 		check_shift(0, blocks);
 }
-END_TEST
 
-START_TEST(test_any_address)
+TEST(test_any_address)
 {
 	for (size_t shift = 0; shift < 16; shift++)
 		check_shift(shift, 3);
 }
-END_TEST
-
-TESTS("gd128_kernel", test_any_number_of_blocks, test_any_address)

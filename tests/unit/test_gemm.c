@@ -65,7 +65,7 @@ static const struct {
 	{EMU_C64, EMU_C64, EMU_C64, 20, 21, 22, 1, 0, 2, 0, 1e-15},
 };
 
-START_TEST(products)
+TEST_EACH(products, sizeof(rows) / sizeof(rows[0]))
 {
 	int64_t m = rows[_i].m, n = rows[_i].n, k = rows[_i].k;
 	struct emu_gemm g = {m, n, k, rows[_i].compute, {rows[_i].alpha, 0}, {rows[_i].beta, 0}};
@@ -102,10 +102,9 @@ START_TEST(products)
 	free((void *)(uintptr_t)g.b.data);
 	free((void *)(uintptr_t)g.d.data);
 }
-END_TEST
 
 /* Digests compare bit by bit, so a product must not depend on where its operands lie in memory. */
-START_TEST(alignment)
+TEST_EACH(alignment, 4)
 {
 	enum { N = 67 };
 	enum emu_type type = _i < 2 ? EMU_F32 : EMU_F64;
@@ -133,11 +132,10 @@ START_TEST(alignment)
 	free((void *)(uintptr_t)a.data);
 	free((void *)(uintptr_t)b.data);
 }
-END_TEST
 
 /* Bias and activation functions, forward and backward: GELU against a difference quotient, ReLU by
  * its mask. */
-START_TEST(epilogues)
+TEST_EACH(epilogues, 2)
 {
 	enum { M = 128, N = 9, K = 20 };
 	int gelu = _i;
@@ -194,15 +192,4 @@ START_TEST(epilogues)
 	free((void *)(uintptr_t)g.a.data);
 	free((void *)(uintptr_t)g.b.data);
 	free((void *)(uintptr_t)g.d.data);
-}
-END_TEST
-
-int main(void)
-{
-	TCase *tcase = tcase_create("gemm");
-
-	tcase_add_loop_test(tcase, products, 0, (int)(sizeof(rows) / sizeof(rows[0])));
-	tcase_add_loop_test(tcase, alignment, 0, 4);
-	tcase_add_loop_test(tcase, epilogues, 0, 2);
-	return run_case("gemm", tcase);
 }

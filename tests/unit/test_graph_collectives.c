@@ -113,7 +113,7 @@ static const struct reported_node as_captured[] = {
 	{KERNEL_NODE, 3, 3, 1 << 2, 8},
 };
 
-START_TEST(each_launch_has_the_collectives)
+TEST(each_launch_has_the_collectives)
 {
 	static const struct {
 		const struct reported_node *nodes;
@@ -139,11 +139,10 @@ START_TEST(each_launch_has_the_collectives)
 		ck_assert_uint_eq(m.process->counts.graph_collectives, 0);
 	}
 }
-END_TEST
 
 /* In the trace, ranks are matched in pairs at each launch, and collectives are still nodes of their
  * graphs. */
-START_TEST(ranks_are_matched_at_each_launch)
+TEST(ranks_are_matched_at_each_launch)
 {
 	static const int64_t seqs[] = {0, 1, 2, 3, 4, 5};
 	scoped(written_done) struct written w = {0};
@@ -185,10 +184,9 @@ START_TEST(ranks_are_matched_at_each_launch)
 	}
 	ck_assert_uint_eq(seen, 6);
 }
-END_TEST
 
 /* If a graph launch is recorded as one operation, its collectives have no times and are counted. */
-START_TEST(a_launch_recorded_as_one_operation)
+TEST(a_launch_recorded_as_one_operation)
 {
 	scoped(recording_end) struct recording m;
 	const struct rec_event *e = NULL;
@@ -206,10 +204,9 @@ START_TEST(a_launch_recorded_as_one_operation)
 	ck_assert_ptr_nonnull(e);
 	ck_assert_int_eq(argument(&m, e, "graph.collectives"), 3);
 }
-END_TEST
 
 /* Updating an executable graph makes a new version; an identical update does not. */
-START_TEST(updated_graphs)
+TEST(updated_graphs)
 {
 	scoped(recording_end) struct recording m;
 	struct rec_graph_id is;
@@ -232,10 +229,9 @@ START_TEST(updated_graphs)
 	ck_assert_uint_eq(is.graph, 3);
 	ck_assert_uint_eq(m.process->counts.graph_collectives, 3);
 }
-END_TEST
 
 /* A graph within a graph within a third, launched as one operation or node by node. */
-START_TEST(child_graphs)
+TEST(child_graphs)
 {
 	static const struct reported_node nodes[] = {
 		{EMPTY_NODE, CAP_NODE_WHOLE, 0, 0, 0},
@@ -273,7 +269,6 @@ START_TEST(child_graphs)
 		ck_assert_uint_eq(m.process->counts.graph_collectives, is_told ? 0 : 3);
 	}
 }
-END_TEST
 
 /* The driver reports nodes that do not include the collective's. */
 static const struct {
@@ -289,7 +284,7 @@ static const struct {
 	 2},
 };
 
-START_TEST(unknown_nodes)
+TEST(unknown_nodes)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		scoped(recording_end) struct recording m;
@@ -302,7 +297,3 @@ START_TEST(unknown_nodes)
 			      rows[i].what, (unsigned long long)m.process->counts.lost_collectives);
 	}
 }
-END_TEST
-
-TESTS("graph_collectives", each_launch_has_the_collectives, ranks_are_matched_at_each_launch,
-      a_launch_recorded_as_one_operation, updated_graphs, child_graphs, unknown_nodes)

@@ -54,7 +54,7 @@ static const struct reported_node fork_and_join[] = {
 	{KERNEL_NODE, 5, 6, 1 << 0, 5},
 };
 
-START_TEST(each_node_is_an_operation)
+TEST(each_node_is_an_operation)
 {
 	static const char *const wanted[] = {
 		"0/1 - +2000",	 "1/1 - +2000",	       "3/1 - +2000",	   "4/100001 [0] +2000",
@@ -67,10 +67,9 @@ START_TEST(each_node_is_an_operation)
 	ck_assert_int_eq(m.process->counts.graphs_whole, 0);
 	ck_assert_uint_eq(m.process->times.waits.n, 0);
 }
-END_TEST
 
 /* A disabled node has no operation; its dependents wait for its dependencies. */
-START_TEST(a_disabled_node_has_no_operation)
+TEST(a_disabled_node_has_no_operation)
 {
 	static const char *const wanted[] = {
 		"0/1 - +2000",	 "3/1 - +2000",	       "4/100001 [0] +2000",
@@ -89,10 +88,9 @@ START_TEST(a_disabled_node_has_no_operation)
 	ck_assert_uint_eq(m.process->times.waits.n, 0);
 	ck_assert_uint_eq(m.process->counts.graph_changes, 0);
 }
-END_TEST
 
 /* Times that arrive before the launch was processed, and times of a launch without any. */
-START_TEST(times_come_early_or_never)
+TEST(times_come_early_or_never)
 {
 	scoped(recording_end) struct recording m;
 	uint64_t id;
@@ -110,10 +108,9 @@ START_TEST(times_come_early_or_never)
 			ck_assert_int_eq(m.process->events[i].duration_ns,
 					 op++ < 7 ? 2000 : REC_NO_TIME);
 }
-END_TEST
 
 /* A chain has one last node, so no record of its end is needed. */
-START_TEST(the_end_of_a_chain_is_its_last_node)
+TEST(the_end_of_a_chain_is_its_last_node)
 {
 	static const struct reported_node chain[] = {
 		{SET_NODE, 0, 0, 0, 0},
@@ -127,10 +124,9 @@ START_TEST(the_end_of_a_chain_is_its_last_node)
 	ck_ops(&m, wanted, ARRAY_SIZE(wanted));
 	ck_assert_uint_eq(m.process->times.waits.n, 0);
 }
-END_TEST
 
 /* Two roots start together, the first on the launch stream itself. */
-START_TEST(roots_start_together)
+TEST(roots_start_together)
 {
 	static const struct reported_node both[] = {
 		{HOST_NODE, CAP_NODE_WHOLE, 0, 0, 0},
@@ -145,7 +141,6 @@ START_TEST(roots_start_together)
 	record_launch(&m, both, ARRAY_SIZE(both), 4);
 	ck_ops(&m, wanted, ARRAY_SIZE(wanted));
 }
-END_TEST
 
 static struct rec_graph_id launched(struct recording *m)
 {
@@ -155,7 +150,7 @@ static struct rec_graph_id launched(struct recording *m)
 
 /* A graph is what the driver reports at each instantiation or update. Nodes whose creation was not
  * recorded have handles; an identical report is the same version. */
-START_TEST(the_last_report_defines_a_graph)
+TEST(the_last_report_defines_a_graph)
 {
 	struct reported_node nodes[] = {{KERNEL_NODE, CAP_NODE_UNTIMED, 0, 0, 4},
 					{SET_NODE, CAP_NODE_UNTIMED, 1, 1, 0}};
@@ -182,7 +177,6 @@ START_TEST(the_last_report_defines_a_graph)
 	ck_assert_uint_eq(m.process->counts.graph_changes, 0);
 	ck_assert_uint_eq(m.process->counts.graphs_whole, 0);
 }
-END_TEST
 
 /* Ways in which reported nodes do not fit their graph. */
 static const struct {
@@ -207,7 +201,7 @@ static const struct {
 	{"no such node", {{KERNEL_NODE, 0, 0, 1 << 7, 1}, {KERNEL_NODE, 1, 1, 3, 1}}, 2, 2, 0},
 };
 
-START_TEST(inconsistent_nodes)
+TEST(inconsistent_nodes)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		scoped(recording_end) struct recording m;
@@ -221,11 +215,10 @@ START_TEST(inconsistent_nodes)
 		ck_assert_msg(m.process->counts.graphs_whole == rows[i].whole, "%s", rows[i].what);
 	}
 }
-END_TEST
 
 /* If the ring had no space for some nodes, the graph is reconstructed from calls. If the nodes were
  * reported twice, the last report counts. */
-START_TEST(incomplete_and_repeated_reports)
+TEST(incomplete_and_repeated_reports)
 {
 	struct reported_node nodes[] = {{KERNEL_NODE, 0, 0, 0, 4}, {KERNEL_NODE, 1, 1, 1, 4}};
 	scoped(recording_end) struct recording m;
@@ -244,8 +237,3 @@ START_TEST(incomplete_and_repeated_reports)
 	ck_assert_uint_eq(m.process->counts.ops, 2);
 	ck_assert_uint_eq(m.process->counts.graphs_whole, 1);
 }
-END_TEST
-
-TESTS("graph_nodes", each_node_is_an_operation, a_disabled_node_has_no_operation,
-      times_come_early_or_never, the_end_of_a_chain_is_its_last_node, roots_start_together,
-      the_last_report_defines_a_graph, incomplete_and_repeated_reports, inconsistent_nodes)

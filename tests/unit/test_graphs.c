@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/array.h"
 #include "tests/unit/reported_graph.h"
 #include "tests/unit/test.h"
 
@@ -53,7 +52,7 @@ static void capture_fork_and_join(struct recording *m, int32_t result)
 	"{\"kind\": \"kernel\", \"name\": \"" name                                                 \
 	"\", \"grid\": [4, 1, 1], \"block\": [32, 1, 1], "
 
-START_TEST(captures_record_nodes_and_dependencies)
+TEST(captures_record_nodes_and_dependencies)
 {
 	scoped(recording_end) struct recording m;
 
@@ -73,9 +72,8 @@ START_TEST(captures_record_nodes_and_dependencies)
 	ring_look(&m.ring);
 	ck_assert_uint_eq(m.process->counts.ops, 2);
 }
-END_TEST
 
-START_TEST(a_failed_capture_ends)
+TEST(a_failed_capture_ends)
 {
 	scoped(recording_end) struct recording m;
 
@@ -86,7 +84,6 @@ START_TEST(a_failed_capture_ends)
 	ck_graphs(&m, "");
 	ck_assert_uint_eq(m.process->counts.ops, 2);
 }
-END_TEST
 
 #define SET "{\"kind\": \"memset\", \"name\": \"Memset (Device)\", "
 
@@ -112,7 +109,7 @@ static void add_memset(struct recording *m, uint64_t node, const struct set *set
 	ring_call(&m->ring, "cuGraphAddMemsetNode", 0x100, GRAPH, 0, 0, 0x300, CONTEXT);
 }
 
-START_TEST(nodes_are_added_by_hand)
+TEST(nodes_are_added_by_hand)
 {
 	scoped(recording_end) struct recording m;
 	const uint64_t a = 0xa0, b = 0xb0, c = 0xc0, both[] = {a, b};
@@ -140,9 +137,8 @@ START_TEST(nodes_are_added_by_hand)
 	ck_assert_uint_eq(rec_graph_of_exec(m.process, 1).graph, 1);
 	ck_assert_uint_eq(rec_graph_of_exec(m.process, 2).graph, 0);
 }
-END_TEST
 
-START_TEST(clones_have_the_same_nodes)
+TEST(clones_have_the_same_nodes)
 {
 	scoped(recording_end) struct recording m;
 
@@ -157,9 +153,8 @@ START_TEST(clones_have_the_same_nodes)
 		  "{\"graph\": 2, \"nodes\": [{\"kind\": \"empty\", \"after\": []}, {\"kind\": "
 		  "\"empty\", \"after\": [0]}]}]");
 }
-END_TEST
 
-START_TEST(changed_nodes)
+TEST(changed_nodes)
 {
 	scoped(recording_end) struct recording m;
 	struct set set = {0x100, 0, 7, 4, 25, 2};
@@ -172,7 +167,6 @@ START_TEST(changed_nodes)
 	ck_graphs(&m, "[{\"graph\": 1, \"nodes\": [" SET "\"bytes\": 240, "
 		      "\"after\": []}]}]");
 }
-END_TEST
 
 /* Returns the graph version of the last launch. */
 static int64_t last_launched_version(struct recording *m)
@@ -196,7 +190,7 @@ static void set_width(struct recording *m, struct set *set, uint64_t width)
 
 /* Changing an executable graph does not change its source graph; each launch refers to the version
  * launched. */
-START_TEST(changed_executable_graphs)
+TEST(changed_executable_graphs)
 {
 	scoped(recording_end) struct recording m;
 	struct set set = {0x100, 0, 7, 4, 25, 2};
@@ -232,7 +226,6 @@ START_TEST(changed_executable_graphs)
 		      "" SET "\"bytes\": 328, \"after\": []}, "
 		      "{\"kind\": \"empty\", \"enabled\": false, \"after\": []}]}]");
 }
-END_TEST
 
 static void capture_info(struct recording *m)
 {
@@ -248,7 +241,7 @@ static void update(struct recording *m, uint64_t node, uint32_t flags)
 
 /* A node added by hand during a capture: the stream continues after it, first beside its earlier
  * dependencies, then instead of them. */
-START_TEST(nodes_added_during_a_capture)
+TEST(nodes_added_during_a_capture)
 {
 	scoped(recording_end) struct recording m;
 
@@ -272,11 +265,10 @@ START_TEST(nodes_added_during_a_capture)
 							      "step") "\"after\": [3]}]}]");
 	ck_assert_uint_eq(rec_handles_unknown(m.process->handles), 0);
 }
-END_TEST
 
 /* Nodes added to a failed capture do not make a graph. A capture into an existing graph begins
  * after the given nodes. */
-START_TEST(captures_into_an_existing_graph)
+TEST(captures_into_an_existing_graph)
 {
 	scoped(recording_end) struct recording m;
 	const uint64_t end[] = {STREAM, 0x100}, a = 0xa0;
@@ -301,11 +293,10 @@ START_TEST(captures_into_an_existing_graph)
 			      "step") "\"after\": [0]}]}]");
 	ck_assert_uint_eq(rec_graph_of_exec(m.process, 1).graph, 2);
 }
-END_TEST
 
 /* A change of an argument alone, such as the value of a fill, makes a version too; nodes name the
  * calls. */
-START_TEST(nodes_name_the_calls_that_say_what_they_do)
+TEST(nodes_name_the_calls_that_say_what_they_do)
 {
 	scoped(recording_end) struct recording m;
 	scoped(text_done) struct text t = {0}, wanted = {0};
@@ -332,8 +323,3 @@ START_TEST(nodes_name_the_calls_that_say_what_they_do)
 		    (unsigned long long)changed);
 	ck_assert_ptr_nonnull(strstr(t.data, wanted.data));
 }
-END_TEST
-
-TESTS("graphs", nodes_name_the_calls_that_say_what_they_do, captures_record_nodes_and_dependencies,
-      a_failed_capture_ends, nodes_are_added_by_hand, clones_have_the_same_nodes, changed_nodes,
-      changed_executable_graphs, nodes_added_during_a_capture, captures_into_an_existing_graph)

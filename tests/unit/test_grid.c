@@ -30,7 +30,7 @@ static const struct {
 	{'s', INT64_MAX, "9.22 EB"},
 };
 
-START_TEST(test_numbers)
+TEST(test_numbers)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
 		scoped(text_done) struct text t = {0};
@@ -45,7 +45,6 @@ START_TEST(test_numbers)
 		ck_assert_str_eq(t.data, numbers[i].want);
 	}
 }
-END_TEST
 
 static const struct {
 	const char *in;
@@ -61,7 +60,7 @@ static const struct {
 	{"", 0, 3, ""},
 };
 
-START_TEST(test_control_characters_are_escaped)
+TEST(test_control_characters_are_escaped)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(harmless); i++) {
 		scoped(text_done) struct text t = {0};
@@ -71,9 +70,8 @@ START_TEST(test_control_characters_are_escaped)
 		ck_assert_str_eq(t.data, harmless[i].want);
 	}
 }
-END_TEST
 
-START_TEST(test_layout)
+TEST(test_layout)
 {
 	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "rl", .head = true};
 	scoped(text_done) struct text t = {0};
@@ -94,6 +92,3 @@ START_TEST(test_layout)
 				 "       -  \033[1my\033[0m\n");
 	ck_assert_uint_eq(g.n, 0);
 }
-END_TEST
-
-TESTS("grid", test_numbers, test_control_characters_are_escaped, test_layout)

@@ -27,7 +27,7 @@ static const struct {
 	{"17", FMT_IMAGE_OTHER, 0, 0},
 };
 
-START_TEST(test_images_are_read_from_the_fact)
+TEST(test_images_are_read_from_the_fact)
 {
 	scoped(text_done) struct text json = {0};
 	struct fmt_image image;
@@ -54,7 +54,6 @@ START_TEST(test_images_are_read_from_the_fact)
 	at = "no list";
 	ck_assert_int_eq(fmt_image_next(&at, at + 7, &image), 0);
 }
-END_TEST
 
 /* ---- recorded */
 
@@ -94,7 +93,7 @@ static void ring_image(struct made_ring *m, uint8_t flags, const uint64_t name[2
 	ring_put(m, r);
 }
 
-START_TEST(test_missing_images_are_counted_by_reason)
+TEST(test_missing_images_are_counted_by_reason)
 {
 	scoped(recording_end) struct recording r = {0};
 	scoped(text_done) struct text losses = {0};
@@ -152,6 +151,3 @@ START_TEST(test_missing_images_are_counted_by_reason)
 	ck_assert_uint_eq(n, 4);
 	ck_assert_uint_eq(n_kept, 1);
 }
-END_TEST
-
-TESTS("images", test_images_are_read_from_the_fact, test_missing_images_are_counted_by_reason)

@@ -172,12 +172,11 @@ static void check_scene(const struct scene *s)
 	}
 }
 
-START_TEST(test_scenes)
+TEST(test_scenes)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(scenes); i++)
 		check_scene(&scenes[i]);
 }
-END_TEST
 
 static struct fmt_constants constants_of(const struct row *rows, size_t n)
 {
@@ -235,7 +234,7 @@ static const struct {
 	 3000},
 };
 
-START_TEST(test_repeated_rows)
+TEST(test_repeated_rows)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(repeated); i++) {
 		static struct row rows[48];
@@ -258,11 +257,10 @@ START_TEST(test_repeated_rows)
 			ck_assert_int_eq((&c.gap_ns[0][0])[k], 0);
 	}
 }
-END_TEST
 
 /* The only copy on an idle stream was held back, by the loading of code: the others, behind
  * kernels, show that copies begin sooner. */
-START_TEST(test_copy_held_back)
+TEST(test_copy_held_back)
 {
 	static struct row rows[2 + 4 * 8] = {
 		{CALL, "cudaMemcpyAsync", 0, 22000, 1},
@@ -280,11 +278,10 @@ START_TEST(test_copy_held_back)
 	}
 	ck_assert_int_le(constants_of(rows, ARRAY_SIZE(rows)).copy_ns, 25000);
 }
-END_TEST
 
 /* If most operations wait for another stream, the launch latency is taken from those that do not
  * wait. */
-START_TEST(test_launch_among_waits)
+TEST(test_launch_among_waits)
 {
 	static struct row rows[48];
 	struct fmt_constants c;
@@ -298,9 +295,8 @@ START_TEST(test_launch_among_waits)
 	c = constants_of(rows, 32);
 	ck_assert_int_eq(c.launch_ns, 4000);
 }
-END_TEST
 
-START_TEST(test_constants)
+TEST(test_constants)
 {
 	struct fmt_constants c;
 
@@ -310,10 +306,9 @@ START_TEST(test_constants)
 	ck_assert_int_eq(c.clock_ns, 0);
 	ck_assert_int_eq(c.unexplained, 0);
 }
-END_TEST
 
 /* Call durations vary, but operations start 3 us after the start of their calls. */
-START_TEST(test_launched_from_start)
+TEST(test_launched_from_start)
 {
 	static struct row rows[32];
 	struct fmt_constants c;
@@ -326,10 +321,9 @@ START_TEST(test_launched_from_start)
 	ck_assert_int_eq(c.from_start, 1);
 	ck_assert_int_eq(c.launch_ns, 3000);
 }
-END_TEST
 
 /* In a queue, one kernel template has a gap of 3 us and the other of 1 us. */
-START_TEST(test_gaps_of_kernels)
+TEST(test_gaps_of_kernels)
 {
 	static struct row rows[48];
 	scoped(fmt_template_gaps_done) struct fmt_template_gaps gaps;
@@ -359,16 +353,11 @@ START_TEST(test_gaps_of_kernels)
 		}
 	}
 }
-END_TEST
 
-START_TEST(test_empty_run)
+TEST(test_empty_run)
 {
 	scoped(unmake) struct made m;
 
 	make(&m, NULL, 0, 2);
 	ck_assert_uint_eq(m.ranks[0].n_edges, 0);
 }
-END_TEST
-
-TESTS("infer", test_scenes, test_repeated_rows, test_copy_held_back, test_launch_among_waits,
-      test_constants, test_launched_from_start, test_gaps_of_kernels, test_empty_run)

@@ -51,14 +51,13 @@ static void check_row(const char *launches, const char *marks)
 	ck_assert_msg(at == n_starts, "%s: %zu", launches, n_starts);
 }
 
-START_TEST(test_repetition_is_found)
+TEST(test_repetition_is_found)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		check_row(rows[i].launches, rows[i].marks);
 }
-END_TEST
 
-START_TEST(test_time_is_linear)
+TEST(test_time_is_linear)
 {
 	size_t n = 1 << 20, n_starts, *starts;
 	scoped(free_ptr) uint32_t *symbols = calloc(n, sizeof(*symbols));
@@ -70,6 +69,3 @@ START_TEST(test_time_is_linear)
 	ck_assert_uint_eq(n_starts, n / 4);
 	free(starts);
 }
-END_TEST
-
-TESTS("iterations", test_repetition_is_found, test_time_is_linear)

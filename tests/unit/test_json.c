@@ -25,7 +25,7 @@ static const struct {
 	{BYTES("\xf4\x90\x80\x80x"), "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdx\""},
 };
 
-START_TEST(test_strings)
+TEST(test_strings)
 {
 	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
 		scoped(text_done) struct text t = {0};
@@ -36,7 +36,6 @@ START_TEST(test_strings)
 		ck_assert_str_eq(t.data, strings[i].want);
 	}
 }
-END_TEST
 
 static const struct {
 	const char *in;
@@ -69,15 +68,14 @@ static const struct {
 	{"[[1]", 0},
 };
 
-START_TEST(test_validity)
+TEST(test_validity)
 {
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
 		ck_assert_msg(fmt_json_valid(values[i].in, strlen(values[i].in)) == values[i].valid,
 			      "%s", values[i].in);
 }
-END_TEST
 
-START_TEST(test_deep_nesting_is_refused)
+TEST(test_deep_nesting_is_refused)
 {
 	char deep[4000];
 
@@ -90,9 +88,8 @@ START_TEST(test_deep_nesting_is_refused)
 	ck_assert(!fmt_json_valid(deep, 130));
 	ck_assert(!fmt_json_valid("\"\\\0\"", 4));
 }
-END_TEST
 
-START_TEST(test_invalid_values_become_strings)
+TEST(test_invalid_values_become_strings)
 {
 	scoped(text_done) struct text t = {0};
 
@@ -101,9 +98,8 @@ START_TEST(test_invalid_values_become_strings)
 	text_char(&t, 0);
 	ck_assert_str_eq(t.data, "[1]\"],\\\"x\\\":[\"");
 }
-END_TEST
 
-START_TEST(test_elements)
+TEST(test_elements)
 {
 	static const char array[] = " [ 1 ,[2, 3], {\"a\": [4]} , \"]\" ] ";
 	static const char *const want[] = {"1", "[2, 3]", "{\"a\": [4]}", "\"]\""};
@@ -121,9 +117,8 @@ START_TEST(test_elements)
 	at = "7";
 	ck_assert_int_eq(fmt_json_element(&at, at + 1, &element, &len), 0);
 }
-END_TEST
 
-START_TEST(test_member)
+TEST(test_member)
 {
 	static const char object[] = " { \"a\" : 1, \"bb\":{\"a\":2} , \"c\": \"x\" } ";
 	const char *value;
@@ -137,9 +132,8 @@ START_TEST(test_member)
 	ck_assert_int_eq(fmt_json_member(object, 12, "c", &value, &len), 0);
 	ck_assert_int_eq(fmt_json_member("[]", 2, "c", &value, &len), 0);
 }
-END_TEST
 
-START_TEST(test_member_of_a_kind)
+TEST(test_member_of_a_kind)
 {
 	static const char object[] =
 		"{\"s\": \"a\\\"b\", \"e\": \"\", \"n\": -12, \"m\": 9223372036854775807}";
@@ -158,7 +152,6 @@ START_TEST(test_member_of_a_kind)
 	ck_assert_int_eq(fmt_json_member_i64("{\"a\": -9223372036854775808}", 27, "a", 7),
 			 INT64_MIN);
 }
-END_TEST
 
 static const struct {
 	const char *in, *out;
@@ -177,7 +170,7 @@ static const struct {
 	{"\\u123", "", 0},
 };
 
-START_TEST(test_escape_sequences)
+TEST(test_escape_sequences)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(escapes); i++) {
 		scoped(text_done) struct text t = {0};
@@ -189,9 +182,8 @@ START_TEST(test_escape_sequences)
 			      "%s: %.*s", escapes[i].in, (int)t.len, t.data);
 	}
 }
-END_TEST
 
-START_TEST(test_integers)
+TEST(test_integers)
 {
 	static const struct {
 		const char *text;
@@ -219,9 +211,8 @@ START_TEST(test_integers)
 		ck_assert(v == integers[i].value);
 	}
 }
-END_TEST
 
-START_TEST(test_document)
+TEST(test_document)
 {
 	scoped(text_done) struct text t = {0};
 	struct fmt_json j = {.text = &t, .broken = 1};
@@ -245,8 +236,3 @@ START_TEST(test_document)
 				 "  \"list\": [{\"a\": -1, \"b\": 0.50}, null, true],\n"
 				 "  \"s\": \"x\\\"y\"\n}\n");
 }
-END_TEST
-
-TESTS("json", test_strings, test_validity, test_deep_nesting_is_refused,
-      test_invalid_values_become_strings, test_elements, test_member, test_member_of_a_kind,
-      test_document, test_escape_sequences, test_integers)

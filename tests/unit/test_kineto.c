@@ -257,7 +257,7 @@ static const struct {
 	{DOC(KERNEL("a", "1", "12", "5", "")), {"slice 0 12000+5000\nkernel a"}},
 };
 
-START_TEST(test_dialects)
+TEST(test_dialects)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const char *const files[][2] = {{"trace.json", rows[i].json}};
@@ -274,9 +274,8 @@ START_TEST(test_dialects)
 				      rows[i].lines[k], t.data);
 	}
 }
-END_TEST
 
-START_TEST(test_order_does_not_matter)
+TEST(test_order_does_not_matter)
 {
 	const char *const one[][2] = {
 		{"a.json", DOC(LAUNCH("1", "1") "," LAUNCH("2", "1") "," KERNEL(
@@ -295,11 +294,10 @@ START_TEST(test_order_does_not_matter)
 	b = made_open(made_path(g.path, "trace"));
 	ck_assert_str_eq(fmt_trace_id(a), fmt_trace_id(b));
 }
-END_TEST
 
 /* Operators have so many different shapes that shapes are stored with each event: the operator
  * around a collective still gives its size. */
-START_TEST(test_sizes_among_many_shapes)
+TEST(test_sizes_among_many_shapes)
 {
 	enum { SHAPES = 40000 };
 	scoped(text_done) struct text file = {0};
@@ -337,12 +335,11 @@ START_TEST(test_sizes_among_many_shapes)
 	}
 	ck_assert_int_eq(bytes, 160);
 }
-END_TEST
 
 #define RANKED(info, ts) "{\"distributedInfo\":" info ",\"traceEvents\":[" LAUNCH("1", ts) "]}"
 
 /* The last file's host has a clock with a large offset. */
-START_TEST(test_ranks_of_files)
+TEST(test_ranks_of_files)
 {
 	const char *const files[][2] = {
 		{"a_rank3.json", DOC(LAUNCH("1", "1"))},
@@ -358,7 +355,6 @@ START_TEST(test_ranks_of_files)
 	ck_assert_uint_eq(fmt_trace_rank(t, 1)->number, 2);
 	ck_assert_uint_eq(fmt_trace_rank(t, 2)->number, 3);
 }
-END_TEST
 
 static const struct {
 	const char *a, *b, *what;
@@ -373,7 +369,7 @@ static const struct {
 	{RANKED("{\"rank\":0}", "1"), DOC(""), "no events"},
 };
 
-START_TEST(test_files_that_do_not_belong_together)
+TEST(test_files_that_do_not_belong_together)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(strangers); i++) {
 		const char *const files[][2] = {{"a.json", strangers[i].a},
@@ -385,9 +381,8 @@ START_TEST(test_files_that_do_not_belong_together)
 		ck_assert_msg(strstr(err.what, strangers[i].what), "%s", err.what);
 	}
 }
-END_TEST
 
-START_TEST(test_skipped_events_are_counted)
+TEST(test_skipped_events_are_counted)
 {
 	const char *const files[][2] = {
 		{"a.json",
@@ -412,9 +407,8 @@ START_TEST(test_skipped_events_are_counted)
 	ck_assert_uint_eq(r->no_duration, 1);
 	ck_assert_uint_eq(r->rounded, 1);
 }
-END_TEST
 
-START_TEST(test_ranks_in_names_of_files)
+TEST(test_ranks_in_names_of_files)
 {
 	static const struct {
 		const char *path;
@@ -436,8 +430,3 @@ START_TEST(test_ranks_in_names_of_files)
 		ck_assert_msg(kineto_rank_of_name(names[i].path) == names[i].rank, "%s",
 			      names[i].path);
 }
-END_TEST
-
-TESTS("kineto", test_dialects, test_order_does_not_matter, test_sizes_among_many_shapes,
-      test_ranks_of_files, test_files_that_do_not_belong_together, test_skipped_events_are_counted,
-      test_ranks_in_names_of_files)

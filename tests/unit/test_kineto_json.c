@@ -126,7 +126,7 @@ static const struct {
 	 "@16 // , 0:0 0:0 a='b, nan, c' d='Infinity';1 not numbers, 1 commas"},
 };
 
-START_TEST(test_events_are_read)
+TEST(test_events_are_read)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		scoped(seen_done) struct seen s = {0};
@@ -135,7 +135,6 @@ START_TEST(test_events_are_read)
 		ck_assert_str_eq(s.text.data, good[i].seen);
 	}
 }
-END_TEST
 
 static const struct {
 	const char *json;
@@ -159,7 +158,7 @@ static const struct {
 	{IN(EVENT) "x", 80, "not JSON"},
 };
 
-START_TEST(test_invalid_files_are_refused)
+TEST(test_invalid_files_are_refused)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		scoped(seen_done) struct seen s = {0};
@@ -174,7 +173,6 @@ START_TEST(test_invalid_files_are_refused)
 				      bad[i].json, (long long)err.offset);
 	}
 }
-END_TEST
 
 /* Valid and invalid values. */
 static const char *const values[] = {
@@ -255,7 +253,7 @@ static int read_row(const char *format, const char *value, const char *e, struct
 }
 
 /* Events are read with guesses from the previous event, which change nothing. */
-START_TEST(test_guesses_change_nothing)
+TEST(test_guesses_change_nothing)
 {
 	static const char *const rows[] = {
 		"[" ROW("%1$s") EVENT "]",
@@ -286,9 +284,8 @@ START_TEST(test_guesses_change_nothing)
 		}
 	}
 }
-END_TEST
 
-START_TEST(test_nesting_is_bounded)
+TEST(test_nesting_is_bounded)
 {
 	scoped(seen_done) struct seen s = {0};
 	static char json[200000];
@@ -299,10 +296,9 @@ START_TEST(test_nesting_is_bounded)
 	ck_assert_int_eq(read_text(json, n + 100000, &s, &err), -EBADMSG);
 	ck_assert_ptr_nonnull(strstr(err.what, "nested too deep"));
 }
-END_TEST
 
 /* Tokens that cross the boundaries of the windows in which a file is read. */
-START_TEST(test_tokens_across_windows)
+TEST(test_tokens_across_windows)
 {
 	scoped(seen_done) struct seen s = {0};
 	size_t n = 5000, len = 1;
@@ -319,10 +315,9 @@ START_TEST(test_tokens_across_windows)
 		n++;
 	ck_assert_uint_eq(n, 5000);
 }
-END_TEST
 
 /* Long strings, which are skipped at once, that cross the boundaries. */
-START_TEST(test_long_strings_across_windows)
+TEST(test_long_strings_across_windows)
 {
 	scoped(seen_done) struct seen s = {0};
 	scoped(text_done) struct text json = {0};
@@ -338,10 +333,9 @@ START_TEST(test_long_strings_across_windows)
 		n++;
 	ck_assert_uint_eq(n, 3);
 }
-END_TEST
 
 /* NaN and Infinity, which are not JSON, at every window boundary. */
-START_TEST(test_nan_and_infinity_across_windows)
+TEST(test_nan_and_infinity_across_windows)
 {
 	static const char event[] = "{\"args\":{\"a\": -Infinity ,\"b\":nan, }},";
 
@@ -363,8 +357,3 @@ START_TEST(test_nan_and_infinity_across_windows)
 		ck_assert_ptr_nonnull(strstr(s.text.data, "13200 not numbers, 6600 commas"));
 	}
 }
-END_TEST
-
-TESTS("kineto_json", test_events_are_read, test_invalid_files_are_refused,
-      test_guesses_change_nothing, test_nesting_is_bounded, test_tokens_across_windows,
-      test_long_strings_across_windows, test_nan_and_infinity_across_windows)

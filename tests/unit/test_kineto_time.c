@@ -39,7 +39,7 @@ static const struct {
 	{"1e", 0, 1000, 0},
 };
 
-START_TEST(test_times_are_exact)
+TEST(test_times_are_exact)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		int64_t ns = 0;
@@ -51,6 +51,3 @@ START_TEST(test_times_are_exact)
 		ck_assert_msg(rounded == rows[i].rounded, "%s", rows[i].text);
 	}
 }
-END_TEST
-
-TESTS("kineto_time", test_times_are_exact)

@@ -4,7 +4,7 @@
 
 /* Kernels that fill the device admit another after 95 % of their duration, once after 97 %. The lag
  * of each edge follows from the others and from the duration of the kernel. */
-START_TEST(test_share_of_the_others)
+TEST(test_share_of_the_others)
 {
 	static const int durations[] = {1000, 1040, 1020, 1000}, starts[] = {950, 988, 989, 950};
 	static struct row rows[16];
@@ -31,6 +31,3 @@ START_TEST(test_share_of_the_others)
 	}
 	ck_assert_uint_eq(found, 4);
 }
-END_TEST
-
-TESTS("lags", test_share_of_the_others)

@@ -29,7 +29,7 @@ static const struct {
 	uint64_t bytes[2];
 } wanted = {2, {0, 4, 8, 8}, 40, 1024, {0x11223344, 0x55667788}};
 
-START_TEST(parameters_and_layout_make_a_blob)
+TEST(parameters_and_layout_make_a_blob)
 {
 	scoped(cap_layouts_done) struct cap_layouts l = {0};
 	_Alignas(8) uint8_t room[128] = {0};
@@ -48,10 +48,9 @@ START_TEST(parameters_and_layout_make_a_blob)
 	ck_assert_uint_eq(b->whole_len, sizeof(wanted));
 	ck_assert_mem_eq(b->data, &wanted, sizeof(wanted));
 }
-END_TEST
 
 /* Layouts that exceed `packed`, or have another layout's number. */
-START_TEST(layouts_are_checked)
+TEST(layouts_are_checked)
 {
 	static const struct {
 		uint8_t number;
@@ -83,10 +82,9 @@ START_TEST(layouts_are_checked)
 				  rows[i].blob_bytes);
 	}
 }
-END_TEST
 
 /* A layout number is reused by another layout, by one without parameters, and by none. */
-START_TEST(numbers_refer_to_the_last_layout)
+TEST(numbers_refer_to_the_last_layout)
 {
 	scoped(cap_layouts_done) struct cap_layouts l = {0};
 	const struct cap_layout_record none = {
@@ -100,7 +98,3 @@ START_TEST(numbers_refer_to_the_last_layout)
 	cap_layouts_done(&l);
 	ck_assert_uint_eq(cap_layouts_blob_bytes(&l, (const void *)&packed), 0);
 }
-END_TEST
-
-TESTS("layouts", parameters_and_layout_make_a_blob, layouts_are_checked,
-      numbers_refer_to_the_last_layout)

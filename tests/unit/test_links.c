@@ -19,7 +19,7 @@ static const char *waits_for(const struct made *m, const struct row *to, const c
 }
 
 /* The host waits for a kernel; in one iteration another one ends just before the call returns. */
-START_TEST(test_host_waits)
+TEST(test_host_waits)
 {
 	static struct row rows[8 * ITERATIONS];
 	struct row *calls[ITERATIONS];
@@ -43,11 +43,10 @@ START_TEST(test_host_waits)
 	for (int i = 0; i < ITERATIONS; i++)
 		ck_assert_str_eq(waits_for(&m, calls[i], "sync-event"), "awaited");
 }
-END_TEST
 
 /* A stream waits for a kernel that held it back in two of the iterations; in two others it is late
  * for another reason when something else ends. */
-START_TEST(test_stream_waits)
+TEST(test_stream_waits)
 {
 	static struct row rows[8 * ITERATIONS];
 	struct row *ops[ITERATIONS];
@@ -74,10 +73,9 @@ START_TEST(test_stream_waits)
 	for (int i = 0; i < ITERATIONS; i++)
 		ck_assert_str_eq(waits_for(&m, ops[i], "event-wait"), "awaited");
 }
-END_TEST
 
 /* A thread that launches on two GPUs: its call for the one follows its call for the other. */
-START_TEST(test_thread_order)
+TEST(test_thread_order)
 {
 	static const struct row rows[] = {
 		{CALL, LAUNCH, 100, 10, 1, 0},	  {CALL, LAUNCH, 115, 10, 2, 1},
@@ -109,6 +107,3 @@ START_TEST(test_thread_order)
 		for (size_t i = 0; i < m.ranks[rank].n_edges; i++)
 			ck_assert_int_eq(m.ranks[rank].edges[i].rank, 0);
 }
-END_TEST
-
-TESTS("links", test_host_waits, test_stream_waits, test_thread_order)

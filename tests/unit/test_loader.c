@@ -41,7 +41,7 @@ static uint32_t check_part(struct fmt_trace *t, const struct fmt_part *part)
 	return n;
 }
 
-START_TEST(test_slices_arrive_in_order)
+TEST(test_slices_arrive_in_order)
 {
 	scoped(made_removep) char *folder = made_directory();
 	scoped(fmt_trace_closep) struct fmt_trace *t = open_made(folder);
@@ -51,10 +51,9 @@ START_TEST(test_slices_arrive_in_order)
 	ck_assert_uint_eq(check_part(t, &(struct fmt_part){.iteration = 7, .rank = FMT_ANY}), 3);
 	ck_assert_uint_eq(check_part(t, &(struct fmt_part){.iteration = 99, .rank = FMT_ANY}), 0);
 }
-END_TEST
 
 /* The caller may stop at any slice; slices decoded ahead are freed. */
-START_TEST(test_the_caller_may_stop_early)
+TEST(test_the_caller_may_stop_early)
 {
 	scoped(made_removep) char *folder = made_directory();
 	scoped(fmt_trace_closep) struct fmt_trace *t = open_made(folder);
@@ -72,7 +71,6 @@ START_TEST(test_the_caller_may_stop_early)
 		}
 	}
 }
-END_TEST
 
 /* Inverts a byte in the middle of the file of GPU 1. */
 static void damage(const char *folder)
@@ -84,7 +82,7 @@ static void damage(const char *folder)
 	made_flip(path, st.st_size / 2, 0xff);
 }
 
-START_TEST(test_damage_is_reported_with_its_slice)
+TEST(test_damage_is_reported_with_its_slice)
 {
 	scoped(made_removep) char *folder = made_directory();
 	scoped(fmt_loader_freep) struct fmt_loader *l = NULL;
@@ -115,7 +113,3 @@ START_TEST(test_damage_is_reported_with_its_slice)
 	ck_assert_int_eq(bad, 1);
 	fmt_loader_free(take(l));
 }
-END_TEST
-
-TESTS("loader", test_slices_arrive_in_order, test_the_caller_may_stop_early,
-      test_damage_is_reported_with_its_slice)

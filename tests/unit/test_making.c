@@ -179,7 +179,7 @@ static const size_t segment_lengths[] = {100, 160, 500};
 
 /* By way and length of a segment; what nobody marks and does not repeat has iterations of its
  * own. */
-START_TEST(segments_are_as_the_whole)
+TEST_EACH(segments_are_as_the_whole, 9)
 {
 	enum way way = (enum way)(_i / (int)ARRAY_SIZE(segment_lengths));
 	size_t segment = segment_lengths[_i % (int)ARRAY_SIZE(segment_lengths)];
@@ -200,9 +200,8 @@ START_TEST(segments_are_as_the_whole)
 	ck_assert_uint_eq(fmt_n_comms(fmt_trace_names(m.whole.trace)),
 			  fmt_n_comms(fmt_trace_names(m.parts.trace)));
 }
-END_TEST
 
-START_TEST(any_number_of_threads_makes_the_same_trace)
+TEST(any_number_of_threads_makes_the_same_trace)
 {
 	scoped(written_done) struct written one = {0}, several = {0};
 	scoped(run_end) struct made_run a;
@@ -216,7 +215,6 @@ START_TEST(any_number_of_threads_makes_the_same_trace)
 	snprintf(command, sizeof(command), "diff -r %s %s", one.folder, several.folder);
 	ck_assert_int_eq(system(command), 0);
 }
-END_TEST
 
 /* A content that is kept; the others are not there. */
 static void keep_content(const char *folder, struct rec_process *p)
@@ -239,7 +237,7 @@ static void keep_content(const char *folder, struct rec_process *p)
 
 /* Digests come before or after their operations, which wait for all that were announced; contents
  * and code images are looked for. */
-START_TEST(digests_are_as_in_the_whole)
+TEST(digests_are_as_in_the_whole)
 {
 	scoped(written_done) struct written session = {0};
 	struct rec_window window = {.first = -1, .last = -1, .last_content = INT64_MAX};
@@ -266,11 +264,10 @@ START_TEST(digests_are_as_in_the_whole)
 			  100);
 	ck_assert_uint_eq(m.b.p[0]->counts.late_digests + m.b.p[1]->counts.late_digests, 0);
 }
-END_TEST
 
 /* Sends and receives meet as in the whole, also where their segments are not the same; with numbers
  * that rise on each rank. */
-START_TEST(messages_meet_as_in_the_whole)
+TEST_EACH(messages_meet_as_in_the_whole, 3)
 {
 	static const size_t lengths[] = {60, 100, 500};
 	scoped(both_done) struct both m;
@@ -283,7 +280,6 @@ START_TEST(messages_meet_as_in_the_whole)
 	ck_assert_uint_eq(m.parts.result.unmatched, 0);
 	ck_assert_uint_lt(m.b.p[0]->nccl.n_collectives + m.b.p[0]->nccl.n_messages, lengths[_i]);
 }
-END_TEST
 
 /* A rank's communicators, with the number of their collectives before the window. */
 static const char *members(const struct written *w, uint32_t rank)
@@ -292,7 +288,7 @@ static const char *members(const struct written *w, uint32_t rank)
 }
 
 /* Of a window of iterations there is what would be there of the whole. */
-START_TEST(windows_are_as_of_the_whole)
+TEST_EACH(windows_are_as_of_the_whole, 18)
 {
 	static const struct rec_window windows[] = {
 		{.first = 20, .last = 45}, {.first = 0, .last = 12}, {.first = 30, .last = 100}};
@@ -307,11 +303,10 @@ START_TEST(windows_are_as_of_the_whole)
 	for (uint32_t i = 0; i < RANKS; i++)
 		ck_assert_str_eq(members(&m.whole, i), members(&m.parts, i));
 }
-END_TEST
 
 /* A rank that begins when others have been written is one like them; those may end then, and hold
  * nothing up. */
-START_TEST(a_rank_may_begin_late)
+TEST_EACH(a_rank_may_begin_late, 6)
 {
 	enum way way = (enum way)(_i / 2);
 	scoped(both_done) struct both m;
@@ -327,7 +322,6 @@ START_TEST(a_rank_may_begin_late)
 	are_the_same(&m.one, &m.all, m.b.ended && way == REPEATED ? UNMARKED : way);
 	ck_assert_uint_eq(m.parts.result.n_ranks, RANKS + 1);
 }
-END_TEST
 
 static void begin_with_dead(struct made_run *m, struct fmt_names *names)
 {
@@ -342,7 +336,7 @@ static void begin_with_dead(struct made_run *m, struct fmt_names *names)
 }
 
 /* A process that was killed: what it waited for never comes. */
-START_TEST(a_dead_process_holds_nothing_up)
+TEST(a_dead_process_holds_nothing_up)
 {
 	const struct rec_window window = {.first = -1, .last = -1, .segment = 40};
 	scoped(rec_plan_done) struct rec_plan plan = {0};
@@ -364,10 +358,9 @@ START_TEST(a_dead_process_holds_nothing_up)
 	ck_assert_int_eq(rec_making_end(making, m.p, m.n, &w.result, NULL), 0);
 	ck_assert_uint_eq(w.result.without_times, 1);
 }
-END_TEST
 
 /* A second reading that finds more than the first one is refused. */
-START_TEST(a_recording_that_changes_is_refused)
+TEST(a_recording_that_changes_is_refused)
 {
 	const struct rec_window window = {.first = -1, .last = -1, .segment = 40};
 	scoped(rec_plan_done) struct rec_plan plan = {0};
@@ -381,20 +374,4 @@ START_TEST(a_recording_that_changes_is_refused)
 	for (uint32_t i = 0; i < RANKS; i++)
 		iterate(&m, i, 0, MARKED);
 	ck_assert_int_eq(rec_making_end(making, m.p, m.n, &result, NULL), -EBADMSG);
-}
-END_TEST
-
-int main(void)
-{
-	TCase *tcase = tcase_create("making");
-
-	tcase_add_loop_test(tcase, segments_are_as_the_whole, 0, 9);
-	tcase_add_test(tcase, any_number_of_threads_makes_the_same_trace);
-	tcase_add_test(tcase, a_dead_process_holds_nothing_up);
-	tcase_add_loop_test(tcase, messages_meet_as_in_the_whole, 0, 3);
-	tcase_add_loop_test(tcase, windows_are_as_of_the_whole, 0, 18);
-	tcase_add_loop_test(tcase, a_rank_may_begin_late, 0, 6);
-	tcase_add_test(tcase, digests_are_as_in_the_whole);
-	tcase_add_test(tcase, a_recording_that_changes_is_refused);
-	return run_case("making", tcase);
 }

@@ -135,7 +135,7 @@ static const struct {
 	{": >$OWN/rank-00001.chunks", "rank-00001.chunks: not a trace", 4},
 };
 
-START_TEST(test_every_change_of_files_is_found)
+TEST(test_every_change_of_files_is_found)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
 		scoped(runs_done) struct runs k;
@@ -149,10 +149,9 @@ START_TEST(test_every_change_of_files_is_found)
 		expect_report(k.own, changes[i].command, changes[i].says);
 	}
 }
-END_TEST
 
 /* The id is that of the written trace, whatever happened to its files. */
-START_TEST(test_the_id_stays)
+TEST(test_the_id_stays)
 {
 	scoped(fmt_trace_closep) struct fmt_trace *t = NULL;
 	scoped(runs_done) struct runs k;
@@ -166,10 +165,9 @@ START_TEST(test_the_id_stays)
 	t = made_open(k.own);
 	ck_assert_str_eq(fmt_trace_id(t), id);
 }
-END_TEST
 
 /* Packing and unpacking keep the report of a missing file. */
-START_TEST(test_a_packed_trace_reports_missing_files)
+TEST(test_a_packed_trace_reports_missing_files)
 {
 	char packed[450], again[450];
 	struct fmt_error err;
@@ -185,11 +183,10 @@ START_TEST(test_a_packed_trace_reports_missing_files)
 	ck_assert_int_eq(fmt_unpack(packed, again, &err), 0);
 	expect_report(again, "unpacked", "rank-00001.chunks: missing");
 }
-END_TEST
 
 /* Files of another trace under these names: which of the two is wrong is unknown, so the trace is
  * refused. */
-START_TEST(test_names_of_another_trace_are_refused)
+TEST(test_names_of_another_trace_are_refused)
 {
 	struct fmt_error err = {.what = ""};
 	struct fmt_trace *t;
@@ -200,7 +197,3 @@ START_TEST(test_names_of_another_trace_are_refused)
 	ck_assert_int_eq(fmt_trace_open(k.own, &t, &err), -EBADMSG);
 	ck_assert_msg(strstr(err.what, "of another trace") != NULL, "%s", err.what);
 }
-END_TEST
-
-TESTS("manifest", test_every_change_of_files_is_found, test_the_id_stays,
-      test_a_packed_trace_reports_missing_files, test_names_of_another_trace_are_refused)

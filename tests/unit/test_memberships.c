@@ -19,7 +19,7 @@ static const struct {
 	{{{.id = 7, .n = 1, .rank = 0}, {.id = 7, .n = 3, .rank = 2}}, "[0, 1]"},
 };
 
-START_TEST(missing_members_are_listed)
+TEST(missing_members_are_listed)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		scoped(fmt_names_freep) struct fmt_names *names = NULL;
@@ -32,6 +32,3 @@ START_TEST(missing_members_are_listed)
 				  rows[i].missing);
 	}
 }
-END_TEST
-
-TESTS("memberships", missing_members_are_listed)

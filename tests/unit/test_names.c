@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/trace/names.h"
 
-#include "base/array.h"
 #include "base/scope.h"
 #include "formats/trace/store/names_code.h"
 #include "tests/unit/test.h"
 
 #include <stdio.h>
 
-START_TEST(test_strings_are_named_once)
+TEST(test_strings_are_named_once)
 {
 	scoped(fmt_names_freep) struct fmt_names *n = NULL;
 	fmt_str a, b, none;
@@ -32,9 +31,8 @@ START_TEST(test_strings_are_named_once)
 	ck_assert_uint_eq(len, 3);
 	ck_assert_str_eq(fmt_string(n, 123456, &len), "");
 }
-END_TEST
 
-START_TEST(test_constant_arguments_distinguish_templates)
+TEST(test_constant_arguments_distinguish_templates)
 {
 	struct fmt_arg args[] = {{.key = 1, .type = FMT_INT, .value = 5},
 				 {.key = 2, .type = FMT_INT, .varies = 1, .value = 77}};
@@ -57,9 +55,8 @@ START_TEST(test_constant_arguments_distinguish_templates)
 	s.kind = FMT_KINDS;
 	ck_assert_int_eq(fmt_names_template(n, &s, &c), -EINVAL);
 }
-END_TEST
 
-START_TEST(test_arguments_are_found_by_key)
+TEST(test_arguments_are_found_by_key)
 {
 	struct fmt_arg args[] = {{.type = FMT_INT, .varies = 1},
 				 {.type = FMT_INT, .value = 9},
@@ -81,9 +78,8 @@ START_TEST(test_arguments_are_found_by_key)
 	ck_assert_int_eq(fmt_template_const(n, fmt_template(n, template), "x", &value), 0);
 	ck_assert_int_eq(fmt_template_varying(n, fmt_template(n, template), "none", &index), 0);
 }
-END_TEST
 
-START_TEST(test_tracks_and_facts_belong_to_a_rank)
+TEST(test_tracks_and_facts_belong_to_a_rank)
 {
 	struct fmt_track track = {.kind = FMT_THREAD, .pid = 1, .tid = 2};
 	scoped(fmt_names_freep) struct fmt_names *n = NULL;
@@ -105,9 +101,8 @@ START_TEST(test_tracks_and_facts_belong_to_a_rank)
 	ck_assert_ptr_null(fmt_fact_value(n, 4, "k"));
 	ck_assert_ptr_null(fmt_fact(n, 5, 1));
 }
-END_TEST
 
-START_TEST(test_strings_are_compressed_separately)
+TEST(test_strings_are_compressed_separately)
 {
 	struct fmt_template template = {.kind = FMT_CALL};
 	scoped(text_done) struct text t = {0};
@@ -122,10 +117,9 @@ START_TEST(test_strings_are_compressed_separately)
 	ck_assert_uint_gt(t.len, sizeof("\2a\0bc"));
 	ck_assert_mem_eq(t.data, "\2a\0bc", sizeof("\2a\0bc"));
 }
-END_TEST
 
 /* The reader's memory limit includes the memory of names. */
-START_TEST(test_names_count_towards_the_limit)
+TEST(test_names_count_towards_the_limit)
 {
 	static const uint32_t ranks[] = {0};
 	struct fmt_names_reading reading = {ranks, 1, 1000};
@@ -155,9 +149,8 @@ START_TEST(test_names_count_towards_the_limit)
 	ck_assert_int_eq(fmt_names_get(&c, &reading, again), 0);
 	ck_assert_str_eq(fmt_fact_value(again, FMT_WHOLE_TRACE, "77"), "77");
 }
-END_TEST
 
-START_TEST(test_equal_tracks_are_damage)
+TEST(test_equal_tracks_are_damage)
 {
 	static const uint32_t ranks[] = {0};
 	scoped(fmt_names_freep) struct fmt_names *n = NULL;
@@ -184,9 +177,3 @@ START_TEST(test_equal_tracks_are_damage)
 		ck_assert_int_eq(fmt_names_get(&c, &reading, again), damaged ? -EBADMSG : 0);
 	}
 }
-END_TEST
-
-TESTS("names", test_equal_tracks_are_damage, test_names_count_towards_the_limit,
-      test_strings_are_named_once, test_constant_arguments_distinguish_templates,
-      test_arguments_are_found_by_key, test_tracks_and_facts_belong_to_a_rank,
-      test_strings_are_compressed_separately)

@@ -47,7 +47,7 @@ static const struct {
 	{"no latency below zero", {{KIB, 10}, {MIB, 100000}, {2 * MIB, 300000}}, 3, 0, 100000},
 };
 
-START_TEST(test_fit)
+TEST_EACH(test_fit, ARRAY_SIZE(rows))
 {
 	struct fmt_network_sample samples[8];
 	scoped(fmt_network_done) struct fmt_network made = {0};
@@ -73,7 +73,6 @@ START_TEST(test_fit)
 	ck_assert_int_le(llabs(f->latency_ns - rows[_i].latency_ns), 3);
 	ck_assert_int_le(llabs(fmt_network_ns(f, MIB) - rows[_i].mib_ns), 40);
 }
-END_TEST
 
 /* Samples of four ranks that leave within 8 us: each is off by 1.69 us by chance. */
 enum { SAMPLES = 32, APART_NS = 4800, OFF_NS = 1138 };
@@ -90,7 +89,7 @@ static const struct {
 	{-1, APART_NS, 2 * OFF_NS, 0.55, 0, 13000}, /* sizes are not known */
 };
 
-START_TEST(test_noise)
+TEST_EACH(test_noise, ARRAY_SIZE(noisy))
 {
 	struct fmt_network_sample samples[SAMPLES];
 	scoped(fmt_network_done) struct fmt_network made = {0};
@@ -115,9 +114,8 @@ START_TEST(test_noise)
 	ck_assert_int_le(
 		llabs(fmt_network_ns(&got.fits[0], noisy[_i].bytes) - noisy[_i].message_ns), 1);
 }
-END_TEST
 
-START_TEST(test_shortest)
+TEST(test_shortest)
 {
 	/* Four ranks: a third of how far they lie apart; parts of different sizes are left alone.
 	 */
@@ -126,7 +124,6 @@ START_TEST(test_shortest)
 	ck_assert_int_eq(fmt_network_shortest_ns(10000, 0, 1), 10000);
 	ck_assert_int_eq(fmt_network_shortest_ns(100000, 20000, 4), 100000);
 }
-END_TEST
 
 /* A fact of someone else's file: nothing of it is trusted. */
 static const struct {
@@ -142,7 +139,7 @@ static const struct {
 	{"[{\"collective\": \"x\", \"latency_ns\": 99999999999999999999999999}]", 1},
 };
 
-START_TEST(test_facts)
+TEST_EACH(test_facts, ARRAY_SIZE(facts))
 {
 	scoped(fmt_network_done) struct fmt_network got;
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;
@@ -155,16 +152,4 @@ START_TEST(test_facts)
 	ck_assert_uint_eq(got.n, facts[_i].fits);
 	for (size_t i = 0; i < got.n; i++)
 		ck_assert_int_eq(fmt_network_ns(&got.fits[i], INT64_MAX), 0);
-}
-END_TEST
-
-int main(void)
-{
-	TCase *tcase = tcase_create("network");
-
-	tcase_add_loop_test(tcase, test_fit, 0, (int)ARRAY_SIZE(rows));
-	tcase_add_loop_test(tcase, test_facts, 0, (int)ARRAY_SIZE(facts));
-	tcase_add_loop_test(tcase, test_noise, 0, (int)ARRAY_SIZE(noisy));
-	tcase_add_test(tcase, test_shortest);
-	return run_case("network", tcase);
 }

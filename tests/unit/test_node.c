@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fs/node.h"
 
-#include "formats/trace/store/writer.h"
 #include "fs/copy.h"
 #include "fs/pool.h"
 #include "tests/unit/made.h"
 #include "tests/unit/test.h"
-
-#include <pthread.h>
 
 define_cleanup(fs_closep, struct fs *, fs_close);
 
@@ -91,7 +88,7 @@ static int check_directory(struct fs *fs, fs_ino dir, size_t block)
 	return files;
 }
 
-START_TEST(test_sizes_and_contents_agree)
+TEST(test_sizes_and_contents_agree)
 {
 	scoped(made_removep) char *folder = made_directory();
 	scoped(fs_closep) struct fs *fs = open_made(folder, &(struct fs_options){0});
@@ -99,10 +96,9 @@ START_TEST(test_sizes_and_contents_agree)
 	ck_assert_int_eq(check_directory(fs, 1, 1 << 20), 9 + 4 * 3 + 4 * 3 * 11 + 3 * 6 + 2 + 2);
 	ck_assert_int_eq(check_directory(fs, 1, 100), check_directory(fs, 1, 4096));
 }
-END_TEST
 
 /* Names that almost exist. */
-START_TEST(test_no_such_names)
+TEST(test_no_such_names)
 {
 	static const char *const paths[][3] = {
 		{"Readme"},
@@ -141,10 +137,9 @@ START_TEST(test_no_such_names)
 		ck_assert_msg(r == -ENOENT, "%s", paths[i][0]);
 	}
 }
-END_TEST
 
 /* Inode numbers that an NFS client may invent. */
-START_TEST(test_no_such_inodes)
+TEST(test_no_such_inodes)
 {
 	scoped(made_removep) char *folder = made_directory();
 	scoped(fs_closep) struct fs *fs = open_made(folder, &(struct fs_options){0});
@@ -164,9 +159,8 @@ START_TEST(test_no_such_inodes)
 		fs_link(fs, ino, link, sizeof(link));
 	}
 }
-END_TEST
 
-START_TEST(test_the_emulated_run_is_made_on_first_access)
+TEST(test_the_emulated_run_is_made_on_first_access)
 {
 	scoped(made_removep) char *folder = made_directory();
 	int made = 0;
@@ -189,7 +183,6 @@ START_TEST(test_the_emulated_run_is_made_on_first_access)
 	ck_assert_int_eq(fs_lookup(fs, emulated.ino, "emulated", &a), -ENOENT);
 	ck_assert_int_gt(check_directory(fs, 1, 1 << 17), 300);
 }
-END_TEST
 
 /* Reads a whole file in blocks. The caller frees the text. */
 static char *read_text(struct fs *fs, fs_ino ino, uint64_t size, size_t block)
@@ -221,7 +214,7 @@ static int count_entries(struct fs *fs, fs_ino dir)
 	return n;
 }
 
-START_TEST(test_changed_runs_are_made_on_first_access)
+TEST(test_changed_runs_are_made_on_first_access)
 {
 	static const char *const invalid[] = {"fast", "fast", ".git", "new\nline"};
 	scoped(made_removep) char *folder = made_directory();
@@ -272,9 +265,8 @@ START_TEST(test_changed_runs_are_made_on_first_access)
 	ck_assert_int_eq(fs_lookup(fs, what_if.ino, "gpu=1", &a), 0);
 	ck_assert_int_eq(count_entries(fs, what_if.ino), 1 + FS_RUNS - FS_CHANGED);
 }
-END_TEST
 
-START_TEST(test_an_emulation_that_fails_says_why)
+TEST(test_an_emulation_that_fails_says_why)
 {
 	scoped(made_removep) char *folder = made_directory();
 	struct fs_options options = {.emulate = emulate_nothing};
@@ -294,7 +286,6 @@ START_TEST(test_an_emulation_that_fails_says_why)
 	ck_assert_uint_eq(view.parts[0].iov_len, a.size_bytes);
 	ck_assert_ptr_nonnull(memmem(view.parts[0].iov_base, view.parts[0].iov_len, "no clock", 8));
 }
-END_TEST
 
 /* The windows of a file cover it without gaps, each offset in a window leads to that window, and
  * the contents equal those read in other blocks. */
@@ -331,7 +322,7 @@ static void check_windows(struct fs *fs, fs_ino ino, uint64_t size)
 	ck_assert_uint_eq(at, size);
 }
 
-START_TEST(test_windows_cover_a_file)
+TEST(test_windows_cover_a_file)
 {
 	/* Slices shorter than a window, about as long, and much longer. */
 	static const int n_launches[] = {3, 300, 20000};
@@ -350,7 +341,6 @@ START_TEST(test_windows_cover_a_file)
 		ck_assert_int_eq(fs_window(fs, a.ino, 0, &(struct fs_window){0}), -ENOENT);
 	}
 }
-END_TEST
 
 /* ---- the cost of listing */
 
@@ -361,7 +351,7 @@ static int count_load(void *context, uint32_t rank, uint32_t slice, struct fmt_s
 }
 
 /* `ls -l` of the root: `errors` needs checksums only, and nothing is computed twice. */
-START_TEST(test_the_root_is_listed_at_little_cost)
+TEST(test_the_root_is_listed_at_little_cost)
 {
 	scoped(made_removep) char *folder = made_directory();
 	scoped(fs_closep) struct fs *fs = NULL;
@@ -382,7 +372,6 @@ START_TEST(test_the_root_is_listed_at_little_cost)
 	 * not stored. */
 	ck_assert_int_le(loads, 4 * 3 * 4);
 }
-END_TEST
 
 /* ---- requests answered by other threads */
 
@@ -392,7 +381,7 @@ static void count(const struct fs_call *c)
 	__atomic_fetch_add((uint64_t *)c->request, c->offset, __ATOMIC_RELAXED);
 }
 
-START_TEST(test_pooled_requests_are_answered)
+TEST(test_pooled_requests_are_answered)
 {
 	uint64_t sum = 0;
 	struct fs_pool p;
@@ -407,9 +396,8 @@ START_TEST(test_pooled_requests_are_answered)
 	fs_pool_done(&p);
 	ck_assert_uint_eq(sum, 5050);
 }
-END_TEST
 
-START_TEST(test_large_slices_go_to_the_pool)
+TEST(test_large_slices_go_to_the_pool)
 {
 	scoped(made_removep) char *folder = made_directory();
 	scoped(fs_closep) struct fs *fs = open_made(folder, &(struct fs_options){0});
@@ -422,7 +410,6 @@ START_TEST(test_large_slices_go_to_the_pool)
 	ck_assert(fs_is_long(fs, 1));
 	ck_assert(!fs_is_long(fs, 12345678));
 }
-END_TEST
 
 static int asked;
 
@@ -431,7 +418,7 @@ static int stopped(void)
 	return ++asked > 3;
 }
 
-START_TEST(test_an_interrupted_copy_stops)
+TEST(test_an_interrupted_copy_stops)
 {
 	scoped(made_removep) char *folder = made_directory();
 	char to[256], failed[512];
@@ -446,10 +433,3 @@ START_TEST(test_an_interrupted_copy_stops)
 	ck_assert_int_eq(asked, 4);
 	ck_assert_int_eq(strncmp(failed, to, strlen(to)), 0);
 }
-END_TEST
-
-TESTS("node", test_windows_cover_a_file, test_the_root_is_listed_at_little_cost,
-      test_an_interrupted_copy_stops, test_pooled_requests_are_answered,
-      test_large_slices_go_to_the_pool, test_sizes_and_contents_agree, test_no_such_names,
-      test_no_such_inodes, test_the_emulated_run_is_made_on_first_access,
-      test_changed_runs_are_made_on_first_access, test_an_emulation_that_fails_says_why)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-START_TEST(handles_are_the_latest)
+TEST(handles_are_the_latest)
 {
 	struct rex_objects *o;
 	uint64_t here;
@@ -19,9 +19,8 @@ START_TEST(handles_are_the_latest)
 	ck_assert(!rex_handle_get(o, API_MEANING_STREAM, 5001, &here));
 	rex_objects_free(o);
 }
-END_TEST
 
-START_TEST(later_ranges_replace_earlier_ones)
+TEST(later_ranges_replace_earlier_ones)
 {
 	struct rex_objects *o;
 	uint64_t here;
@@ -49,6 +48,3 @@ START_TEST(later_ranges_replace_earlier_ones)
 	ck_assert_ptr_eq(rex_host_memory(o, 4096, 11), large);
 	rex_objects_free(o);
 }
-END_TEST
-
-TESTS("objects", handles_are_the_latest, later_ranges_replace_earlier_ones)

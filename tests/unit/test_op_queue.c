@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/array.h"
 #include "base/scope.h"
 #include "capture/library/times/op_queue.h"
 #include "tests/unit/test.h"
@@ -48,7 +47,7 @@ static bool put_id(struct cap_op_queue *q, uint64_t id)
 }
 
 /* Slots are returned in order, and only after they were published. */
-START_TEST(slots_in_order)
+TEST(slots_in_order)
 {
 	scoped(free_queuep) struct cap_op_queue *q = new_queue(1 << 20);
 	struct cap_timed_op *first, *second;
@@ -69,10 +68,9 @@ START_TEST(slots_in_order)
 	ck_assert(!cap_op_queue_first(q));
 	ck_assert_uint_eq(cap_op_queue_used(q), 0);
 }
-END_TEST
 
 /* A full queue has no free slot until a chunk is added; a removed chunk may be added again. */
-START_TEST(chunks_are_reused)
+TEST(chunks_are_reused)
 {
 	scoped(free_queuep) struct cap_op_queue *q = new_queue(1 << 20);
 	scoped(free_ptr) struct cap_op_chunk *chunk = new_chunk();
@@ -92,10 +90,9 @@ START_TEST(chunks_are_reused)
 	}
 	ck_assert_uint_eq(n_put, 3ull * CAP_CHUNKS_A_QUEUE * CAP_OPS_A_CHUNK);
 }
-END_TEST
 
 /* A queue never uses more slots than its limit, nor more chunks than there are numbers. */
-START_TEST(the_limit_holds)
+TEST(the_limit_holds)
 {
 	scoped(free_queuep) struct cap_op_queue *q = new_queue(10);
 	scoped(free_ptr) struct cap_op_chunk *chunk = new_chunk();
@@ -118,10 +115,9 @@ START_TEST(the_limit_holds)
 		ck_assert_int_eq(cap_op_queue_add(q, new_chunk()), 0);
 	ck_assert_int_eq(cap_op_queue_add(q, chunk), -ENOSPC);
 }
-END_TEST
 
 /* A queue that gave back its chunks works with new ones. */
-START_TEST(begins_again_after_release)
+TEST(begins_again_after_release)
 {
 	scoped(free_queuep) struct cap_op_queue *q = new_queue(1 << 20);
 
@@ -142,7 +138,6 @@ START_TEST(begins_again_after_release)
 		ck_assert(!cap_op_queue_first(q));
 	}
 }
-END_TEST
 
 #define THREADS 4
 #define PUT 20000
@@ -171,7 +166,7 @@ static void *produce(void *number)
 }
 
 /* Concurrent threads: every item arrives, and the items of one thread in their order. */
-START_TEST(concurrent_threads)
+TEST(concurrent_threads)
 {
 	uint64_t next[THREADS] = {0};
 	pthread_t threads[THREADS];
@@ -197,7 +192,3 @@ START_TEST(concurrent_threads)
 	ck_assert_uint_lt(shared.n_chunks, THREADS * PUT);
 	free_queue(shared.queue);
 }
-END_TEST
-
-TESTS("op_queue", slots_in_order, chunks_are_reused, the_limit_holds, begins_again_after_release,
-      concurrent_threads)

@@ -37,7 +37,7 @@ static int build(const char *layout, size_t n)
 	return r;
 }
 
-START_TEST(layouts)
+TEST(layouts)
 {
 	ck_assert_int_eq(build("", 0), 0);
 	ck_assert_int_eq(build("0:1 1:1", 2), 0);
@@ -45,10 +45,9 @@ START_TEST(layouts)
 	ck_assert_int_eq(build("0:1 1:0", 2), -EBADMSG);
 	ck_assert_int_eq(build("0:1 1:1", 1), 0); /* of which nothing is recorded */
 }
-END_TEST
 
 /* All that a layout lists are there, or it is refused. */
-START_TEST(too_many)
+TEST(too_many)
 {
 	struct text layout = {0};
 
@@ -61,6 +60,3 @@ START_TEST(too_many)
 	ck_assert_int_eq(build(layout.data, 4097), -EBADMSG);
 	text_done(&layout);
 }
-END_TEST
-
-TESTS("params", layouts, too_many)

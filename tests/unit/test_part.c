@@ -59,7 +59,7 @@ static void check_walk(const struct fmt_trace *t, const int64_t *iterations, int
 	ck_assert(!fmt_walk_next(&w));
 }
 
-START_TEST(test_a_walk_finds_the_slices_of_an_iteration)
+TEST(test_a_walk_finds_the_slices_of_an_iteration)
 {
 	scoped(made_removep) char *folder = made_directory();
 	char path[300];
@@ -77,6 +77,3 @@ START_TEST(test_a_walk_finds_the_slices_of_an_iteration)
 			check_walk(t, rows[i].of, wanted);
 	}
 }
-END_TEST
-
-TESTS("part", test_a_walk_finds_the_slices_of_an_iteration)

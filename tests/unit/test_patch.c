@@ -4,7 +4,7 @@
 #include "base/scope.h"
 #include "tests/unit/test.h"
 
-START_TEST(test_patches_restore_their_input)
+TEST(test_patches_restore_their_input)
 {
 	uint8_t base[3000], bytes[3000];
 	scoped(text_done) struct text patch = {0};
@@ -35,6 +35,3 @@ START_TEST(test_patches_restore_their_input)
 					 sizeof(bytes), &made),
 			 -EBADMSG);
 }
-END_TEST
-
-TESTS("patch", test_patches_restore_their_input)

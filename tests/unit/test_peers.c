@@ -6,7 +6,7 @@
 #include "tests/unit/scene.h"
 #include "tests/unit/test.h"
 
-START_TEST(a_list_is_read_to_its_end)
+TEST(a_list_is_read_to_its_end)
 {
 	const char *at = "[3, 12,4294967295]";
 	uint32_t rank;
@@ -21,11 +21,10 @@ START_TEST(a_list_is_read_to_its_end)
 	at = "[\"a\"]";
 	ck_assert(!fmt_peers_next(&at, &rank));
 }
-END_TEST
 
 /* Rank 0 exchanges with 1 and 2, which begin 30 and 50 us later and do not exchange with each
  * other. */
-START_TEST(a_transfer_begins_with_the_last_of_the_peers)
+TEST(a_transfer_begins_with_the_last_of_the_peers)
 {
 	static const char *const peers[] = {"[1, 2]", "[0]", "[0]"};
 	static const int late[] = {0, 30, 50}, takes[] = {80, 38, 30};
@@ -62,7 +61,6 @@ START_TEST(a_transfer_begins_with_the_last_of_the_peers)
 		ck_assert_uint_eq(found, 11);
 	}
 }
-END_TEST
 
 /* Returns the peers of the first collective of a rank, or NULL. */
 static const char *peers_of(struct fmt_trace *t, uint32_t rank)
@@ -106,7 +104,7 @@ static void check_peers(const uint64_t sends[3], const uint64_t receives[3],
 		ck_assert_pstr_eq(peers_of(w.trace, i), peers[i]);
 }
 
-START_TEST(members_of_a_star_wait_for_its_centre)
+TEST(members_of_a_star_wait_for_its_centre)
 {
 	static const struct {
 		uint64_t sends[3], receives[3];
@@ -122,10 +120,9 @@ START_TEST(members_of_a_star_wait_for_its_centre)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		check_peers(rows[i].sends, rows[i].receives, rows[i].peers);
 }
-END_TEST
 
 /* Collectives of a communicator of all ranks have no peers. */
-START_TEST(only_destroy_ends_a_communicator)
+TEST(only_destroy_ends_a_communicator)
 {
 	static const struct {
 		const char *call;
@@ -150,11 +147,10 @@ START_TEST(only_destroy_ends_a_communicator)
 		ck_assert_msg(!comm == rows[i].ends, "%s", rows[i].call);
 	}
 }
-END_TEST
 
 /* A non-blocking communicator returns ncclInProgress from its initialisation and its collectives;
  * it is recorded like any other. */
-START_TEST(non_blocking_communicators)
+TEST(non_blocking_communicators)
 {
 	static const struct {
 		int32_t result;
@@ -171,8 +167,3 @@ START_TEST(non_blocking_communicators)
 		ck_assert_uint_eq(r.process->counts.failed, rows[i].failed);
 	}
 }
-END_TEST
-
-TESTS("peers", a_list_is_read_to_its_end, a_transfer_begins_with_the_last_of_the_peers,
-      members_of_a_star_wait_for_its_centre, only_destroy_ends_a_communicator,
-      non_blocking_communicators)

@@ -73,7 +73,7 @@ static struct rec_processes *new_processes(struct fmt_names **names)
 }
 
 /* Bytes that a killed reader took and its successor takes again count once. */
-START_TEST(bytes_count_once)
+TEST(bytes_count_once)
 {
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 	scoped(processes_freep) struct rec_processes *p = new_processes(&names);
@@ -86,9 +86,8 @@ START_TEST(bytes_count_once)
 	ck_assert_uint_eq(counts(p)->calls, 9);
 	ck_assert_uint_eq(counts(p)->damaged, 0);
 }
-END_TEST
 
-START_TEST(missing_bytes_are_damage)
+TEST(missing_bytes_are_damage)
 {
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 	scoped(processes_freep) struct rec_processes *p = new_processes(&names);
@@ -100,11 +99,10 @@ START_TEST(missing_bytes_are_damage)
 	ck_assert_uint_eq(counts(p)->damaged, 1);
 	ck_assert_int_eq(pass_calls(p, RING + 1, 1, 1), -EBADMSG);
 }
-END_TEST
 
 /* The ring contains the number of calls begun, so missing calls are known; the last one is in
  * progress. */
-START_TEST(missing_calls_are_counted)
+TEST(missing_calls_are_counted)
 {
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 	scoped(processes_freep) struct rec_processes *p = new_processes(&names);
@@ -125,6 +123,3 @@ START_TEST(missing_calls_are_counted)
 		ck_assert_uint_eq(counts(p)->lost_records, 2);
 	}
 }
-END_TEST
-
-TESTS("processes", bytes_count_once, missing_bytes_are_damage, missing_calls_are_counted)

@@ -240,7 +240,7 @@ static void make_slice(struct feeder *f, struct fmt_event *events)
 		f->slice.n_edges++;
 }
 
-START_TEST(test_events_and_edges)
+TEST(test_events_and_edges)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct feeder f = {.row = &rows[i]};
@@ -265,7 +265,6 @@ START_TEST(test_events_and_edges)
 		ck_assert_msg(counts.sim.broken == 0, "%s", rows[i].what);
 	}
 }
-END_TEST
 
 /* ---- a source in a thread of its own ---- */
 
@@ -354,7 +353,7 @@ static void feed_run(struct fmt_names *names, struct run *r, int wants_thread, c
 }
 
 /* Every slice is taken once, or dropped after an error, whoever calls the source. */
-START_TEST(test_source)
+TEST(test_source)
 {
 	struct fmt_track thread = {.kind = FMT_THREAD};
 	struct fmt_template call = {.kind = FMT_CALL};
@@ -378,6 +377,3 @@ START_TEST(test_source)
 	}
 	fmt_names_free(names);
 }
-END_TEST
-
-TESTS("program", test_events_and_edges, test_source)

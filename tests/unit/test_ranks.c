@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -104,7 +103,7 @@ static void on_all_ranks(struct plan *p, int (*work)(const struct plan *p, uint3
 	}
 }
 
-START_TEST(collectives)
+TEST_EACH(collectives, COST_SEND_RECV * 12)
 {
 	static const uint32_t sizes[] = {1, 2, 5, 8};
 	static const uint64_t counts[] = {1, 1000, 400001};
@@ -115,7 +114,6 @@ START_TEST(collectives)
 	if (p.count > 0)
 		on_all_ranks(&p, run_rank);
 }
-END_TEST
 
 /* Rank 0 posts as many operations as it may before another rank arrives; each starts when the
  * previous one ends. */
@@ -158,13 +156,12 @@ static int run_ahead(const struct plan *p, uint32_t rank)
 	return bad;
 }
 
-START_TEST(ranks_that_run_ahead)
+TEST(ranks_that_run_ahead)
 {
 	struct plan p = {.n = 2};
 
 	on_all_ranks(&p, run_ahead);
 }
-END_TEST
 
 /* Every rank sends two messages to every rank, itself included; together they exceed a ring. */
 static int run_transfers(const struct plan *p, uint32_t rank)
@@ -199,16 +196,15 @@ static int run_transfers(const struct plan *p, uint32_t rank)
 	return bad;
 }
 
-START_TEST(transfers)
+TEST_EACH(transfers, 2)
 {
 	struct plan p = {.n = 4, .count = _i ? 200000 : 3};
 
 	on_all_ranks(&p, run_transfers);
 }
-END_TEST
 
 /* A rank that is killed, leaves, or starts another operation: the others soon get an error. */
-START_TEST(lost_ranks)
+TEST_EACH(lost_ranks, 3)
 {
 	struct plan p = {.n = 2, .kind = COST_ALL_REDUCE, .count = 10};
 	struct emu_segment *s = NULL;
@@ -235,9 +231,8 @@ START_TEST(lost_ranks)
 	emu_segment_leave(s);
 	waitpid(child, NULL, 0);
 }
-END_TEST
 
-START_TEST(unrelated_processes)
+TEST(unrelated_processes)
 {
 	struct emu_segment *s = NULL;
 	uint8_t id[EMU_SEGMENT_ID_BYTES] = {0};
@@ -249,10 +244,9 @@ START_TEST(unrelated_processes)
 	id[20] ^= 1; /* the nonce */
 	ck_assert_int_eq(emu_segment_join(id, 1, 0, 0, &s), -EPROTO);
 }
-END_TEST
 
 /* Large operations take the time of the ring's bandwidth, small ones its latency. */
-START_TEST(operation_costs)
+TEST(operation_costs)
 {
 	struct cost_links l = {8, 1, COST_NVLINK, 240e9, 0, 80};
 	int64_t large = cost_collective_ns(&l, COST_ALL_REDUCE, 1e9);
@@ -272,18 +266,4 @@ START_TEST(operation_costs)
 	ck_assert(cost_collective_ns(&l, COST_ALL_REDUCE, 8) >= 14 * 2000);
 	l.ranks = 1;
 	ck_assert(cost_collective_ns(&l, COST_ALL_REDUCE, 1e9) < 10000);
-}
-END_TEST
-
-int main(void)
-{
-	TCase *tcase = tcase_create("ranks");
-
-	tcase_add_loop_test(tcase, collectives, 0, COST_SEND_RECV * 12);
-	tcase_add_test(tcase, ranks_that_run_ahead);
-	tcase_add_loop_test(tcase, transfers, 0, 2);
-	tcase_add_loop_test(tcase, lost_ranks, 0, 3);
-	tcase_add_test(tcase, unrelated_processes);
-	tcase_add_test(tcase, operation_costs);
-	return run_case("ranks", tcase);
 }

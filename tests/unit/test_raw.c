@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define CHUNKS 20
@@ -62,7 +61,7 @@ static void make_raw(struct rec_raw *s, int *fd)
 }
 
 /* A recording of an earlier version is refused with the version number, and is not removed. */
-START_TEST(other_versions_are_refused)
+TEST(other_versions_are_refused)
 {
 	struct rec_raw_header header = {.magic = REC_RAW_MAGIC, .version = 1};
 	char folder[] = "/tmp/test-raw-XXXXXX", path[64], wanted[96];
@@ -84,10 +83,9 @@ START_TEST(other_versions_are_refused)
 	ck_assert_int_eq(unlink(path), 0);
 	rmdir(folder);
 }
-END_TEST
 
 /* A recording cut at any byte keeps its complete chunks, and the next recorder appends to them. */
-START_TEST(truncated_recordings_are_continued)
+TEST(truncated_recordings_are_continued)
 {
 	scoped(rec_raw_done) struct rec_raw s = {.fd = -1};
 	scoped(close_fd) int fd = -1;
@@ -110,7 +108,6 @@ START_TEST(truncated_recordings_are_continued)
 		put_pieces(&s, n);
 	ck_assert_uint_eq(count(&s), 3 * CHUNKS);
 }
-END_TEST
 
 static void flip(int fd, uint64_t at)
 {
@@ -121,7 +118,7 @@ static void flip(int fd, uint64_t at)
 	ck_assert_int_eq(pwrite(fd, &byte, 1, (off_t)at), 1);
 }
 
-START_TEST(damage_ends_it)
+TEST(damage_ends_it)
 {
 	scoped(rec_raw_done) struct rec_raw s = {.fd = -1};
 	scoped(close_fd) int fd = -1;
@@ -140,10 +137,9 @@ START_TEST(damage_ends_it)
 	}
 	ck_assert_uint_eq(count(&s), 6);
 }
-END_TEST
 
 /* The second of three chunks is damaged at any byte: the third is read. */
-START_TEST(damage_costs_a_chunk)
+TEST(damage_costs_a_chunk)
 {
 	scoped(rec_raw_done) struct rec_raw s = {.fd = -1};
 	scoped(close_fd) int fd = -1;
@@ -168,7 +164,3 @@ START_TEST(damage_costs_a_chunk)
 		flip(fd, at);
 	}
 }
-END_TEST
-
-TESTS("raw", other_versions_are_refused, truncated_recordings_are_continued, damage_ends_it,
-      damage_costs_a_chunk)

@@ -3,14 +3,12 @@
 #include "tests/unit/rings.h"
 #include "tests/unit/test.h"
 
-#include <stdio.h>
-
 static const char *text(const struct fmt_names *n, fmt_str s)
 {
 	return fmt_string(n, s, NULL);
 }
 
-START_TEST(a_launch_is_a_call_and_an_operation)
+TEST(a_launch_is_a_call_and_an_operation)
 {
 	scoped(recording_end) struct recording r = {0};
 	uint64_t id;
@@ -34,7 +32,6 @@ START_TEST(a_launch_is_a_call_and_an_operation)
 	ck_assert_uint_eq(op->correlation, id + 1);
 	ck_assert_int_eq(r.process->tracks[op->track].kind, FMT_STREAM);
 }
-END_TEST
 
 /* Returns argument `key` of the call `name`. */
 static int64_t call_argument(const struct rec_process *p, const char *name, const char *key)
@@ -50,7 +47,7 @@ static int64_t call_argument(const struct rec_process *p, const char *name, cons
 	return -1;
 }
 
-START_TEST(reused_handles_are_distinct)
+TEST(reused_handles_are_distinct)
 {
 	scoped(recording_end) struct recording r = {0};
 
@@ -68,11 +65,10 @@ START_TEST(reused_handles_are_distinct)
 	ck_assert_int_eq(call_argument(r.process, "cuEventQuery", "hEvent.id"), 0);
 	ck_assert_int_eq(call_argument(r.process, "cuEventQuery", "hEvent"), 0xdead);
 }
-END_TEST
 
 /* Memory records between the records of nested calls belong to their own call: cublasSgemm reads
  * alpha before the launch. */
-START_TEST(memory_belongs_to_its_call)
+TEST(memory_belongs_to_its_call)
 {
 	scoped(recording_end) struct recording r = {0};
 	struct made_ring *m = &r.ring;
@@ -100,9 +96,8 @@ START_TEST(memory_belongs_to_its_call)
 		text(r.names, (fmt_str)call_argument(r.process, "cublasSgemm_v2", "beta.in")), "0");
 	ck_assert_int_eq(call_argument(r.process, "cuStreamQuery", "hStream.in"), -1);
 }
-END_TEST
 
-START_TEST(failed_calls_launch_nothing)
+TEST(failed_calls_launch_nothing)
 {
 	scoped(recording_end) struct recording r = {0};
 	const uint64_t words[] = {KERNEL, 4, 1, 1, 32, 1, 1, 0, STREAM, 0, 0};
@@ -114,10 +109,9 @@ START_TEST(failed_calls_launch_nothing)
 	ck_assert_uint_eq(r.process->counts.ops, 0);
 	ck_assert_int_eq(call_argument(r.process, "cuLaunchKernel", "result"), 700);
 }
-END_TEST
 
 /* One row for each copy: the call, its argument words, and the name of the operation. */
-START_TEST(copies_are_named_by_direction)
+TEST(copies_are_named_by_direction)
 {
 	static const struct {
 		const char *call;
@@ -168,9 +162,8 @@ START_TEST(copies_are_named_by_direction)
 		ck_assert_int_eq(r.process->values[op->first_value], 64);
 	}
 }
-END_TEST
 
-START_TEST(stream_waits_are_recorded)
+TEST(stream_waits_are_recorded)
 {
 	scoped(recording_end) struct recording r = {0};
 	uint64_t recorded;
@@ -192,7 +185,6 @@ START_TEST(stream_waits_are_recorded)
 		(int64_t)recorded + 1);
 	ck_assert_int_eq(call_argument(r.process, "Stream Sync", "stream"), 2);
 }
-END_TEST
 
 static void exchange(struct made_ring *m, uint64_t peer, const char *call, int64_t start_ns,
 		     int64_t end_ns)
@@ -203,7 +195,7 @@ static void exchange(struct made_ring *m, uint64_t peer, const char *call, int64
 }
 
 /* Of three ranks, 0 sends to 1 and then to 2, between two all-reduces. */
-START_TEST(collectives_are_matched_by_order)
+TEST(collectives_are_matched_by_order)
 {
 	scoped(recordings_end) struct recordings r = {0};
 	scoped(written_done) struct written w = {0};
@@ -254,10 +246,9 @@ START_TEST(collectives_are_matched_by_order)
 		ck_assert_uint_eq(seen, rank == 0 ? 4 : 3);
 	}
 }
-END_TEST
 
 /* NCCL launches one kernel for a group, on one of its streams. */
-START_TEST(a_kernel_is_of_all_streams_of_its_group)
+TEST(a_kernel_is_of_all_streams_of_its_group)
 {
 	scoped(recording_end) struct recording r = {0};
 	uint64_t words[] = {0x10000, 0x10000, 256, 7, 0, COMM, OTHER_STREAM};
@@ -279,10 +270,9 @@ START_TEST(a_kernel_is_of_all_streams_of_its_group)
 	parts = text(r.names, r.process->nccl.collectives[0].parts);
 	ck_assert_msg(strstr(parts, "1024") < strstr(parts, "2048"), "%s", parts);
 }
-END_TEST
 
 /* Of a communicator of three ranks, 0 and 2 were recorded. */
-START_TEST(missing_ranks_are_named)
+TEST(missing_ranks_are_named)
 {
 	scoped(recordings_end) struct recordings r = {0};
 	scoped(written_done) struct written w = {0};
@@ -311,10 +301,9 @@ START_TEST(missing_ranks_are_named)
 	ck_assert(list->id != 0 && list->parent == 0);
 	ck_assert_int_eq(list->device, 0);
 }
-END_TEST
 
 /* A thread reuses the id of one that has ended. */
-START_TEST(threads_with_the_same_id_share_a_track)
+TEST(threads_with_the_same_id_share_a_track)
 {
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 	scoped(rec_process_freep) struct rec_process *p = NULL;
@@ -349,9 +338,8 @@ START_TEST(threads_with_the_same_id_share_a_track)
 	for (uint32_t i = 0; i < 2; i++)
 		ring_close(&m[i]);
 }
-END_TEST
 
-START_TEST(operations_without_times_are_counted)
+TEST(operations_without_times_are_counted)
 {
 	scoped(recording_end) struct recording r = {0};
 	scoped(written_done) struct written w = {0};
@@ -371,9 +359,8 @@ START_TEST(operations_without_times_are_counted)
 					"capture.operations_without_times"),
 			 "1");
 }
-END_TEST
 
-START_TEST(an_operation_begins_after_its_launch)
+TEST(an_operation_begins_after_its_launch)
 {
 	scoped(recording_end) struct recording r = {0};
 	scoped(written_done) struct written w = {0};
@@ -399,10 +386,9 @@ START_TEST(an_operation_begins_after_its_launch)
 	}
 	ck_assert_int_eq(launched_ns, -1);
 }
-END_TEST
 
 /* The driver does not report parameter offsets. */
-START_TEST(launches_without_parameters_are_counted)
+TEST(launches_without_parameters_are_counted)
 {
 	scoped(recording_end) struct recording r = {0};
 	const uint32_t none[2] = {0};
@@ -415,11 +401,3 @@ START_TEST(launches_without_parameters_are_counted)
 	ring_look(&r.ring);
 	ck_assert_uint_eq(r.process->counts.without_parameters, 1);
 }
-END_TEST
-
-TESTS("recorder", a_launch_is_a_call_and_an_operation, reused_handles_are_distinct,
-      memory_belongs_to_its_call, failed_calls_launch_nothing, copies_are_named_by_direction,
-      stream_waits_are_recorded, collectives_are_matched_by_order,
-      a_kernel_is_of_all_streams_of_its_group, missing_ranks_are_named,
-      threads_with_the_same_id_share_a_track, operations_without_times_are_counted,
-      an_operation_begins_after_its_launch, launches_without_parameters_are_counted)

@@ -21,7 +21,7 @@ static uint64_t id_at(const struct cap_regions *r, uint64_t address)
 	return found ? found->id : 0;
 }
 
-START_TEST(test_the_range_that_holds_an_address)
+TEST(test_the_range_that_holds_an_address)
 {
 	scoped(cap_regions_done) struct cap_regions r = {0};
 
@@ -39,10 +39,9 @@ START_TEST(test_the_range_that_holds_an_address)
 	ck_assert_uint_eq(cap_regions_from(&r, 0x1001, 0x2000)->id, 3);
 	ck_assert_ptr_null(cap_regions_from(&r, 0x1101, 0x1eff));
 }
-END_TEST
 
 /* The end of a range was not recorded, and its address is used again. */
-START_TEST(test_new_regions_replace_overlapping_ones)
+TEST(test_new_regions_replace_overlapping_ones)
 {
 	scoped(cap_regions_done) struct cap_regions r = {0};
 
@@ -56,9 +55,8 @@ START_TEST(test_new_regions_replace_overlapping_ones)
 	ck_assert_uint_eq(id_at(&r, 0x1180), 4);
 	ck_assert_uint_eq(id_at(&r, 0x1200), 3);
 }
-END_TEST
 
-START_TEST(test_a_variable_queried_twice)
+TEST(test_a_variable_queried_twice)
 {
 	scoped(cap_regions_done) struct cap_regions r = {0};
 	struct cap_region v = {.base = 0x1000, .bytes = 4, .id = 1, .kind = CAP_MEMORY_GLOBAL};
@@ -69,14 +67,13 @@ START_TEST(test_a_variable_queried_twice)
 	ck_assert_uint_eq(id_at(&r, 0x1000), 1);
 	ck_assert_uint_eq(r.n, 1);
 }
-END_TEST
 
 static int owned(const struct cap_region *range, const void *owner)
 {
 	return range->owner == *(const uint64_t *)owner;
 }
 
-START_TEST(test_removal)
+TEST(test_removal)
 {
 	scoped(cap_regions_done) struct cap_regions r = {0};
 	uint64_t owner = 7;
@@ -94,7 +91,3 @@ START_TEST(test_removal)
 	ck_assert_uint_eq(id_at(&r, 0x7000), 0);
 	ck_assert_uint_eq(id_at(&r, 0x8000), 9);
 }
-END_TEST
-
-TESTS("regions", test_the_range_that_holds_an_address, test_new_regions_replace_overlapping_ones,
-      test_a_variable_queried_twice, test_removal)

@@ -61,7 +61,7 @@ static struct fmt_report *report_of(struct fixture *f, struct fmt_part part, boo
 	return r;
 }
 
-START_TEST(test_rows)
+TEST(test_rows)
 {
 	scoped(teardown) struct fixture f;
 	scoped(fmt_report_freep) struct fmt_report *r = NULL;
@@ -86,7 +86,6 @@ START_TEST(test_rows)
 			ck_assert_int_gt(g->waiting_ns, LAYERS * 50000);
 	}
 }
-END_TEST
 
 /* Divides the span of a row by the operations of its GPU. */
 static struct fmt_busy divide_all(struct fixture *f, const struct fmt_report_gpu *row)
@@ -117,7 +116,7 @@ static void check_same_row(const struct fmt_report_gpu *a, const struct fmt_repo
 
 /* If iterations overlap, each row counts the operations of all iterations within its span. A report
  * of one iteration agrees with that of the whole run. */
-START_TEST(test_iterations_that_overlap)
+TEST(test_iterations_that_overlap)
 {
 	scoped(teardown) struct fixture f;
 	scoped(fmt_report_freep) struct fmt_report *whole = NULL;
@@ -149,10 +148,9 @@ START_TEST(test_iterations_that_overlap)
 		ck_assert_int_le(whole->runs[i].waiting_ns, want.exposed_ns + want.hidden_ns);
 	}
 }
-END_TEST
 
 /* Waiting in two collectives at once counts once. */
-START_TEST(test_simultaneous_waits_count_once)
+TEST(test_simultaneous_waits_count_once)
 {
 	scoped(teardown) struct fixture f;
 	scoped(fmt_report_freep) struct fmt_report *r = NULL;
@@ -166,9 +164,8 @@ START_TEST(test_simultaneous_waits_count_once)
 		ck_assert_int_ge(g->waiting_ns, g->rank == RANKS - 1 ? 0 : 50000);
 	}
 }
-END_TEST
 
-START_TEST(test_collectives)
+TEST(test_collectives)
 {
 	static const struct {
 		int64_t iteration, rank;
@@ -201,10 +198,9 @@ START_TEST(test_collectives)
 			ck_assert_int_eq(c->waiting_ns, c->total_ns - (int64_t)rows[i].ops * 90000);
 	}
 }
-END_TEST
 
 /* Collectives whose sizes differ between ranks have a row for each size, with its own count. */
-START_TEST(test_sizes_by_rank)
+TEST(test_sizes_by_rank)
 {
 	struct fmt_arg args[FMT_COLLECTIVE_ARGS + 1];
 	struct fmt_template template;
@@ -230,9 +226,8 @@ START_TEST(test_sizes_by_rank)
 		ck_assert_int_eq(c->transfer_ns, (int64_t)c->n_instances * 90000);
 	}
 }
-END_TEST
 
-START_TEST(test_operations)
+TEST(test_operations)
 {
 	scoped(teardown) struct fixture f;
 	scoped(fmt_report_freep) struct fmt_report *r = NULL;
@@ -255,7 +250,6 @@ START_TEST(test_operations)
 	ck_assert_uint_eq(kernels, r->n_records[FMT_KERNEL]);
 	ck_assert_uint_eq(kernels, ITERATIONS * RANKS * LAYERS * TRAINING_KERNELS);
 }
-END_TEST
 
 /* Checks that there are no control characters except line ends. */
 static void check_harmless(const struct text *t)
@@ -267,7 +261,7 @@ static void check_harmless(const struct text *t)
 	}
 }
 
-START_TEST(test_printing)
+TEST(test_printing)
 {
 	static const struct fmt_report_style plain, coloured = {.colour = true, .top = 2};
 	static const uint32_t iterations[] = {1, ITERATIONS, 100};
@@ -296,9 +290,8 @@ START_TEST(test_printing)
 		ck_assert(fmt_json_valid(t.data, t.len));
 	}
 }
-END_TEST
 
-START_TEST(test_damage_is_counted)
+TEST(test_damage_is_counted)
 {
 	static const struct fmt_report_style plain;
 	scoped(teardown) struct fixture f;
@@ -325,11 +318,10 @@ START_TEST(test_damage_is_counted)
 	fmt_report_text(r, &plain, &t);
 	ck_assert_ptr_nonnull(memmem(t.data, t.len, "\nDamage\n", 8));
 }
-END_TEST
 
 /* Counts agree in number with their nouns, lines name the processes, and bytes of a trace are
  * escaped. */
-START_TEST(test_lost_events)
+TEST(test_lost_events)
 {
 	static const struct {
 		uint32_t rank;
@@ -370,8 +362,3 @@ START_TEST(test_lost_events)
 	text_char(&text, '\0');
 	ck_assert_str_eq(text.data, expected);
 }
-END_TEST
-
-TESTS("report", test_lost_events, test_rows, test_iterations_that_overlap,
-      test_simultaneous_waits_count_once, test_collectives, test_sizes_by_rank, test_operations,
-      test_printing, test_damage_is_counted)

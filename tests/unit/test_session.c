@@ -39,7 +39,7 @@ static int take_one(void *context, int dir, const char *name, uint32_t number)
 	return t->answer;
 }
 
-START_TEST(rings_may_be_counted_before_they_exist)
+TEST(rings_may_be_counted_before_they_exist)
 {
 	const struct cap_control settings = {0};
 	scoped(rec_session_end) struct rec_session s;
@@ -56,9 +56,8 @@ START_TEST(rings_may_be_counted_before_they_exist)
 	ck_assert_int_eq(rec_session_rings(&s, take_one, &t), 0);
 	ck_assert_uint_eq(t.n, 2);
 }
-END_TEST
 
-START_TEST(unready_rings_are_offered_again)
+TEST(unready_rings_are_offered_again)
 {
 	const struct cap_control settings = {0};
 	scoped(rec_session_end) struct rec_session s;
@@ -77,7 +76,6 @@ START_TEST(unready_rings_are_offered_again)
 	put_ring(&s, 1);
 	ck_assert_int_eq(rec_session_rings(&s, take_one, &t), -ENOMEM);
 }
-END_TEST
 
 /* Starts another process of the recorder, which shares the lock. It updates the heartbeat until it
  * is killed, or does nothing for 0.3 s. */
@@ -98,7 +96,7 @@ static pid_t start_other_process(struct rec_session *s, bool beats)
 
 /* The session of a killed recorder passes to one successor after the last of its processes has
  * ended. */
-START_TEST(sessions_pass_to_one_successor)
+TEST(sessions_pass_to_one_successor)
 {
 	const struct cap_control settings = {.ring_bytes = CAP_MIN_RING_BYTES};
 	scoped(rec_session_end) struct rec_session s, next, other;
@@ -124,10 +122,9 @@ START_TEST(sessions_pass_to_one_successor)
 	ck_assert_int_eq(access(folder, F_OK), -1);
 	ck_assert_int_eq(rec_session_attach(&next, folder), -ENOENT);
 }
-END_TEST
 
 /* The folder of a session is absolute and short enough for a socket path, or refused. */
-START_TEST(folders_are_absolute_and_short)
+TEST(folders_are_absolute_and_short)
 {
 	const struct cap_control settings = {.ring_bytes = CAP_MIN_RING_BYTES};
 	scoped(rec_session_end) struct rec_session s;
@@ -150,7 +147,3 @@ START_TEST(folders_are_absolute_and_short)
 	ck_assert_int_eq(rmdir(path), 0);
 	ck_assert_int_eq(rmdir(deep), 0);
 }
-END_TEST
-
-TESTS("session", folders_are_absolute_and_short, sessions_pass_to_one_successor,
-      rings_may_be_counted_before_they_exist, unready_rings_are_offered_again)

@@ -2,7 +2,7 @@
 #include "replay/device/share.h"
 #include "tests/unit/test.h"
 
-START_TEST(shared_values_are_found_by_what_was_recorded)
+TEST(shared_values_are_found_by_what_was_recorded)
 {
 	struct rex_share *s;
 	uint8_t recorded[REX_SHARED_BYTES] = {1}, here[REX_SHARED_BYTES] = {2},
@@ -18,6 +18,3 @@ START_TEST(shared_values_are_found_by_what_was_recorded)
 	rex_share_counts(s, &counts);
 	ck_assert(counts.made == 7 && counts.seeded == 1);
 }
-END_TEST
-
-TESTS("share", shared_values_are_found_by_what_was_recorded)

@@ -255,7 +255,7 @@ static void check_times(const struct graph *g, const char *want, const struct ra
 	}
 }
 
-START_TEST(test_graphs)
+TEST(test_graphs)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(graphs); i++) {
 		const struct graph *g = &graphs[i];
@@ -288,11 +288,10 @@ START_TEST(test_graphs)
 		sim_free(sim);
 	}
 }
-END_TEST
 
 /* Two ranks that leave a collective 4 us apart. The shortest transfer is taken to be 4 us shorter
  * than the shorter of the two, and doubled; what each takes beyond it stays. */
-START_TEST(test_transfers)
+TEST(test_transfers)
 {
 	static const int64_t transfers_ns[] = {1000000, 1004000}, want_ns[] = {1996000, 2000000};
 	struct sim *sim;
@@ -338,6 +337,3 @@ START_TEST(test_transfers)
 	}
 	sim_free(sim);
 }
-END_TEST
-
-TESTS("sim", test_graphs, test_transfers)

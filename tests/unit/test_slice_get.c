@@ -33,7 +33,7 @@ static int get_slice(const struct made *m, const struct text *raw, size_t len,
 	return r < 0 ? r : fmt_slice_get(&head, c, m->names, 0, base ? &of_base : NULL, ret);
 }
 
-START_TEST(test_round_trip)
+TEST(test_round_trip)
 {
 	struct fmt_slice_parts parts[2] = {0};
 	struct text raw[2] = {0};
@@ -61,10 +61,9 @@ START_TEST(test_round_trip)
 		text_done(&raw[k]);
 	}
 }
-END_TEST
 
 /* A header with wrong counts, a payload cut at any byte, a patch without its base. */
-START_TEST(test_invalid_slices_are_refused)
+TEST(test_invalid_slices_are_refused)
 {
 	scoped(fmt_slice_parts_done) struct fmt_slice_parts parts = {0};
 	scoped(fmt_slice_freep) struct fmt_slice *slice = NULL;
@@ -89,6 +88,3 @@ START_TEST(test_invalid_slices_are_refused)
 	ck_assert_int_eq(get_slice(&m, &raw, raw.len, &c, NULL, &got), -EBADMSG);
 	ck_assert_ptr_null(got);
 }
-END_TEST
-
-TESTS("slice_get", test_round_trip, test_invalid_slices_are_refused)

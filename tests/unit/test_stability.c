@@ -86,7 +86,7 @@ static const struct {
 	{{KERNELS, KERNELS, KERNELS, KERNELS, KERNELS}, 0, 0, 0, 0, 0, 0, 0},
 };
 
-START_TEST(test_partners)
+TEST(test_partners)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		scoped(teardown) struct scene m;
@@ -114,9 +114,8 @@ START_TEST(test_partners)
 		ck_assert_uint_eq(r.worst[0].back, rows[i].back);
 	}
 }
-END_TEST
 
-START_TEST(test_rules_that_depend_on_times_do_not_count)
+TEST(test_rules_that_depend_on_times_do_not_count)
 {
 	scoped(teardown) struct scene m;
 	const uint32_t number = 0;
@@ -129,9 +128,8 @@ START_TEST(test_rules_that_depend_on_times_do_not_count)
 	ck_assert_uint_eq(r.sites, 0);
 	ck_assert_uint_eq(r.n_worst, 0);
 }
-END_TEST
 
-START_TEST(test_one_iteration_proves_nothing)
+TEST(test_one_iteration_proves_nothing)
 {
 	scoped(teardown) struct scene m;
 	const uint32_t number = 0;
@@ -142,9 +140,8 @@ START_TEST(test_one_iteration_proves_nothing)
 	ck_assert_int_eq(stability_finish(m.s, &number, &r), 0);
 	ck_assert_uint_eq(r.sites, 0);
 }
-END_TEST
 
-START_TEST(test_iterations_of_other_operations_are_not_compared)
+TEST(test_iterations_of_other_operations_are_not_compared)
 {
 	scoped(teardown) struct scene m;
 	const uint32_t number = 0;
@@ -159,7 +156,3 @@ START_TEST(test_iterations_of_other_operations_are_not_compared)
 	ck_assert_uint_eq(r.sites, 2);
 	ck_assert_uint_eq(r.stable, 2);
 }
-END_TEST
-
-TESTS("stability", test_iterations_of_other_operations_are_not_compared, test_partners,
-      test_rules_that_depend_on_times_do_not_count, test_one_iteration_proves_nothing)

@@ -71,7 +71,7 @@ static const struct {
 	{100000, 681, 147},
 };
 
-START_TEST(many_short_repetitions_are_one_iteration)
+TEST(many_short_repetitions_are_one_iteration)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		scoped(steps_done) struct steps s = {0};
@@ -97,7 +97,6 @@ START_TEST(many_short_repetitions_are_one_iteration)
 				 (int64_t)(300 * (rows[i].repetitions - rows[i].each)));
 	}
 }
-END_TEST
 
 /* Ranges that cover a twentieth of a run: their name, and whether they mark iterations. One may
  * begin before the last one ends, on another thread. */
@@ -140,11 +139,8 @@ static void check_ranges(const char *format, int duration_ns, bool tells)
 	ck_assert_int_eq(s.rank.iterations[tells ? 9 : 0].start_ns, tells ? 53600 : 0);
 }
 
-START_TEST(ranges_named_like_steps_are_iterations)
+TEST(ranges_named_like_steps_are_iterations)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(named); i++)
 		check_ranges(named[i].format, named[i].duration_ns, named[i].tells);
 }
-END_TEST
-
-TESTS("steps", many_short_repetitions_are_one_iteration, ranges_named_like_steps_are_iterations)

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-START_TEST(test_each_text_once)
+TEST(test_each_text_once)
 {
 	scoped(fmt_strings_done) struct fmt_strings t = {0};
 	uint32_t number;
@@ -26,9 +26,8 @@ START_TEST(test_each_text_once)
 		}
 	ck_assert_uint_eq(t.n, 1001);
 }
-END_TEST
 
-START_TEST(test_empty_string_is_0)
+TEST(test_empty_string_is_0)
 {
 	scoped(fmt_strings_done) struct fmt_strings t = {0};
 	uint32_t number = 7;
@@ -39,9 +38,8 @@ START_TEST(test_empty_string_is_0)
 	ck_assert_uint_eq(fmt_strings_find(&t, "", 0), 0);
 	ck_assert_str_eq(t.strings[0].s, "");
 }
-END_TEST
 
-START_TEST(test_texts_may_hold_nul)
+TEST(test_texts_may_hold_nul)
 {
 	scoped(fmt_strings_done) struct fmt_strings t = {0};
 	uint32_t a, b;
@@ -52,6 +50,3 @@ START_TEST(test_texts_may_hold_nul)
 	ck_assert_uint_ne(a, b);
 	ck_assert_uint_eq(fmt_strings_find(&t, "x", 1), 0);
 }
-END_TEST
-
-TESTS("strings", test_each_text_once, test_empty_string_is_0, test_texts_may_hold_nul)

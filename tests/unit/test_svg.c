@@ -43,7 +43,7 @@ static const struct {
 	{"\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac", 9, 2, "\xe2\x82\xac…"},
 };
 
-START_TEST(test_strings)
+TEST(test_strings)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(strings); i++) {
 		scoped(text_done) struct text t = {0};
@@ -53,9 +53,8 @@ START_TEST(test_strings)
 		ck_assert_str_eq(t.data, strings[i].want);
 	}
 }
-END_TEST
 
-START_TEST(test_pixels)
+TEST(test_pixels)
 {
 	static const struct {
 		double v;
@@ -71,9 +70,8 @@ START_TEST(test_pixels)
 		ck_assert_str_eq(t.data, rows[i].want);
 	}
 }
-END_TEST
 
-START_TEST(test_contents_of_a_picture)
+TEST(test_contents_of_a_picture)
 {
 	scoped(made_removep) char *folder = made_directory();
 	scoped(fmt_trace_closep) struct fmt_trace *trace = write_and_open(folder, 4, 3, 8);
@@ -101,10 +99,9 @@ START_TEST(test_contents_of_a_picture)
 	t = render(trace, (struct fmt_part){5, 2}, false);
 	ck_assert_ptr_null(strstr(t.data, "waiting for"));
 }
-END_TEST
 
 /* In the picture of one iteration, work of other iterations is pale. */
-START_TEST(test_other_iterations_are_pale)
+TEST(test_other_iterations_are_pale)
 {
 	static const char pale[] = "<rect class=\"p\" x=\"", legend[] = ">other iterations<";
 	scoped(made_removep) char *folder = made_directory();
@@ -124,9 +121,8 @@ START_TEST(test_other_iterations_are_pale)
 	ck_assert_ptr_null(strstr(t.data, pale));
 	ck_assert_ptr_null(strstr(t.data, legend));
 }
-END_TEST
 
-START_TEST(test_size_is_bounded)
+TEST(test_size_is_bounded)
 {
 	static const struct {
 		uint32_t ranks, iterations, layers;
@@ -143,7 +139,3 @@ START_TEST(test_size_is_bounded)
 				 runs[i].ranks == 300);
 	}
 }
-END_TEST
-
-TESTS("svg", test_strings, test_pixels, test_contents_of_a_picture, test_other_iterations_are_pale,
-      test_size_is_bounded)

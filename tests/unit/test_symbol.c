@@ -24,7 +24,7 @@ static void ck_name(const char *symbol, const char *name)
 	ck_assert_str_eq(fmt_string(r.names, (fmt_str)kept, NULL), symbol != name ? symbol : "");
 }
 
-START_TEST(symbols_are_demangled)
+TEST(symbols_are_demangled)
 {
 	static const char *const plain[] = {"step", "_Znonsense", "_Z", "cutlass_80_tensorop"};
 
@@ -35,6 +35,3 @@ START_TEST(symbols_are_demangled)
 	ck_name("_Z4stepPfi", "step(float*, int)");
 	ck_name("_ZN2at6native5scaleIfLi4EEEvPT_", "void at::native::scale<float, 4>(float*)");
 }
-END_TEST
-
-TESTS("symbol", symbols_are_demangled)

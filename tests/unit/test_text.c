@@ -20,7 +20,7 @@ static const struct {
 	{INT64_MIN, "-9223372036854775.808"},
 };
 
-START_TEST(test_microseconds)
+TEST(test_microseconds)
 {
 	for (size_t i = 0; i < sizeof(us) / sizeof(us[0]); i++) {
 		scoped(text_done) struct text t = {0};
@@ -31,9 +31,8 @@ START_TEST(test_microseconds)
 		ck_assert_str_eq(t.data, us[i].want);
 	}
 }
-END_TEST
 
-START_TEST(test_integers)
+TEST(test_integers)
 {
 	static const int64_t values[] = {0,  9,	    10,	       99,	  100,
 					 -1, 12345, INT32_MIN, INT64_MAX, INT64_MIN};
@@ -48,7 +47,6 @@ START_TEST(test_integers)
 		ck_assert_str_eq(t.data, want);
 	}
 }
-END_TEST
 
 static int count(struct text *t)
 {
@@ -56,7 +54,7 @@ static int count(struct text *t)
 	return 0;
 }
 
-START_TEST(test_flushing_keeps_the_buffer_small)
+TEST(test_flushing_keeps_the_buffer_small)
 {
 	uint64_t seen = 0;
 	scoped(text_done) struct text t = {.limit = 4096, .flush = count, .context = &seen};
@@ -68,14 +66,13 @@ START_TEST(test_flushing_keeps_the_buffer_small)
 	ck_assert_uint_eq(t.flushed, seen);
 	ck_assert_uint_lt(t.cap, 16384);
 }
-END_TEST
 
 static int refuse(struct text *t)
 {
 	return -ENOSPC;
 }
 
-START_TEST(test_a_flush_error_is_sticky)
+TEST(test_a_flush_error_is_sticky)
 {
 	scoped(text_done) struct text t = {.limit = 1, .flush = refuse};
 
@@ -84,10 +81,9 @@ START_TEST(test_a_flush_error_is_sticky)
 	text_str(&t, "three");
 	ck_assert_int_eq(text_flush(&t), -ENOSPC);
 }
-END_TEST
 
 /* Rounds like printf: the exact binary value, ties to even. */
-START_TEST(test_fixed_is_as_printf)
+TEST(test_fixed_is_as_printf)
 {
 	static const double some[] = {0,     0.5,   1.5,    2.125,   2.135, 0.9995, 99.95,
 				      9.995, 1e8,   -0.25,  -7,	     1e300, 2.5,    0.0005,
@@ -108,9 +104,8 @@ START_TEST(test_fixed_is_as_printf)
 		}
 	}
 }
-END_TEST
 
-START_TEST(test_printf_of_any_length)
+TEST(test_printf_of_any_length)
 {
 	scoped(text_done) struct text t = {0};
 	char long_one[1000];
@@ -123,10 +118,9 @@ START_TEST(test_printf_of_any_length)
 	ck_assert_uint_eq(t.len, 1 + 999 + 1 + 3);
 	ck_assert_mem_eq(t.data + t.len - 5, "x.end", 5);
 }
-END_TEST
 
 /* Digits are produced eight at a time: tests every length, with nines, zeros and random digits. */
-START_TEST(test_digits)
+TEST(test_digits)
 {
 	uint64_t seed = 1;
 
@@ -142,7 +136,3 @@ START_TEST(test_digits)
 		ck_assert_mem_eq(got, want, strlen(want));
 	}
 }
-END_TEST
-
-TESTS("text", test_microseconds, test_integers, test_digits, test_flushing_keeps_the_buffer_small,
-      test_a_flush_error_is_sticky, test_fixed_is_as_printf, test_printf_of_any_length)

@@ -49,7 +49,7 @@ static uint64_t id_of(uint32_t i)
 	return (uint64_t)(i % 3) << 40 | (i * 1237u % OPS);
 }
 
-START_TEST(times_may_arrive_before_or_after_the_call)
+TEST(times_may_arrive_before_or_after_the_call)
 {
 	scoped(scene_end) struct scene s = {0};
 	const struct rec_process *p;
@@ -73,9 +73,8 @@ START_TEST(times_may_arrive_before_or_after_the_call)
 	ck_assert_uint_eq(p->times.waits.n, 0);
 	ck_assert_uint_le(p->times.waits.size, 2048);
 }
-END_TEST
 
-START_TEST(missing_times_are_counted)
+TEST(missing_times_are_counted)
 {
 	scoped(scene_end) struct scene s = {0};
 
@@ -87,10 +86,9 @@ START_TEST(missing_times_are_counted)
 	ck_assert_int_eq(s.process->events[0].duration_ns, REC_NO_TIME);
 	ck_assert_int_eq(s.process->events[1].duration_ns, 7);
 }
-END_TEST
 
 /* An operation far behind its stream's latest does not get times any more. */
-START_TEST(pending_operations)
+TEST(pending_operations)
 {
 	scoped(scene_end) struct scene s = {0};
 	uint32_t to[OPS];
@@ -117,7 +115,3 @@ START_TEST(pending_operations)
 	ck_assert_int_eq(rec_waits_move(&s.process->times.waits, to), 0);
 	ck_assert_uint_eq(s.process->times.waits.n, OPS - 3000);
 }
-END_TEST
-
-TESTS("times", times_may_arrive_before_or_after_the_call, missing_times_are_counted,
-      pending_operations)

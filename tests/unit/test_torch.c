@@ -54,7 +54,7 @@ static void drop(const char *name, void *from, void *to, void *keep, size_t keep
 }
 
 /* PyTorch draws floats for tensors of any type. */
-START_TEST(dropout_of_doubles)
+TEST(dropout_of_doubles)
 {
 	static float f[N], g[N], keep = 0.5f;
 	static double d[N], e[N], keep_too = 0.5;
@@ -72,10 +72,9 @@ START_TEST(dropout_of_doubles)
 	}
 	ck_assert(n > N / 4 && n < 3 * N / 4);
 }
-END_TEST
 
 /* Memory that no host kernel wrote may hold any class. */
-START_TEST(classes_out_of_range)
+TEST(classes_out_of_range)
 {
 	static const int64_t bad[] = {-1, 4, INT64_C(1) << 40, INT64_MIN / 8};
 	static float x[4], weights[4], loss, total;
@@ -101,6 +100,3 @@ START_TEST(classes_out_of_range)
 	class = 2;
 	ck_assert(launch(LOSS("reduce_cuda_kernel_2d"), args, bytes));
 }
-END_TEST
-
-TESTS("torch", dropout_of_doubles, classes_out_of_range)

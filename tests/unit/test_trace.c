@@ -39,7 +39,7 @@ static void check_trace(struct made *m, const char *path)
 	ck_assert_str_eq(fmt_fact_value(fmt_trace_names(t), 1, "rank"), "\"other\"");
 }
 
-START_TEST(test_round_trip)
+TEST(test_round_trip)
 {
 	scoped(made_removep) char *dir = made_directory();
 	scoped(made_done) struct made m;
@@ -48,9 +48,8 @@ START_TEST(test_round_trip)
 	made_write(&m, made_path(dir, "t"), RANKS, SLICES, LAUNCHES, 0);
 	check_trace(&m, made_path(dir, "t"));
 }
-END_TEST
 
-START_TEST(test_a_truncated_file_keeps_complete_slices)
+TEST(test_a_truncated_file_keeps_complete_slices)
 {
 	scoped(made_removep) char *dir = made_directory();
 	scoped(fmt_trace_closep) struct fmt_trace *t = NULL;
@@ -73,7 +72,6 @@ START_TEST(test_a_truncated_file_keeps_complete_slices)
 		ck_assert_int_eq(fmt_slice_load(t, 0, k, FMT_WANT_ALL, &s, &err), 0);
 	}
 }
-END_TEST
 
 /* Returns how many bytes this process has read so far, by any read(2). */
 static uint64_t bytes_read(void)
@@ -88,7 +86,7 @@ static uint64_t bytes_read(void)
 	return n;
 }
 
-START_TEST(test_a_slice_reads_itself_and_at_most_one_more)
+TEST(test_a_slice_reads_itself_and_at_most_one_more)
 {
 	scoped(made_removep) char *dir = made_directory();
 	const uint32_t slices = 64;
@@ -112,9 +110,8 @@ START_TEST(test_a_slice_reads_itself_and_at_most_one_more)
 		ck_assert_uint_lt(bytes_read() - before - cost, own * (k == slices / 2 ? 5 : 2));
 	}
 }
-END_TEST
 
-START_TEST(test_invalid_traces_are_refused)
+TEST(test_invalid_traces_are_refused)
 {
 	scoped(made_removep) char *dir = made_directory();
 	struct fmt_trace *t;
@@ -124,7 +121,3 @@ START_TEST(test_invalid_traces_are_refused)
 	ck_assert_int_eq(fmt_trace_open(made_path(dir, "none"), &t, &err), -ENOENT);
 	ck_assert_int_eq(fmt_trace_open("/dev/null", &t, &err), -EBADMSG);
 }
-END_TEST
-
-TESTS("trace", test_a_slice_reads_itself_and_at_most_one_more, test_round_trip,
-      test_a_truncated_file_keeps_complete_slices, test_invalid_traces_are_refused)

@@ -21,7 +21,7 @@ static const struct {
 	{"\t\t", 2, ";", "\\t\\t"},
 };
 
-START_TEST(test_fields)
+TEST(test_fields)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
 		scoped(text_done) struct text t = {0};
@@ -31,9 +31,8 @@ START_TEST(test_fields)
 		ck_assert_mem_eq(t.data ? t.data : "", fields[i].want, t.len);
 	}
 }
-END_TEST
 
-START_TEST(test_digits)
+TEST(test_digits)
 {
 	uint64_t v = 1;
 
@@ -44,9 +43,8 @@ START_TEST(test_digits)
 	}
 	ck_assert_uint_eq(text_u64_length(UINT64_MAX), 20);
 }
-END_TEST
 
-START_TEST(test_order)
+TEST(test_order)
 {
 	static const int64_t starts[] = {5, 7, 9, 1, 7, 8, 0, 0, 20, 3};
 	static const uint64_t want[] = {6, 7, 3, 9, 0, 1, 4, 5, 2, 8};
@@ -58,7 +56,6 @@ START_TEST(test_order)
 	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
 		ck_assert_uint_eq(o.items[i].index, want[i]);
 }
-END_TEST
 
 /* Names with all special characters, and one event of each kind. */
 struct sample {
@@ -139,7 +136,7 @@ static const char *const rows[FMT_TABLES] = {
 	[FMT_TABLE_DIGESTS] = "101\twritten\t3\t0\t64\t00000000000000010000000000000002\t0\n",
 };
 
-START_TEST(test_rows)
+TEST(test_rows)
 {
 	scoped(fmt_tsv_freep) struct fmt_tsv *x = NULL;
 	uint64_t lengths[FMT_TABLES];
@@ -158,9 +155,8 @@ START_TEST(test_rows)
 	}
 	made_done(&s.made);
 }
-END_TEST
 
-START_TEST(test_headers_have_as_many_columns_as_rows)
+TEST(test_headers_have_as_many_columns_as_rows)
 {
 	for (int i = 0; i < FMT_TABLES; i++) {
 		scoped(text_done) struct text t = {0};
@@ -175,9 +171,8 @@ START_TEST(test_headers_have_as_many_columns_as_rows)
 			ck_assert_uint_eq(in_header, in_row);
 	}
 }
-END_TEST
 
-START_TEST(test_lengths_are_those_of_the_rows)
+TEST(test_lengths_are_those_of_the_rows)
 {
 	scoped(fmt_tsv_freep) struct fmt_tsv *x = NULL;
 	scoped(made_done) struct made m;
@@ -198,10 +193,9 @@ START_TEST(test_lengths_are_those_of_the_rows)
 		}
 	}
 }
-END_TEST
 
 /* Invalid references in a slice: each row breaks one. */
-START_TEST(test_invalid_references)
+TEST(test_invalid_references)
 {
 	scoped(fmt_tsv_freep) struct fmt_tsv *x = NULL;
 	uint64_t lengths[FMT_TABLES];
@@ -228,8 +222,3 @@ START_TEST(test_invalid_references)
 	}
 	made_done(&s.made);
 }
-END_TEST
-
-TESTS("tsv", test_fields, test_digits, test_order, test_rows,
-      test_headers_have_as_many_columns_as_rows, test_lengths_are_those_of_the_rows,
-      test_invalid_references)

@@ -69,11 +69,8 @@ static void check_turn(size_t i)
 	rex_turns_free(b.turns);
 }
 
-START_TEST(calls_keep_their_order)
+TEST(calls_keep_their_order)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(turns); i++)
 		check_turn(i);
 }
-END_TEST
-
-TESTS("turns", calls_keep_their_order)

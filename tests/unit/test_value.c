@@ -18,7 +18,7 @@ static void check_rate(int64_t bytes, int64_t ns)
 	ck_assert_uint_eq((size_t)n, strlen(want));
 }
 
-START_TEST(test_rates_have_the_fewest_digits_that_restore_them)
+TEST(test_rates_have_the_fewest_digits_that_restore_them)
 {
 	static const int64_t edges[] = {0,
 					1,
@@ -42,6 +42,3 @@ START_TEST(test_rates_have_the_fewest_digits_that_restore_them)
 		check_rate((int64_t)(x >> 20 >> x % 43), (int64_t)(x >> 30 & 0xffffff) + 1);
 	}
 }
-END_TEST
-
-TESTS("value", test_rates_have_the_fewest_digits_that_restore_them)

@@ -11,8 +11,6 @@
 
 #include <sys/stat.h>
 
-#include <errno.h>
-
 #define SLICES 4
 #define LAUNCHES 40
 #define SKIP 1
@@ -123,7 +121,7 @@ static const struct {
 	{promise_digests, "the digests of slice 2 were lost"},
 };
 
-START_TEST(test_inconsistent_slices)
+TEST(test_inconsistent_slices)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		scoped(fmt_manifest_done) struct fmt_manifest manifest = {0};
@@ -150,7 +148,6 @@ START_TEST(test_inconsistent_slices)
 			ck_assert_msg(v.problems == 0, "row %zu: %s", i, said);
 	}
 }
-END_TEST
 
 /* Checks a trace with a code image and a buffer. `more` is added to the buffer's length in its
  * list, `more_of_image` to the image's length in the fact, and `other_name` changes the list's
@@ -191,13 +188,10 @@ static void check_contents(int more, int more_of_image, int other_name, const ch
 		      says ? says : "");
 }
 
-START_TEST(test_contents_of_wrong_length)
+TEST(test_contents_of_wrong_length)
 {
 	check_contents(0, 0, 0, NULL);
 	check_contents(3, 0, 0, "the length of a content differs from its list");
 	check_contents(0, -2, 0, "the length of an image differs from its content");
 	check_contents(0, 0, 1, "a listed content is missing");
 }
-END_TEST
-
-TESTS("verify", test_inconsistent_slices, test_contents_of_wrong_length)

@@ -97,7 +97,7 @@ static const struct row {
 	{"gpu=2x/host=2x", NULL, "slash"},
 };
 
-START_TEST(test_specs)
+TEST(test_specs)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct row *row = &rows[i];
@@ -124,9 +124,8 @@ START_TEST(test_specs)
 		what_if_free(w);
 	}
 }
-END_TEST
 
-START_TEST(test_limits)
+TEST(test_limits)
 {
 	struct what_if_error err;
 	struct what_if *w;
@@ -144,9 +143,8 @@ START_TEST(test_limits)
 	strcat(spec, ":gpu=2x");
 	ck_assert_int_eq(what_if_parse(spec, &w, &err), -EINVAL);
 }
-END_TEST
 
-START_TEST(test_ranks)
+TEST(test_ranks)
 {
 	struct what_if_error err;
 	struct what_if *w;
@@ -160,6 +158,3 @@ START_TEST(test_ranks)
 	}
 	what_if_free(w);
 }
-END_TEST
-
-TESTS("what_if", test_specs, test_limits, test_ranks)

@@ -65,7 +65,7 @@ static const struct {
 	 2, 8},
 };
 
-START_TEST(types_of_elements)
+TEST_EACH(types_of_elements, ARRAY_SIZE(elementwise))
 {
 	char tensors[4];
 	void *data[] = {&tensors[0], &tensors[1], &tensors[2], &tensors[3]};
@@ -83,7 +83,6 @@ START_TEST(types_of_elements)
 	ck_assert(l.bytes == (double)n * elementwise[_i].bytes);
 	ck_assert(l.held_bytes < l.bytes);
 }
-END_TEST
 
 /* A lambda of a strided kernel with three float tensors of 1024 rows and columns. */
 struct lambda {
@@ -93,7 +92,7 @@ struct lambda {
 	float alpha, rest[3];
 };
 
-START_TEST(strides_of_elements)
+TEST(strides_of_elements)
 {
 	static char tensors[3];
 	struct lambda f = {.dims = 2,
@@ -117,7 +116,6 @@ START_TEST(strides_of_elements)
 	ck_assert(l.bytes == 2.0 * 4 * n + 4096);
 	ck_assert(l.sector_bytes >= 28.0 * n);
 }
-END_TEST
 
 /* Kernels on lists of tensors: lists of the metadata, and their bytes in small and large ones. */
 static const struct {
@@ -140,7 +138,7 @@ static const struct {
 	 36, 320, 1, 28},
 };
 
-START_TEST(lists_of_tensors)
+TEST_EACH(lists_of_tensors, ARRAY_SIZE(lists))
 {
 	static char meta[32768];
 	char name[512];
@@ -170,9 +168,8 @@ START_TEST(lists_of_tensors)
 	ck_assert_msg(l.bytes == (double)n * lists[_i].moved, "%s: %f", name, l.bytes);
 	ck_assert(l.steps == 65536 / 4 / 512);
 }
-END_TEST
 
-START_TEST(moved_elements)
+TEST(moved_elements)
 {
 	static struct {
 		void *data[128];
@@ -201,10 +198,9 @@ START_TEST(moved_elements)
 			  10, 256, transpose_args, transpose_bytes)
 			  .bytes == 2.0 * 4 * 16384 * 4096);
 }
-END_TEST
 
 /* A sum of 65536 rows, 1024 columns: 4 threads of 264 blocks have a column. */
-START_TEST(parts_of_reductions)
+TEST(parts_of_reductions)
 {
 	int32_t op[] = {0, 4, 65536, 1024, 1056, 128, 264, 0, 1, 4, 1, 0, 32, 4, 128, 0, 4};
 	const size_t bytes[] = {sizeof(op), 0};
@@ -219,9 +215,8 @@ START_TEST(parts_of_reductions)
 	ck_assert(ret.steps == 16);
 	ck_assert(ret.final_steps == 2 + 264 / 4);
 }
-END_TEST
 
-START_TEST(lengths_of_rows)
+TEST(lengths_of_rows)
 {
 	int64_t columns = 4096, rows = 100;
 	void *out = NULL;
@@ -240,9 +235,8 @@ START_TEST(lengths_of_rows)
 	ck_assert(l.bytes == 2.0 * 4096 * 100);
 	ck_assert(l.steps == 8);
 }
-END_TEST
 
-START_TEST(shapes_of_attention)
+TEST(shapes_of_attention)
 {
 	struct {
 		int64_t before[12];
@@ -269,10 +263,9 @@ START_TEST(shapes_of_attention)
 	sizes = few;
 	ck_assert(!emu_torch_attention(&kind, &l, args, &a));
 }
-END_TEST
 
 /* Parameters of other sizes, or none, change nothing. */
-START_TEST(other_parameters)
+TEST(other_parameters)
 {
 	static const size_t none[] = {0}, few[] = {4, 0}, odd[] = {8, 8, 8, 8, 0};
 	int64_t numbers[4] = {7, 7, 7, 7};
@@ -290,20 +283,4 @@ START_TEST(other_parameters)
 	ck_assert(work_of(elementwise[0].name, 2, 128, args, odd).bytes == 0);
 	ck_assert(work_of(STRIDED, 2, 128, args, odd).bytes == 0);
 	ck_assert(work_of(NATIVE "reduce_kernel<128, 4, R>(R)", 2, 128, args, odd).bytes == 0);
-}
-END_TEST
-
-int main(void)
-{
-	TCase *tcase = tcase_create("work");
-
-	tcase_add_loop_test(tcase, types_of_elements, 0, ARRAY_SIZE(elementwise));
-	tcase_add_test(tcase, strides_of_elements);
-	tcase_add_loop_test(tcase, lists_of_tensors, 0, ARRAY_SIZE(lists));
-	tcase_add_test(tcase, moved_elements);
-	tcase_add_test(tcase, parts_of_reductions);
-	tcase_add_test(tcase, lengths_of_rows);
-	tcase_add_test(tcase, shapes_of_attention);
-	tcase_add_test(tcase, other_parameters);
-	return run_case("work", tcase);
 }

@@ -7,6 +7,8 @@
 
 #include "tests/unit/made.h"
 
+#include <stdbool.h>
+
 enum { TRAINING_KERNELS = 4 }; /* per layer */
 
 struct training {

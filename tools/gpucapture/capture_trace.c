@@ -6,7 +6,6 @@
 #include "tools/gpucapture/capture_unseen.h"
 #include "tools/raw_import.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>

@@ -8,8 +8,6 @@
 #include "tools/gputrace/sink.h"
 #include "tools/trace_arg.h"
 
-#include <inttypes.h>
-
 enum { OPT_OPERATIONS, OPT_JSON };
 
 static const struct cli_option options[] = {

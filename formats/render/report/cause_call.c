@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/render/report/cause_call.h"
 
-#include "base/array.h"
 #include "formats/api/api.h"
 #include "formats/render/grid.h"
 #include "formats/trace/value.h"

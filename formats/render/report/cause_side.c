@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "formats/api/api.h"
-#include "formats/render/grid.h"
 #include "formats/trace/value.h"
 
 #include <inttypes.h>

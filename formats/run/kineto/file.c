@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/kineto/file.h"
 
-#include "base/array.h"
 #include "base/scope.h"
 #include "formats/run/kineto/exported.h"
 #include "formats/run/kineto/split.h"

@@ -7,8 +7,6 @@
 #include "replay/emugpu/cudnn/descriptor.h"
 #include "replay/emugpu/cudnn/work.h"
 
-#include <string.h>
-
 typedef cudnnBackendAttributeName_t attribute;
 
 static const struct convolution_op {

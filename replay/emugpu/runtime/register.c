@@ -2,8 +2,9 @@
 
 /* Registration of fat binaries, kernels and variables by programs compiled by nvcc, before main().
  * Kernels and variables are identified by host addresses. Images are loaded on first use. */
-#include "base/array.h"
 #include "replay/emugpu/runtime/runtime.h"
+
+#include "base/array.h"
 
 #include <pthread.h>
 
