@@ -91,8 +91,8 @@ static void templates(struct text *t)
 	for (uint32_t i = 0; i < n_args; i++)
 		text_bytes(&raw, (const char[]){1, FMT_INT, 1}, 3);
 	for (uint32_t i = 0; i < n; i++) {
-		fmt_column_add_plain(&out, 0, 0); /* shape */
-		fmt_column_add_plain(&out, 1, i); /* name */
+		fmt_columns_add(&out, 0, 0); /* shape */
+		fmt_columns_add(&out, 1, i); /* name */
 	}
 	must(fmt_columns_put(&out, 0, &columns), "columns");
 	fmt_put_varint(&raw, n);

@@ -14,10 +14,10 @@ TEST(test_columns_hold_any_integer)
 	struct fmt_column *c;
 
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
-		fmt_column_add_plain(&out, 20, values[i]);
-		fmt_column_add_plain(&out, 3, (int64_t)i);
-		fmt_column_add_plain(&out, 2, 0);
-		fmt_column_add_plain(&out, 19, 0);
+		fmt_columns_add(&out, 20, values[i]);
+		fmt_columns_add(&out, 3, (int64_t)i);
+		fmt_columns_add(&out, 2, 0);
+		fmt_columns_add(&out, 19, 0);
 	}
 	ck_assert_int_eq(fmt_columns_put(&out, 8, &raw), 0);
 	ck_assert_int_eq(fmt_columns_get(fmt_cursor(raw.data, raw.len), &in), 0);

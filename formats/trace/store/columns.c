@@ -66,32 +66,53 @@ int fmt_columns_end(const struct fmt_columns *c)
 void fmt_columns_out_done(struct fmt_columns_out *c)
 {
 	for (size_t i = 0; i < c->n; i++) {
-		free(c->columns[i].values);
-		free(c->columns[i].from_class);
+		free(c->columns[i]->values);
+		free(c->columns[i]->from_class);
+		free(c->columns[i]);
 	}
 	free(c->columns);
 }
 
-/* The column `id`, inserted in order if missing; NULL without memory. */
-static struct fmt_column_out *column_of(struct fmt_columns_out *c, uint64_t id)
+struct fmt_column_out *fmt_column_out(struct fmt_columns_out *c, uint64_t id)
 {
-	uint32_t *found = &c->found[id % FMT_COLUMNS_FOUND];
-	size_t at = *found;
+	size_t at = array_bound(i, 0, c->n, c->columns[i]->id < id);
+	struct fmt_column_out *o;
 
-	if (at < c->n && c->columns[at].id == id)
-		return &c->columns[at];
-	at = array_bound(i, 0, c->n, c->columns[i].id < id);
-	*found = (uint32_t)at;
-	if (at < c->n && c->columns[at].id == id)
-		return &c->columns[at];
-	if (array_reserve(&c->columns, c->n + 1, &c->cap) < 0)
+	if (at < c->n && c->columns[at]->id == id)
+		return c->columns[at];
+	o = calloc(1, sizeof(*o));
+	if (!o || array_reserve(&c->columns, c->n + 1, &c->cap) < 0) {
+		free(o);
+		c->error = -ENOMEM;
 		return NULL;
+	}
 	memmove(&c->columns[at + 1], &c->columns[at], (c->n - at) * sizeof(*c->columns));
-	memset(&c->columns[at], 0, sizeof(*c->columns));
-	c->columns[at].id = id;
-	c->columns[at].fixed_base = -1;
 	c->n++;
-	return &c->columns[at];
+	c->columns[at] = o;
+	o->id = id;
+	o->fixed_base = -1;
+	return o;
+}
+
+#define FIRST_CAP 512 /* values; most slices have some hundreds of events */
+
+int fmt_column_grow(struct fmt_column_out *o)
+{
+	size_t values_cap = o->cap, from_class_cap = o->cap, want = o->cap ? o->cap + 1 : FIRST_CAP;
+
+	if (array_reserve(&o->values, want, &values_cap) < 0 ||
+	    array_reserve(&o->from_class, want, &from_class_cap) < 0)
+		return o->error = -ENOMEM;
+	o->cap = values_cap;
+	return 0;
+}
+
+void fmt_columns_add(struct fmt_columns_out *c, uint64_t id, int64_t v)
+{
+	struct fmt_column_out *o = fmt_column_out(c, id);
+
+	if (o)
+		fmt_column_add_plain(o, v);
 }
 
 /* Estimated size of an integer, in quarters of a byte: others than 0 also break repetition. */
@@ -100,50 +121,6 @@ static uint64_t cost_of(int64_t v)
 	uint64_t folded = fmt_fold(v);
 
 	return folded ? 1 + 4 * (1 + (63 - (uint64_t)__builtin_clzll(folded)) / 7) : 4;
-}
-
-void fmt_column_fix(struct fmt_columns_out *c, uint64_t id, enum fmt_column_base base)
-{
-	struct fmt_column_out *o = column_of(c, id);
-
-	if (o)
-		o->fixed_base = base;
-	else
-		c->error = -ENOMEM;
-}
-
-/* Space for one more value. */
-static int reserve_value(struct fmt_column_out *o)
-{
-	size_t values_cap = o->cap, from_class_cap = o->cap;
-
-	if (o->n < o->cap)
-		return 0;
-	if (array_reserve(&o->values, o->n + 1, &values_cap) < 0 ||
-	    array_reserve(&o->from_class, o->n + 1, &from_class_cap) < 0)
-		return -ENOMEM;
-	o->cap = values_cap;
-	return 0;
-}
-
-void fmt_column_add(struct fmt_columns_out *c, uint64_t id, int64_t v, int64_t *last_of_class)
-{
-	struct fmt_column_out *o = c->error ? NULL : column_of(c, id);
-
-	if (!o || reserve_value(o) < 0) {
-		c->error = -ENOMEM;
-		return;
-	}
-	o->values[o->n] = v;
-	o->from_class[o->n++] = fmt_sub(v, *last_of_class);
-	*last_of_class = v;
-}
-
-void fmt_column_add_plain(struct fmt_columns_out *c, uint64_t id, int64_t v)
-{
-	int64_t none = 0;
-
-	fmt_column_add(c, id, v, &none);
 }
 
 /* A varint's longest form, in bytes. */
@@ -160,10 +137,12 @@ uint8_t fmt_column_put_integers(const int64_t *v, size_t n, struct text *out)
 		large |= v[i] & ~(int64_t)UINT8_MAX;
 	}
 	kind = any < 0 ? FMT_COLUMN_SVARINT : large ? FMT_COLUMN_VARINT : FMT_COLUMN_BYTE;
-	for (size_t i = 0; at && i < n; i++) {
+	for (size_t i = 0; at && kind == FMT_COLUMN_BYTE && i < n; i++)
+		*at++ = (char)v[i];
+	for (size_t i = 0; at && kind != FMT_COLUMN_BYTE && i < n; i++) {
 		uint64_t rest = kind == FMT_COLUMN_SVARINT ? fmt_fold(v[i]) : (uint64_t)v[i];
 
-		for (; kind != FMT_COLUMN_BYTE && rest >= 0x80; rest >>= 7)
+		for (; rest >= 0x80; rest >>= 7)
 			*at++ = (char)(rest | 0x80);
 		*at++ = (char)rest;
 	}
@@ -212,11 +191,12 @@ int fmt_columns_put(struct fmt_columns_out *c, uint64_t may_omit, struct text *o
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < c->n && !c->error; i++) {
-		struct fmt_column_out *o = &c->columns[i];
+		struct fmt_column_out *o = c->columns[i];
 		size_t before = bytes.len;
 		enum fmt_column_base base;
 		uint8_t kind;
 
+		c->error = o->error;
 		if (o->n == 0 || (o->id < may_omit && all_zero(o)))
 			continue;
 		base = cheapest(o);

@@ -91,28 +91,45 @@ struct fmt_column_out {
 	int64_t *from_class; /* owned: each value's difference from its class's last */
 	size_t n, cap;
 	int fixed_base; /* -1: the cheapest */
+	int error;
 };
 
-#define FMT_COLUMNS_FOUND 256
-
 struct fmt_columns_out {
-	struct fmt_column_out *columns; /* owned; ids ascend */
+	struct fmt_column_out **columns; /* owned; ids ascend */
 	size_t n, cap;
-	uint32_t found[FMT_COLUMNS_FOUND]; /* by the lowest bits of an id: where it was last */
 	int error;
 };
 
 void fmt_columns_out_done(struct fmt_columns_out *c);
 
-/* Sets the base of a column that has no values yet. Without this call fmt_columns_put() chooses. */
-void fmt_column_fix(struct fmt_columns_out *c, uint64_t id, enum fmt_column_base base);
+/* The column `id`, which is added if it is missing, and stays where it is. NULL without memory,
+ * which is kept in c->error. Its base may be fixed before it gets values; else fmt_columns_put()
+ * chooses. */
+struct fmt_column_out *fmt_column_out(struct fmt_columns_out *c, uint64_t id);
 
-/* Appends a value to the column `id`. *last_of_class as in fmt_column_value(). Running out of
- * memory is kept in c->error. */
-void fmt_column_add(struct fmt_columns_out *c, uint64_t id, int64_t v, int64_t *last_of_class);
+int fmt_column_grow(struct fmt_column_out *o);
+
+/* Appends a value. *last_of_class as in fmt_column_value(). Running out of memory is kept in
+ * o->error. */
+static inline void fmt_column_add(struct fmt_column_out *o, int64_t v, int64_t *last_of_class)
+{
+	if (o->n == o->cap && fmt_column_grow(o) < 0)
+		return;
+	o->values[o->n] = v;
+	o->from_class[o->n++] = fmt_sub(v, *last_of_class);
+	*last_of_class = v;
+}
 
 /* The same for a column without classes. */
-void fmt_column_add_plain(struct fmt_columns_out *c, uint64_t id, int64_t v);
+static inline void fmt_column_add_plain(struct fmt_column_out *o, int64_t v)
+{
+	int64_t none = 0;
+
+	fmt_column_add(o, v, &none);
+}
+
+/* The same for the column `id`. */
+void fmt_columns_add(struct fmt_columns_out *c, uint64_t id, int64_t v);
 
 /* Appends directory and columns. A column without a value that differs from 0 is left out if its
  * id is below `may_omit`. */

@@ -103,12 +103,12 @@ int fmt_templates_put(const struct fmt_names *n, struct text *out)
 
 		if (shape < 0)
 			return (int)shape;
-		fmt_column_add_plain(&columns, SHAPES, shape);
-		fmt_column_add_plain(&columns, NAMES, s->name);
+		fmt_columns_add(&columns, SHAPES, shape);
+		fmt_columns_add(&columns, NAMES, s->name);
 		for (uint32_t k = 0; k < s->n_args; k++)
 			if (is_constant(&s->args[k]))
-				fmt_column_add_plain(&columns, VALUES + (uint64_t)s->args[k].key,
-						     s->args[k].value);
+				fmt_columns_add(&columns, VALUES + (uint64_t)s->args[k].key,
+						s->args[k].value);
 	}
 	put_shapes(&shapes, out);
 	fmt_put_varint(out, end);

@@ -12,7 +12,7 @@ struct card {
 	const struct fmt_template *template;
 	uint32_t n;		       /* items */
 	uint32_t next_begin, next_end; /* slots among the points */
-	size_t first_value;	       /* of last_values */
+	size_t first_value;	       /* among the arguments */
 	int64_t last_ends, last_correlation;
 };
 
@@ -29,17 +29,24 @@ struct open_item {
 	uint32_t card;
 };
 
+/* An argument that varies, of a card. */
+struct argument {
+	struct fmt_column_out *column;
+	int64_t last;
+};
+
 struct writing {
 	const struct fmt_slice *slice;
 	const struct fmt_names *names;
 	uint32_t rank;
 	size_t next_event, next_range;
 	struct fmt_columns_out columns;
+	struct fmt_column_out *column[FMT_SLICE_VALUES]; /* those that are not of arguments */
 	struct card *cards;
 	size_t n_cards, cards_cap;
-	uint32_t *card_of;    /* by template: its card plus 1; 0: not used */
-	int64_t *last_values; /* of each argument that varies, by card */
-	size_t n_last_values, last_values_cap;
+	uint32_t *card_of;	    /* by template: its card plus 1; 0: not used */
+	struct argument *arguments; /* by card */
+	size_t n_arguments, arguments_cap;
 	struct point *points;
 	size_t n_points;
 	struct open_item *open;
@@ -51,7 +58,7 @@ static void writing_done(struct writing *w)
 	fmt_columns_out_done(&w->columns);
 	free(w->cards);
 	free(w->card_of);
-	free(w->last_values);
+	free(w->arguments);
 	free(w->points);
 	free(w->open);
 }
@@ -89,37 +96,32 @@ static const struct fmt_event *next_item(struct writing *w, uint32_t track)
 	return e;
 }
 
-/* The card of a template, made at its first use: its index, or -errno. */
-static int64_t card_of(struct writing *w, uint32_t number)
+static int make_card(struct writing *w, uint32_t number)
 {
 	const struct fmt_template *template = fmt_template(w->names, number);
-	size_t first = w->n_last_values;
+	size_t first = w->n_arguments;
 
 	if (!template)
 		return -EINVAL;
-	if (w->card_of[number])
-		return w->card_of[number] - 1;
 	if (array_reserve(&w->cards, w->n_cards + 1, &w->cards_cap) < 0 ||
-	    array_reserve(&w->last_values, first + template->n_values + 1, &w->last_values_cap) < 0)
+	    array_reserve(&w->arguments, first + template->n_values, &w->arguments_cap) < 0)
 		return -ENOMEM;
-	memset(w->last_values + first, 0, sizeof(*w->last_values) * template->n_values);
-	w->n_last_values += template->n_values;
+	for (uint32_t i = 0; w->n_arguments < first + template->n_values; i++)
+		if (template->args[i].varies)
+			w->arguments[w->n_arguments++] = (struct argument){fmt_column_out(
+				&w->columns, FMT_SLICE_VALUES + template->args[i].key)};
 	w->cards[w->n_cards++] = (struct card){.template = template, .first_value = first};
 	w->card_of[number] = (uint32_t)w->n_cards;
-	return (int64_t)w->n_cards - 1;
+	return w->columns.error;
 }
 
 static void add_values(struct writing *w, const struct card *card, const struct fmt_event *e)
 {
 	const int64_t *v = w->slice->values + e->first_value;
-	int64_t *last = w->last_values + card->first_value;
+	struct argument *to = w->arguments + card->first_value;
 
-	for (uint32_t i = 0, nth = 0; nth < card->template->n_values; i++)
-		if (card->template->args[i].varies) {
-			fmt_column_add(&w->columns, FMT_SLICE_VALUES + card->template->args[i].key,
-				       v[nth], &last[nth]);
-			nth++;
-		}
+	for (uint32_t i = 0; i < card->template->n_values; i++)
+		fmt_column_add(to[i].column, v[i], &to[i].last);
 }
 
 static void add_point(struct writing *w, int64_t at_ns, int64_t *last_ns, uint32_t card, int is_end)
@@ -138,27 +140,29 @@ static void end_one(struct writing *w, int64_t *last_ns)
 
 static int add_item(struct writing *w, const struct fmt_event *e, int64_t *last_ns)
 {
-	int64_t number = card_of(w, e->template), ends = 0;
+	int r = e->template <fmt_n_templates(w->names) && w->card_of[e->template]
+				     ? 0
+				     : make_card(w, e->template);
+	int64_t ends = 0;
 	struct card *card;
+	uint32_t number;
 
-	if (number < 0)
-		return (int)number;
+	if (r < 0)
+		return r;
+	number = w->card_of[e->template] - 1;
 	card = &w->cards[number];
 	for (; w->n_open > 0 && e->start_ns >= w->open[w->n_open - 1].end_ns; ends++)
 		end_one(w, last_ns);
-	add_point(w, e->start_ns, last_ns, (uint32_t)number, 0);
-	w->open[w->n_open++] =
-		(struct open_item){fmt_add(e->start_ns, e->duration_ns), (uint32_t)number};
+	add_point(w, e->start_ns, last_ns, number, 0);
+	w->open[w->n_open++] = (struct open_item){fmt_add(e->start_ns, e->duration_ns), number};
 	card->n++;
-	fmt_column_add_plain(&w->columns, FMT_SLICE_TEMPLATES, e->template);
-	fmt_column_add(&w->columns, FMT_SLICE_ENDS, ends, &card->last_ends);
-	fmt_column_add(&w->columns,
-		       card->template->kind >= FMT_RANGE ? FMT_SLICE_RANGE_CORRELATIONS
-							 : FMT_SLICE_CORRELATIONS,
+	fmt_column_add_plain(w->column[FMT_SLICE_TEMPLATES], e->template);
+	fmt_column_add(w->column[FMT_SLICE_ENDS], ends, &card->last_ends);
+	fmt_column_add(w->column[card->template->kind >= FMT_RANGE ? FMT_SLICE_RANGE_CORRELATIONS
+								   : FMT_SLICE_CORRELATIONS],
 		       (int64_t)e->correlation, &card->last_correlation);
-	if (card->template->n_values > 0)
-		add_values(w, card, e);
-	return w->columns.error;
+	add_values(w, card, e);
+	return 0;
 }
 
 /* The items of the track that comes next. */
@@ -182,9 +186,9 @@ static int add_track(struct writing *w)
 	}
 	while (w->n_open > 0)
 		end_one(w, &last_ns);
-	fmt_column_add_plain(&w->columns, FMT_SLICE_TRACKS, track);
-	fmt_column_add_plain(&w->columns, FMT_SLICE_COUNTS, count);
-	return w->columns.error;
+	fmt_column_add_plain(w->column[FMT_SLICE_TRACKS], track);
+	fmt_column_add_plain(w->column[FMT_SLICE_COUNTS], count);
+	return 0;
 }
 
 static int add_edges(struct writing *w)
@@ -198,15 +202,15 @@ static int add_edges(struct writing *w)
 		if (e->to - s->first_number >= s->n_events || e->kind >= FMT_EDGE_KINDS ||
 		    (i > 0 && e->to < e[-1].to))
 			return -EINVAL;
-		fmt_column_add_plain(&w->columns, FMT_SLICE_EDGE_TARGETS,
+		fmt_column_add_plain(w->column[FMT_SLICE_EDGE_TARGETS],
 				     (int64_t)(e->to - s->first_number));
-		fmt_column_add_plain(&w->columns, FMT_SLICE_EDGE_RULES, e->rule * 4 + e->kind);
-		fmt_column_add(&w->columns, FMT_SLICE_EDGE_SOURCES, (int64_t)(e->to - e->from),
+		fmt_column_add_plain(w->column[FMT_SLICE_EDGE_RULES], e->rule * 4 + e->kind);
+		fmt_column_add(w->column[FMT_SLICE_EDGE_SOURCES], (int64_t)(e->to - e->from),
 			       &sources[e->rule]);
-		fmt_column_add(&w->columns, FMT_SLICE_EDGE_LAGS, e->lag_ns, &lags[e->rule]);
-		fmt_column_add_plain(&w->columns, FMT_SLICE_EDGE_RANKS, e->rank);
+		fmt_column_add(w->column[FMT_SLICE_EDGE_LAGS], e->lag_ns, &lags[e->rule]);
+		fmt_column_add_plain(w->column[FMT_SLICE_EDGE_RANKS], e->rank);
 	}
-	return w->columns.error;
+	return 0;
 }
 
 /* The largest number of nanoseconds that every step is a multiple of. */
@@ -277,7 +281,7 @@ static int code_times(struct writing *w, struct fmt_slice_parts *ret)
 		steps[p->is_end ? card->next_end++ : card->next_begin++] =
 			unit == 1 ? p->step_ns : p->step_ns / unit;
 	}
-	fmt_column_add_plain(&w->columns, FMT_SLICE_UNIT, unit);
+	fmt_column_add_plain(w->column[FMT_SLICE_UNIT], unit);
 	put_times(w, steps, ret);
 	return ret->times.error ? ret->times.error : ret->low_bytes.error;
 }
@@ -296,9 +300,13 @@ int fmt_slice_code(const struct fmt_slice *s, const struct fmt_names *n, uint32_
 	w.open = malloc(sizeof(*w.open) * (total + 1));
 	if (!w.card_of || !w.points || !w.open)
 		return -ENOMEM;
+	for (uint64_t id = 0; id < FMT_SLICE_VALUES; id++)
+		w.column[id] = fmt_column_out(&w.columns, id);
+	if (w.columns.error)
+		return w.columns.error;
 	/* Absolute values repeat best from slice to slice. */
-	fmt_column_fix(&w.columns, FMT_SLICE_ENDS, FMT_BASE_ZERO);
-	fmt_column_fix(&w.columns, FMT_SLICE_TEMPLATES, FMT_BASE_ZERO);
+	w.column[FMT_SLICE_ENDS]->fixed_base = FMT_BASE_ZERO;
+	w.column[FMT_SLICE_TEMPLATES]->fixed_base = FMT_BASE_ZERO;
 	while (r == 0 && (w.next_event < s->n_events || w.next_range < s->n_ranges))
 		r = add_track(&w);
 	if (r == 0)
