@@ -303,23 +303,38 @@ static int add_link(const struct sites *s, const struct infer_scan *scan,
 			: 0;
 }
 
+/* Marks the calls of which the recorder did not see what they wait for: returns their number. */
+static size_t mark_open(const struct infer_view *v, uint8_t *open)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < v->n_calls; i++)
+		open[i] = v->calls[i].api == INFER_API_EVENT_SYNC ||
+			  (v->calls[i].api == INFER_API_STREAM_WAIT && !v->saw_events);
+	for (size_t i = 0; i < v->n_links; i++)
+		open[v->links[i].call] = 0;
+	for (uint32_t i = 0; i < v->n_calls; i++)
+		n += open[i];
+	return n;
+}
+
 /* Goes through the calls of a rank: compares all hypotheses, or adds the chosen ones as links. */
 static int scan_view(struct sites *s, struct infer_view *v, bool chosen)
 {
-	scoped(infer_scan_done) struct infer_scan scan;
-	scoped(free_ptr) uint8_t *linked = calloc(v->n_calls + (size_t)1, 1);
+	scoped(infer_scan_done) struct infer_scan scan = {0};
+	scoped(free_ptr) uint8_t *open = malloc(v->n_calls + (size_t)1);
 	struct infer_site at;
-	int r = infer_scan_init(&scan, v);
+	int r;
 
-	if (!linked)
+	if (!open)
 		return -ENOMEM;
-	for (size_t i = 0; i < v->n_links; i++)
-		linked[v->links[i].call] = 1;
+	if (mark_open(v, open) == 0)
+		return 0;
+	r = infer_scan_init(&scan, v);
 	for (uint32_t i = 0; i < v->n_calls && r == 0; i++) {
 		uint32_t call = v->order[i];
 
-		if (!infer_scan_call(&scan, call, &at) || linked[call] ||
-		    (v->saw_events && v->calls[call].api == INFER_API_STREAM_WAIT))
+		if (!infer_scan_call(&scan, call, &at) || !open[call])
 			continue;
 		r = chosen ? add_link(s, &scan, &at, v) : see_call(s, &scan, &at);
 	}

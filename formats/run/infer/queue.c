@@ -14,19 +14,22 @@
 static int long_launch(const struct infer_view *v, int64_t *ret_ns)
 {
 	scoped(free_ptr) int64_t *durations = malloc((v->n_calls + (size_t)1) * sizeof(*durations));
+	int64_t longest = 0;
 	size_t n = 0;
 
 	if (!durations)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < v->n_calls; i++)
-		if (v->calls[i].n_ops > 0)
-			durations[n++] = v->calls[i].end_ns - v->calls[i].start_ns;
+	for (uint32_t i = 0; i < v->n_calls; i++) {
+		durations[n] = v->calls[i].end_ns - v->calls[i].start_ns;
+		longest = v->calls[i].n_ops > 0 && durations[n] > longest ? durations[n] : longest;
+		n += v->calls[i].n_ops > 0;
+	}
 	*ret_ns = INT64_MAX;
-	if (n == 0)
+	if (longest <= LONG_NS)
 		return 0;
 	qsort(durations, n, sizeof(*durations), array_by_i64);
 	*ret_ns = durations[n / 2] > LONG_NS / 4 ? durations[n / 2] * 4 : LONG_NS;
-	if (durations[n - 1] <= *ret_ns)
+	if (longest <= *ret_ns)
 		*ret_ns = INT64_MAX;
 	return 0;
 }

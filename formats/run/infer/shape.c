@@ -22,6 +22,7 @@ struct infer_shapes {
 	struct shape *shapes;
 	size_t n, cap;
 	struct fmt_hash_table table;
+	uint32_t *of_template; /* plus 1, where grid and block do not vary; 0: not known */
 	int64_t *durations;
 };
 
@@ -122,12 +123,16 @@ static bool same_shape(const struct shape *a, const struct shape *b)
 /* Finds or adds the shape of an operation. */
 static int find_shape(struct infer_shapes *s, const struct infer_view *v, struct infer_op *op)
 {
-	const struct fmt_template *template =
-		fmt_template(v->names, v->rank->events[op->event].template);
+	uint32_t number = v->rank->events[op->event].template, hash, at;
+	const struct fmt_template *template = fmt_template(v->names, number);
 	struct shape key = {.name = template->name};
 	struct fmt_hash_slot *slot;
-	uint32_t hash;
 
+	if (s->of_template[number]) {
+		op->shape = s->of_template[number] - 1;
+		s->shapes[op->shape].n++;
+		return 0;
+	}
 	infer_argument(v, op->event, "grid", &key.grid);
 	infer_argument(v, op->event, "block", &key.block);
 	if (fmt_hash_reserve(&s->table) < 0 || array_reserve(&s->shapes, s->n + 1, &s->cap) < 0)
@@ -141,6 +146,9 @@ static int find_shape(struct infer_shapes *s, const struct infer_view *v, struct
 	}
 	op->shape = slot->number - 1;
 	s->shapes[op->shape].n++;
+	if (!fmt_template_varying(v->names, template, "grid", &at) &&
+	    !fmt_template_varying(v->names, template, "block", &at))
+		s->of_template[number] = slot->number;
 	return 0;
 }
 
@@ -174,8 +182,12 @@ define_cleanup(free_shapes, struct infer_shapes *, infer_shapes_free);
 int infer_shapes_new(struct infer_view *views, uint32_t n_views, struct infer_shapes **ret)
 {
 	scoped(free_shapes) struct infer_shapes *s = calloc(1, sizeof(*s));
-	int r = s ? 0 : -ENOMEM;
+	size_t n_templates = n_views > 0 ? fmt_n_templates(views[0].names) : 0;
+	int r;
 
+	if (s)
+		s->of_template = calloc(n_templates + 1, sizeof(*s->of_template));
+	r = s && s->of_template ? 0 : -ENOMEM;
 	for (uint32_t k = 0; k < n_views && r == 0; k++)
 		for (uint32_t i = 0; i < views[k].n_ops && r == 0; i++)
 			if (views[k].ops[i].kind == FMT_KERNEL)
@@ -193,6 +205,7 @@ void infer_shapes_free(struct infer_shapes *s)
 		return;
 	free(s->shapes);
 	fmt_hash_done(&s->table);
+	free(s->of_template);
 	free(s->durations);
 	free(s);
 }

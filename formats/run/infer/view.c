@@ -76,16 +76,20 @@ static void read_op(const struct infer_view *v, uint32_t event, const struct fmt
 		read_copy(op, fmt_string(v->names, s->name, NULL));
 }
 
+/* `apis` is by template: what the call does, plus 1; 0: not looked up yet. */
 static void read_call(const struct infer_view *v, uint32_t event, const struct fmt_template *s,
-		      struct infer_call *call)
+		      uint8_t *apis, struct infer_call *call)
 {
 	const struct fmt_event *e = &v->rank->events[event];
+	uint8_t *api = &apis[e->template];
 
+	if (!*api)
+		*api = (uint8_t)(infer_api(fmt_string(v->names, s->name, NULL)) + 1);
 	*call = (struct infer_call){.start_ns = bounded(e->start_ns),
 				    .end_ns = end_of(e),
 				    .event = event,
 				    .prev = INFER_NONE,
-				    .api = (uint8_t)infer_api(fmt_string(v->names, s->name, NULL))};
+				    .api = (uint8_t)(*api - 1)};
 }
 
 static int add_span(struct infer_span **spans, uint32_t *n, size_t *cap, uint32_t track,
@@ -103,8 +107,9 @@ static int add_span(struct infer_span **spans, uint32_t *n, size_t *cap, uint32_
 
 static int read_events(struct infer_view *v)
 {
+	scoped(free_ptr) uint8_t *apis = calloc(fmt_n_templates(v->names) + (size_t)1, 1);
 	size_t threads_cap = 0, streams_cap = 0;
-	int r = 0;
+	int r = apis ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < v->rank->n_events && r == 0; i++) {
 		const struct fmt_event *e = &v->rank->events[i];
@@ -115,7 +120,7 @@ static int read_events(struct infer_view *v)
 		if (s->kind == FMT_CALL && is_thread(v, e->track)) {
 			r = add_span(&v->threads, &v->n_threads, &threads_cap, e->track,
 				     v->n_calls);
-			read_call(v, i, s, &v->calls[v->n_calls]);
+			read_call(v, i, s, apis, &v->calls[v->n_calls]);
 			v->calls[v->n_calls++].thread = v->n_threads - 1;
 		} else if (FMT_IS_OP(s->kind) && !is_thread(v, e->track)) {
 			r = add_span(&v->streams, &v->n_streams, &streams_cap, e->track, v->n_ops);
