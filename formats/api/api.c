@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/api/api.h"
 
+#include "formats/api/fields.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,15 +61,6 @@ static unsigned datatype_bytes(uint64_t type)
 	};
 
 	return type < sizeof(bytes) ? bytes[type] : 0;
-}
-
-uint64_t api_extended(const struct api_arg *a, uint64_t value)
-{
-	unsigned bits = a->bytes > 0 && a->bytes < 8 ? 64 - 8u * a->bytes : 0;
-
-	if (a->wire == API_WIRE_INT)
-		return (uint64_t)((int64_t)(value << bits) >> bits);
-	return value << bits >> bits;
 }
 
 /* No length is negative. */

@@ -139,9 +139,6 @@ static inline bool api_succeeded(const struct api_call *call, int64_t result)
 /* The name of a value; NULL if the enum does not name it. */
 const char *api_value_name(const struct api_enum *e, int64_t value);
 
-/* The value extended to 64 bits: the upper half of a word that passes 32 bits is undefined. */
-uint64_t api_extended(const struct api_arg *a, uint64_t value);
-
 /* Number of bytes that argument `arg` points to, from the words of the call; UINT64_MAX if unknown
  * (strings, images, kernel parameters, lengths that are behind a pointer). `ranks` is the
  * size of the communicator, 0 if unknown.

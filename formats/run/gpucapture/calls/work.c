@@ -80,26 +80,37 @@ struct launch {
 	int64_t symbol;		   /* a fmt_str */
 };
 
-/* A slot of the cache of templates: that of the last launch whose values hash to it. */
 struct rec_kernel_template {
 	struct launch of;
-	uint32_t template; /* plus 1; 0: none */
+	uint32_t template;
 };
 
-#define KERNEL_TEMPLATES 256
-
-/* Returns the slot of a launch in the cache; NULL without memory. */
-static struct rec_kernel_template *kernel_template(struct rec_process *p, const struct launch *l)
+static uint32_t hash_of(const struct launch *l)
 {
 	uint64_t words[sizeof(*l) / 8], h = 0;
 
 	memcpy(words, l, sizeof(words));
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		h = (h ^ words[i]) * 0x9e3779b97f4a7c15u;
-	if (!p->memo.kernel_templates)
-		p->memo.kernel_templates =
-			calloc(KERNEL_TEMPLATES, sizeof(*p->memo.kernel_templates));
-	return p->memo.kernel_templates ? &p->memo.kernel_templates[h >> 56] : NULL;
+	return (uint32_t)(h >> 32);
+}
+
+/* The slot of the launch's template, or the free one for it. */
+static struct fmt_hash_slot *slot_of(const struct rec_memo *m, const struct launch *l)
+{
+	return fmt_hash_find(&m->kernel_table, hash_of(l), i,
+			     memcmp(&m->kernel_templates[i].of, l, sizeof(*l)) == 0);
+}
+
+static int remember(struct rec_memo *m, const struct launch *l, uint32_t template)
+{
+	if (fmt_hash_reserve(&m->kernel_table) < 0 ||
+	    array_reserve(&m->kernel_templates, m->n_kernel_templates + 1,
+			  &m->kernel_templates_cap) < 0)
+		return -ENOMEM;
+	fmt_hash_set(&m->kernel_table, slot_of(m, l), hash_of(l), (uint32_t)m->n_kernel_templates);
+	m->kernel_templates[m->n_kernel_templates++] = (struct rec_kernel_template){*l, template};
+	return 0;
 }
 
 static int name_launch(struct rec_call *c, struct rec_op *o, const struct launch *l)
@@ -116,11 +127,11 @@ static int name_launch(struct rec_call *c, struct rec_op *o, const struct launch
 /* A driver before CUDA 12.4 does not say where parameters lie, so what they are is not recorded. */
 static bool lacks_parameters(const struct rec_call *c)
 {
-	for (int i = 0; i < c->api->n_args; i++)
-		if (c->api->args[i].meaning == API_MEANING_PARAMS && rec_value_at(c, i) == 0)
-			return false;
 	for (uint32_t i = 0; i < c->n_blobs; i++)
 		if (c->blobs[i].what == CAP_BLOB_PARAMS)
+			return false;
+	for (int i = 0; i < c->api->n_args; i++)
+		if (c->api->args[i].meaning == API_MEANING_PARAMS && rec_value_at(c, i) == 0)
 			return false;
 	return true;
 }
@@ -148,7 +159,8 @@ static int launch_kernel(struct rec_call *c)
 {
 	struct rec_op o = {.kind = FMT_KERNEL, .category = "kernel"};
 	struct launch l = {.grid = {1, 1, 1}, .block = {1, 1, 1}};
-	struct rec_kernel_template *known;
+	struct rec_memo *memo = &c->process->memo;
+	struct fmt_hash_slot *known;
 	struct api_view config;
 	bool has_config = rec_view(c, "config", &config);
 	struct rec_object *stream =
@@ -165,19 +177,17 @@ static int launch_kernel(struct rec_call *c)
 	c->process->counts.without_parameters += lacks_parameters(c);
 	o.name = rec_kernel_name(c, (uint64_t)rec_value(c, "f", 0));
 	l.symbol = o.name;
-	known = kernel_template(c->process, &l);
-	if (!stream || !known)
+	known = slot_of(memo, &l);
+	if (!stream)
 		return -ENOMEM;
-	if (known->template && !stream->capturing && memcmp(&known->of, &l, sizeof(l)) == 0) {
-		o.template = known->template - 1;
+	if (known->number && !stream->capturing) {
+		o.template = memo->kernel_templates[known->number - 1].template;
 		return rec_op_add_at(c, stream, &o);
 	}
 	r = name_launch(c, &o, &l);
 	if (r == 0)
 		r = rec_op_add(c, stream, &o);
-	if (r == 0 && !stream->capturing)
-		*known = (struct rec_kernel_template){l, o.template + 1};
-	return r;
+	return r == 0 && !stream->capturing ? remember(memo, &l, o.template) : r;
 }
 
 /* ---- copies */

@@ -95,7 +95,8 @@ int rec_call_allocates(const struct rec_call *c)
 {
 	bool out = c->api->class == API_CLASS_ALLOC || c->api->class == API_CLASS_RESERVE ||
 		   c->api->class == API_CLASS_CREATE;
-	bool in = c->api->class == API_CLASS_ALLOC || rec_is(c, "cuMemMap");
+	bool in = c->api->class == API_CLASS_ALLOC ||
+		  (c->api->class == API_CLASS_MAP && rec_is(c, "cuMemMap"));
 
 	for (int i = 0; (in || out) && i < c->api->n_args; i++) {
 		const struct api_arg *a = &c->api->args[i];

@@ -49,43 +49,32 @@ static int intern_key(struct fmt_names *names, const struct rec_key *key, fmt_st
 /* From here on the arguments are not those of the last call. */
 static void diverge(struct rec_args *m)
 {
-	if (m->n > 0)
+	if (m->n > 0) {
 		memcpy(m->args, m->like_args, m->n * sizeof(*m->args));
+		memcpy(m->codes, m->like->codes, m->n * sizeof(*m->codes));
+	}
 	m->unlike = true;
 }
 
-static void put(struct rec_args *m, const struct rec_key *key, enum fmt_type type, int64_t value)
+void rec_args_put_unlike(struct rec_args *m, const struct rec_key *key, enum fmt_type type,
+			 int64_t value)
 {
-	uint64_t code = key->code + type;
 	fmt_str s = 0;
 
-	if (m->error)
-		return;
-	m->codes[m->n] = code;
-	m->values[m->n] = value;
-	if (!m->unlike && (m->n >= m->like->n || m->like->codes[m->n] != code))
+	if (!m->unlike)
 		diverge(m);
-	if (m->unlike) {
+	if (!m->error)
 		m->error = intern_key(m->names, key, &s);
-		m->args[m->n] = (struct fmt_arg){.key = s, .type = (uint8_t)type, .varies = 1};
-	}
-	m->n++;
-}
-
-void rec_args_put(struct rec_args *m, struct rec_key key, enum fmt_type type, int64_t value)
-{
-	if (m->n < m->most)
-		put(m, &key, type, value);
-	else
-		m->left_out++;
+	m->codes[m->n] = key->code + type;
+	m->values[m->n] = value;
+	m->args[m->n++] = (struct fmt_arg){.key = s, .type = (uint8_t)type, .varies = 1};
 }
 
 void rec_args_end(struct rec_args *m)
 {
-	const struct rec_key left_out = rec_key_of(NULL, "arguments_left_out");
-
+	m->most = REC_MOST_ARGS;
 	if (m->left_out > 0)
-		put(m, &left_out, FMT_INT, m->left_out);
+		rec_args_put(m, rec_key_of(NULL, "arguments_left_out"), FMT_INT, m->left_out);
 	if (!m->unlike && m->n != m->like->n)
 		diverge(m);
 }

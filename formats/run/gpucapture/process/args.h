@@ -42,7 +42,7 @@ struct rec_args {
 	struct fmt_names *names;
 	struct fmt_arg args[REC_MOST_ARGS]; /* once it is `unlike`; all of them vary */
 	int64_t values[REC_MOST_ARGS];
-	uint64_t codes[REC_MOST_ARGS];
+	uint64_t codes[REC_MOST_ARGS];	  /* once it is `unlike` */
 	uint32_t n, most, left_out;	  /* those that found no place */
 	const struct rec_last_call *like; /* of the function; NULL */
 	const struct fmt_arg *like_args;
@@ -63,4 +63,17 @@ void rec_args_end(struct rec_args *a);
 /* Whether they are those of `like`. */
 bool rec_args_are_like(const struct rec_args *a);
 
-void rec_args_put(struct rec_args *a, struct rec_key key, enum fmt_type type, int64_t value);
+/* rec_args_put() of an argument that `like` does not have at this place. */
+void rec_args_put_unlike(struct rec_args *a, const struct rec_key *key, enum fmt_type type,
+			 int64_t value);
+
+static inline void rec_args_put(struct rec_args *a, struct rec_key key, enum fmt_type type,
+				int64_t value)
+{
+	if (a->n >= a->most)
+		a->left_out++;
+	else if (!a->unlike && a->n < a->like->n && a->like->codes[a->n] == key.code + type)
+		a->values[a->n++] = value;
+	else
+		rec_args_put_unlike(a, &key, type, value);
+}

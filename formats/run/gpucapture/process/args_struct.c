@@ -5,6 +5,7 @@
 
 #include "base/scope.h"
 #include "base/text.h"
+#include "formats/trace/store/chunk.h"
 
 #define MOST_WORDS 16 /* of a kernel parameter that is a struct */
 
@@ -135,10 +136,18 @@ static const char *params_field(const struct api_arg *a)
 }
 
 /* "0:4 8:8": offsets and sizes. */
-static void put_layout(struct rec_args *m, struct rec_key key, const uint8_t *table, uint64_t n)
+static void put_layout(struct rec_args *m, const struct rec_call *c, struct rec_key key,
+		       const uint8_t *table, uint64_t n)
 {
+	uint64_t hash = fmt_hash(table + 4, 8 * n);
+	struct rec_layout_text *known = &c->process->memo.layouts[hash % REC_LAYOUT_TEXTS];
 	scoped(text_done) struct text t = {0};
 	struct cap_param p;
+
+	if (known->text && known->hash == hash) {
+		rec_args_put(m, key, FMT_STRING, known->text);
+		return;
+	}
 
 	for (uint64_t i = 0; i < n; i++) {
 		memcpy(&p, table + 4 + 8 * i, sizeof(p));
@@ -147,7 +156,10 @@ static void put_layout(struct rec_args *m, struct rec_key key, const uint8_t *ta
 		text_char(&t, ':');
 		text_u64(&t, p.size);
 	}
-	rec_put_made(m, key, FMT_STRING, &t);
+	*known = (struct rec_layout_text){hash};
+	if (!m->error)
+		m->error = t.error ?: fmt_names_string(m->names, t.data, t.len, &known->text);
+	rec_args_put(m, key, FMT_STRING, known->text);
 }
 
 /* Each parameter by its number; and the layout, from which the packed bytes follow. */
@@ -173,5 +185,5 @@ void rec_put_params(struct rec_args *m, const struct rec_call *c, const struct a
 		if (p.offset <= bytes && p.size <= bytes - p.offset)
 			put_parameter(m, c, rec_key_index(&key, "[", i), packed + p.offset, p.size);
 	}
-	put_layout(m, rec_key_of(&key, ".layout"), b->data, n);
+	put_layout(m, c, rec_key_of(&key, ".layout"), b->data, n);
 }

@@ -26,13 +26,6 @@ int rec_arg(const struct rec_call *c, const char *name)
 	return found->arg;
 }
 
-int64_t rec_value_at(const struct rec_call *c, int arg)
-{
-	const struct api_arg *a = &c->api->args[arg];
-
-	return a->word < c->n_words ? (int64_t)api_extended(a, c->record->words[a->word]) : 0;
-}
-
 int64_t rec_value(const struct rec_call *c, const char *name, int64_t otherwise)
 {
 	int arg = rec_arg(c, name);

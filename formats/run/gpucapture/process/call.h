@@ -89,7 +89,12 @@ int rec_arg(const struct rec_call *c, const char *name);
 /* The value of an argument, extended to 64 bits by its type; `otherwise` if it has no such
  * argument. */
 int64_t rec_value(const struct rec_call *c, const char *name, int64_t otherwise);
-int64_t rec_value_at(const struct rec_call *c, int arg);
+static inline int64_t rec_value_at(const struct rec_call *c, int arg)
+{
+	const struct api_arg *a = &c->api->args[arg];
+
+	return a->word < c->n_words ? (int64_t)api_extended(a, c->record->words[a->word]) : 0;
+}
 
 /* The memory that the argument of that name points to, before or after the call. NULL if it was not
  * recorded. */

@@ -5,6 +5,7 @@
 
 #include "formats/api/api.h"
 #include "formats/run/gpucapture/process/symbol.h"
+#include "formats/trace/hash.h"
 
 struct rec_kernel_template;
 struct rec_last_call;
@@ -17,9 +18,19 @@ struct rec_found_arg {
 	int arg;
 };
 
+/* The text of a layout of kernel parameters. */
+#define REC_LAYOUT_TEXTS 256
+struct rec_layout_text {
+	uint64_t hash; /* of the layout's table */
+	fmt_str text;  /* 0: none */
+};
+
 struct rec_memo {
 	struct rec_symbols symbols;
 	struct rec_last_call *last_calls; /* owned: by function of formats/api */
 	struct rec_found_arg found_args[REC_FOUND_ARGS];
-	struct rec_kernel_template *kernel_templates; /* owned: of launches; see work.c */
+	struct rec_layout_text layouts[REC_LAYOUT_TEXTS]; /* by the lowest byte of their hash */
+	struct rec_kernel_template *kernel_templates;	  /* owned: of launches; see work.c */
+	size_t n_kernel_templates, kernel_templates_cap;
+	struct fmt_hash_table kernel_table; /* of kernel_templates */
 };

@@ -77,7 +77,8 @@ static void follow_context(struct rec_call *c)
 	struct rec_thread *t = c->thread;
 	uint64_t v;
 
-	if (strncmp(c->name, "cuCtx", 5) != 0)
+	if (c->api->class != API_CLASS_STATE && c->api->class != API_CLASS_CREATE &&
+	    c->api->class != API_CLASS_DESTROY)
 		return;
 	if (rec_is(c, "cuCtxSetCurrent"))
 		set_current(t, (uint64_t)rec_value(c, "ctx", 0));
@@ -157,11 +158,12 @@ static int make(const struct rec_call *c, const struct api_arg *a, uint64_t hand
 
 int rec_call_makes(struct rec_call *c)
 {
-	int r = 0;
+	int r = 0, n_args;
 
 	if (!c->api || !api_succeeded(c->api, c->record->result))
 		return 0;
-	for (int i = 0; makes((enum api_class)c->api->class) && i < c->api->n_args && r == 0; i++) {
+	n_args = makes((enum api_class)c->api->class) ? c->api->n_args : 0;
+	for (int i = 0; i < n_args && r == 0; i++) {
 		const struct api_arg *a = &c->api->args[i];
 		const struct rec_blob *b = rec_pointed_at(c, i, CAP_BLOB_AFTER);
 		uint64_t v;

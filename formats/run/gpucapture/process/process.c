@@ -38,6 +38,7 @@ void rec_process_free(struct rec_process *p)
 		free(p->memo.last_calls[i].codes);
 	free(p->memo.last_calls);
 	free(p->memo.kernel_templates);
+	fmt_hash_done(&p->memo.kernel_table);
 	free(p->unknown);
 	free(p->open);
 	free(p->marks);

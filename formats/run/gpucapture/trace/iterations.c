@@ -125,14 +125,16 @@ static void from_ranges(struct fmt_iterations *s, const struct fmt_names *names,
 			const struct fmt_run_part *part, struct prefix *ret)
 {
 	int64_t most = (part->last_ns - part->first_ns) / 4, number;
-	struct prefix prefix, best = {0};
+	struct prefix prefix, last = {0}, best = {0};
 	size_t tried = 0;
 
 	for (size_t i = 0; i < part->n_ranges && tried < 256; i++) {
 		int64_t covers;
 
-		if (!is_numbered(names, &part->ranges[i], &prefix, &number))
+		if (!is_numbered(names, &part->ranges[i], &prefix, &number) ||
+		    (tried > 0 && is_like(&prefix, &last)))
 			continue;
+		last = prefix;
 		tried++;
 		covers = collect(names, part, &prefix, s);
 		if (is_better(&prefix, covers, &best, most)) {

@@ -4,6 +4,8 @@
 #include "base/array.h"
 #include "base/scope.h"
 
+#define MOST_MOVES 8 /* an event, on average: else sorting is quicker */
+
 /* Cache: the track of a rank that was found last for a track of the process. */
 struct rec_rank_event_track {
 	uint32_t rank; /* 1 + its index; 0: none yet */
@@ -148,13 +150,21 @@ static int compare(const void *a, const void *b, void *places)
 	       ?: array_order(e->correlation, f->correlation) ?: array_order(i, k);
 }
 
-/* A track's events were looked at in the order in which their calls ended: most are in order. */
+/* A track's events were looked at in the order in which their calls ended: most are in order, and
+ * an outer call belongs a few places before. */
 static void sort(struct rec_rank_events *p, struct list *l)
 {
-	size_t i = 1;
+	size_t i, moves = 0;
 
-	while (i < l->n && compare(&l->events[i - 1], &l->events[i], p) <= 0)
-		i++;
+	for (i = 1; i < l->n && moves <= MOST_MOVES * l->n; i++) {
+		uint32_t event = l->events[i];
+		size_t k = i;
+
+		for (; k > 0 && compare(&l->events[k - 1], &event, p) > 0; k--)
+			l->events[k] = l->events[k - 1];
+		l->events[k] = event;
+		moves += i - k;
+	}
 	if (i < l->n)
 		qsort_r(l->events, l->n, sizeof(*l->events), compare, p);
 }
