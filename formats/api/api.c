@@ -47,11 +47,6 @@ const struct api_arg *api_arg_of(const struct api_call *call, enum api_meaning m
 	return NULL;
 }
 
-bool api_is_handle(enum api_meaning meaning)
-{
-	return meaning >= API_MEANING_CONTEXT && meaning < API_N_MEANINGS;
-}
-
 /* By ncclDataType_t, whose numbers are part of NCCL's binary interface. */
 static unsigned datatype_bytes(uint64_t type)
 {

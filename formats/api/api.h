@@ -87,6 +87,7 @@ struct api_call {
 	uint8_t library; /* enum api_library */
 	uint8_t class;	 /* enum api_class */
 	bool per_thread; /* *_ptsz, *_ptds: stream 0 is the thread's own */
+	int8_t stream;	 /* the index of its argument with the stream that it is for; -1: none */
 };
 
 extern const struct api_call api_calls[]; /* made by table.py, in the order of strcmp */
@@ -104,7 +105,10 @@ int api_find(const char *name);
 const struct api_arg *api_arg_of(const struct api_call *call, enum api_meaning meaning);
 
 /* Whether a value of this meaning names an object that a call creates and another destroys. */
-bool api_is_handle(enum api_meaning meaning);
+static inline bool api_is_handle(enum api_meaning meaning)
+{
+	return meaning >= API_MEANING_CONTEXT && meaning < API_N_MEANINGS;
+}
 
 /* Whether later calls may need what the call did, apart from contents of memory. */
 static inline bool api_has_lasting_effect(const struct api_call *call)

@@ -39,6 +39,11 @@ class Call:
         return sum(a.words for a in self.args)
 
     @property
+    def stream(self):
+        """The index of the stream that the call is for, or -1."""
+        return next((i for i, a in enumerate(self.args) if a.meaning == 'stream' and not a.direction), -1)
+
+    @property
     def per_thread(self):
         return bool(re.search(r'_pt[sd][sz]$', self.name))
 

@@ -101,7 +101,8 @@ def main():
             shared[text] = f'args_{c.name}'
             out += f'static const struct api_arg args_{c.name}[] = {{\n{text}}};\n'
         rows += (f'\t{{"{c.name}", {argument(c.result, [])}, {shared.get(text, "NULL")}, {len(c.args)}, {c.words}, '
-                 f'{enumerator("LIBRARY", c.library)}, {enumerator("CLASS", c.verb)}, {int(c.per_thread)}}},\n')
+                 f'{enumerator("LIBRARY", c.library)}, {enumerator("CLASS", c.verb)}, {int(c.per_thread)}, '
+                 f'{c.stream}}},\n')
     names = [c.name for c in calls]
     assert names == sorted(set(names)) and len(names) < 0x8000
     with open(sys.argv[1], 'w', encoding='utf-8') as file:

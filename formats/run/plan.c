@@ -18,7 +18,7 @@ struct interval {
 
 struct fmt_planner {
 	struct interval *intervals;
-	size_t n;
+	size_t n, last; /* last: found by interval_at(); most events are in that one, too */
 	uint32_t *bins;
 	uint32_t n_bins; /* of each */
 };
@@ -71,9 +71,14 @@ static int planner_init(struct fmt_planner *p, const struct fmt_run_source *sour
 	return 0;
 }
 
-static size_t interval_at(const struct fmt_planner *p, int64_t at_ns)
+static size_t interval_at(struct fmt_planner *p, int64_t at_ns)
 {
-	return array_bound(i, 1, p->n, p->intervals[i].from_ns <= at_ns) - 1;
+	size_t i = p->last;
+
+	if ((i > 0 && p->intervals[i].from_ns > at_ns) ||
+	    (i + 1 < p->n && p->intervals[i + 1].from_ns <= at_ns))
+		p->last = array_bound(k, 1, p->n, p->intervals[k].from_ns <= at_ns) - 1;
+	return p->last;
 }
 
 static void count(struct fmt_planner *p, int64_t at_ns, int64_t start_ns, int64_t end_ns)
@@ -190,8 +195,12 @@ static int make_slices(struct fmt_run_plan *plan, const struct fmt_planner *p)
 	return 0;
 }
 
-static uint32_t slice_at(const struct fmt_run_plan *plan, int64_t at_ns)
+/* `near` is a slice, where many such moments are in succession. */
+static uint32_t slice_at(const struct fmt_run_plan *plan, int64_t at_ns, uint32_t near)
 {
+	if ((near == 0 || plan->slices[near].from_ns <= at_ns) &&
+	    (near + 1 >= plan->n_slices || plan->slices[near + 1].from_ns > at_ns))
+		return near;
 	return (uint32_t)array_bound(i, 1, plan->n_slices, plan->slices[i].from_ns <= at_ns) - 1;
 }
 
@@ -207,7 +216,7 @@ static int number(struct fmt_run_plan *plan, const struct fmt_run_rank *run, con
 	if (!next || !slice_of || !plan->number_of || !plan->event_at)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		slice_of[i] = slice_at(plan, moment(run, owner, i));
+		slice_of[i] = slice_at(plan, moment(run, owner, i), i > 0 ? slice_of[i - 1] : 0);
 		plan->slices[slice_of[i]].records++;
 	}
 	for (size_t i = 1; i < plan->n_slices; i++)

@@ -138,6 +138,7 @@ int fmt_run_write_more(const struct fmt_names *names, const struct fmt_run_rank 
 		if (r == 0 && source->progress)
 			r = source->progress(source->progress_context, i + 1, j.plan.n_slices);
 	}
+	fmt_rank_writer_rest(w);
 	return r;
 }
 

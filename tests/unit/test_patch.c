@@ -6,6 +6,7 @@
 
 TEST(test_patches_restore_their_input)
 {
+	scoped(fmt_patch_base_done) struct fmt_patch_base from = {0};
 	uint8_t base[3000], bytes[3000];
 	scoped(text_done) struct text patch = {0};
 	scoped(text_done) struct text made = {0};
@@ -19,7 +20,8 @@ TEST(test_patches_restore_their_input)
 	memcpy(bytes, base + 1000, 1500); /* moved, with a change in the middle */
 	memcpy(bytes + 1500, base, 1500);
 	bytes[700] ^= 1;
-	copied = fmt_patch_put(base, sizeof(base), bytes, sizeof(bytes), &patch);
+	text_bytes(&from.bytes, (const char *)base, sizeof(base));
+	copied = fmt_patch_put(&from, bytes, sizeof(bytes), &patch);
 	ck_assert_int_eq(copied, sizeof(bytes) - 1);
 	ck_assert_uint_lt(patch.len, 20);
 	ck_assert_int_eq(fmt_patch_apply(fmt_cursor(patch.data, patch.len), base, sizeof(base),

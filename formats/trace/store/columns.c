@@ -129,14 +129,12 @@ static uint64_t cost_of(int64_t v)
 uint8_t fmt_column_put_integers(const int64_t *v, size_t n, struct text *out)
 {
 	char *at = text_reserve(out, n * VARINT_MAX);
-	int64_t any = 0, large = 0;
+	int64_t all = 0; /* bits that any of them has */
 	uint8_t kind;
 
-	for (size_t i = 0; i < n; i++) {
-		any |= v[i];
-		large |= v[i] & ~(int64_t)UINT8_MAX;
-	}
-	kind = any < 0 ? FMT_COLUMN_SVARINT : large ? FMT_COLUMN_VARINT : FMT_COLUMN_BYTE;
+	for (size_t i = 0; i < n; i++)
+		all |= v[i];
+	kind = all < 0 ? FMT_COLUMN_SVARINT : all > UINT8_MAX ? FMT_COLUMN_VARINT : FMT_COLUMN_BYTE;
 	for (size_t i = 0; at && kind == FMT_COLUMN_BYTE && i < n; i++)
 		*at++ = (char)v[i];
 	for (size_t i = 0; at && kind != FMT_COLUMN_BYTE && i < n; i++) {
@@ -154,15 +152,20 @@ static enum fmt_column_base cheapest(const struct fmt_column_out *o)
 {
 	uint64_t cost[FMT_COLUMN_BASES] = {0};
 	enum fmt_column_base best = FMT_BASE_ZERO;
+	uint64_t cost_of_last = cost_of(0);
 	int64_t last = 0;
 
 	if (o->fixed_base >= 0)
 		return (enum fmt_column_base)o->fixed_base;
 	for (size_t i = 0; i < o->n; i++) {
-		cost[FMT_BASE_ZERO] += cost_of(o->values[i]);
-		cost[FMT_BASE_LAST] += cost_of(fmt_sub(o->values[i], last));
+		int64_t v = o->values[i];
+
+		if (v != last)
+			cost_of_last = cost_of(v);
+		cost[FMT_BASE_ZERO] += cost_of_last;
+		cost[FMT_BASE_LAST] += v == last ? cost_of(0) : cost_of(fmt_sub(v, last));
 		cost[FMT_BASE_CLASS] += cost_of(o->from_class[i]);
-		last = o->values[i];
+		last = v;
 	}
 	for (enum fmt_column_base b = FMT_BASE_LAST; b < FMT_COLUMN_BASES; b++)
 		if (cost[b] < cost[best])

@@ -7,15 +7,7 @@
 /* Shorter pieces cost more than their bytes. */
 #define PIECE_MIN 16
 
-/* The bytes of the base that begin with the same PIECE_MIN bytes, by hash: one offset a slot. */
-struct finder {
-	const uint8_t *base;
-	size_t len;
-	uint32_t *offsets; /* plus 1; 0: empty */
-	unsigned int shift;
-};
-
-static size_t slot_of(const struct finder *f, const uint8_t *at)
+static size_t slot_of(const struct fmt_patch_base *f, const uint8_t *at)
 {
 	uint64_t a, b;
 
@@ -25,19 +17,31 @@ static size_t slot_of(const struct finder *f, const uint8_t *at)
 			f->shift);
 }
 
+void fmt_patch_base_rest(struct fmt_patch_base *b)
+{
+	free(b->offsets);
+	b->offsets = NULL;
+}
+
+void fmt_patch_base_done(struct fmt_patch_base *b)
+{
+	fmt_patch_base_rest(b);
+	text_done(&b->bytes);
+}
+
 /* The first offset of equal pieces is kept. */
-static int index_base(struct finder *f)
+static int index_base(struct fmt_patch_base *f)
 {
 	unsigned int bits = 8;
 
-	while (bits < 24 && (size_t)1 << bits < f->len)
+	while (bits < 24 && (size_t)1 << bits < f->bytes.len)
 		bits++;
 	f->shift = 64 - bits;
 	f->offsets = calloc((size_t)1 << bits, sizeof(*f->offsets));
 	if (!f->offsets)
 		return -ENOMEM;
-	for (size_t i = 0; i + PIECE_MIN <= f->len; i++) {
-		uint32_t *offset = &f->offsets[slot_of(f, f->base + i)];
+	for (size_t i = 0; i + PIECE_MIN <= f->bytes.len; i++) {
+		uint32_t *offset = &f->offsets[slot_of(f, (uint8_t *)f->bytes.data + i)];
 
 		if (!*offset)
 			*offset = (uint32_t)i + 1;
@@ -46,22 +50,24 @@ static int index_base(struct finder *f)
 }
 
 /* Length of the match between the base at `offset` and `at`; 0 if shorter than PIECE_MIN. */
-static size_t piece_length(const struct finder *f, size_t offset, const uint8_t *at, size_t left)
+static size_t piece_length(const struct fmt_patch_base *f, size_t offset, const uint8_t *at,
+			   size_t left)
 {
-	size_t most = offset < f->len ? f->len - offset : 0, n = 0;
+	const char *base = f->bytes.data + offset;
+	size_t most = offset < f->bytes.len ? f->bytes.len - offset : 0, n = 0;
 
 	if (most > left)
 		most = left;
-	while (most - n >= 8 && memcmp(f->base + offset + n, at + n, 8) == 0)
+	while (most - n >= 8 && memcmp(base + n, at + n, 8) == 0)
 		n += 8;
-	while (n < most && f->base[offset + n] == at[n])
+	while (n < most && base[n] == (char)at[n])
 		n++;
 	return n < PIECE_MIN ? 0 : n;
 }
 
 /* The longer of the piece at `expected` and the one that the index has. */
-static size_t find_piece(const struct finder *f, size_t expected, const uint8_t *at, size_t left,
-			 size_t *ret)
+static size_t find_piece(const struct fmt_patch_base *f, size_t expected, const uint8_t *at,
+			 size_t left, size_t *ret)
 {
 	size_t n = piece_length(f, expected, at, left), indexed, other;
 
@@ -76,21 +82,18 @@ static size_t find_piece(const struct finder *f, size_t expected, const uint8_t 
 	return other;
 }
 
-int64_t fmt_patch_put(const uint8_t *base, size_t base_len, const uint8_t *bytes, size_t len,
+int64_t fmt_patch_put(struct fmt_patch_base *base, const uint8_t *bytes, size_t len,
 		      struct text *out)
 {
-	struct finder f = {.base = base, .len = base_len < UINT32_MAX ? base_len : 0};
 	scoped(text_done) struct text pieces = {0}, literals = {0};
-	scoped(free_ptr) uint32_t *offsets = NULL;
 	uint64_t n_pieces = 0, literal = 0;
 	size_t expected = 0, offset = 0;
 	int64_t copied = 0;
 
-	if (index_base(&f) < 0)
+	if (!base->offsets && index_base(base) < 0)
 		return -ENOMEM;
-	offsets = f.offsets;
 	for (size_t i = 0; i < len;) {
-		size_t n = find_piece(&f, expected, bytes + i, len - i, &offset);
+		size_t n = find_piece(base, expected, bytes + i, len - i, &offset);
 
 		if (n == 0) {
 			text_char(&literals, (char)bytes[i++]);

@@ -10,6 +10,7 @@
 
 #include "formats/trace/store/chunk.h"
 #include "formats/trace/store/names_code.h"
+#include "formats/trace/store/patch.h"
 
 /* Ids of columns. A column up to FMT_SLICE_MAY_OMIT is absent where all its values are 0; an
  * argument that varies has FMT_SLICE_VALUES plus the string number of its key. */
@@ -50,7 +51,7 @@ int fmt_slice_code(const struct fmt_slice *s, const struct fmt_names *n, uint32_
 
 /* Appends the payload. With `base`, the structure of the slice `back` slices before, the structure
  * is a patch of it. Returns how many bytes of the structure were copied from the base. */
-int64_t fmt_slice_put(const struct fmt_slice_parts *p, const struct text *base, uint64_t back,
+int64_t fmt_slice_put(const struct fmt_slice_parts *p, struct fmt_patch_base *base, uint64_t back,
 		      struct text *out);
 
 /* ---- reading ---- */

@@ -2,7 +2,6 @@
 
 /* Coding a slice. */
 #include "formats/trace/store/columns.h"
-#include "formats/trace/store/patch.h"
 #include "formats/trace/store/slice_code.h"
 
 #include "base/array.h"
@@ -316,7 +315,7 @@ int fmt_slice_code(const struct fmt_slice *s, const struct fmt_names *n, uint32_
 	return r < 0 ? r : fmt_columns_put(&w.columns, FMT_SLICE_MAY_OMIT, &ret->structure);
 }
 
-int64_t fmt_slice_put(const struct fmt_slice_parts *p, const struct text *base, uint64_t back,
+int64_t fmt_slice_put(const struct fmt_slice_parts *p, struct fmt_patch_base *base, uint64_t back,
 		      struct text *out)
 {
 	scoped(text_done) struct text patch = {0};
@@ -324,9 +323,8 @@ int64_t fmt_slice_put(const struct fmt_slice_parts *p, const struct text *base, 
 	int64_t copied = 0;
 
 	if (base)
-		copied =
-			fmt_patch_put((const uint8_t *)base->data, base->len,
-				      (const uint8_t *)p->structure.data, p->structure.len, &patch);
+		copied = fmt_patch_put(base, (const uint8_t *)p->structure.data, p->structure.len,
+				       &patch);
 	if (copied < 0)
 		return copied;
 	fmt_put_varint(out, base ? back : 0);

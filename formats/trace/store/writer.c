@@ -18,8 +18,8 @@
 struct fmt_rank_writer {
 	struct fmt_writer *writer;
 	struct fmt_output out;
-	struct text raw;  /* the payload that is being made */
-	struct text base; /* structure of the slice that others are patches of */
+	struct text raw;	    /* the payload that is being made */
+	struct fmt_patch_base base; /* structure of the slice that others are patches of */
 	uint32_t base_slice;
 	fmt_number next;
 	uint32_t rank, n_slices;
@@ -40,7 +40,7 @@ static void free_rank(struct fmt_rank_writer *w)
 		return;
 	fmt_output_done(&w->out);
 	text_done(&w->raw);
-	text_done(&w->base);
+	fmt_patch_base_done(&w->base);
 	free(w);
 }
 
@@ -165,7 +165,7 @@ static int code_slice(struct fmt_rank_writer *w, const struct fmt_slice *s)
 	scoped(fmt_slice_parts_done) struct fmt_slice_parts parts = {0};
 	int r = fmt_slice_code(s, w->writer->names, w->rank, &parts);
 	int may_be_base = s->iteration.number >= 0 && s->n_events + s->n_ranges >= BASE_MIN;
-	int has_base = w->base.len > 0 && s->index - w->base_slice < BASE_REACH;
+	int has_base = w->base.bytes.len > 0 && s->index - w->base_slice < BASE_REACH;
 	int64_t copied = 0;
 
 	w->raw.len = 0;
@@ -178,8 +178,8 @@ static int code_slice(struct fmt_rank_writer *w, const struct fmt_slice *s)
 	w->raw.len = 0;
 	r = (int)fmt_slice_put(&parts, NULL, 0, &w->raw);
 	if (r == 0 && may_be_base) {
-		text_done(&w->base);
-		w->base = parts.structure;
+		fmt_patch_base_done(&w->base);
+		w->base = (struct fmt_patch_base){.bytes = parts.structure};
 		memset(&parts.structure, 0, sizeof(parts.structure));
 		w->base_slice = s->index;
 	}
@@ -228,6 +228,11 @@ int fmt_rank_writer_slice(struct fmt_rank_writer *w, const struct fmt_slice *s,
 	w->next += s->n_events;
 	w->n_slices++;
 	return 0;
+}
+
+void fmt_rank_writer_rest(struct fmt_rank_writer *w)
+{
+	fmt_patch_base_rest(&w->base);
 }
 
 fmt_number fmt_rank_writer_next(const struct fmt_rank_writer *w)

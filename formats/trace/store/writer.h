@@ -58,5 +58,8 @@ void fmt_edges_sort(struct fmt_edge *edges, size_t n);
 int fmt_rank_writer_slice(struct fmt_rank_writer *w, const struct fmt_slice *s,
 			  struct fmt_error *err);
 
+/* Frees memory that the next slice makes again. */
+void fmt_rank_writer_rest(struct fmt_rank_writer *w);
+
 /* The number of the next slice's first event. */
 fmt_number fmt_rank_writer_next(const struct fmt_rank_writer *w);

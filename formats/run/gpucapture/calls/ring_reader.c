@@ -202,9 +202,11 @@ void rec_ring_reader_damaged(struct rec_ring_reader *f)
 	cap_layouts_done(&f->layouts);
 }
 
+#define MOST_MOVED 2 /* such a part of a queue is moved at most to use its memory again */
+
 void rec_ring_reader_round(struct rec_ring_reader *f)
 {
-	if (f->at > 0) {
+	if (f->at / MOST_MOVED >= f->n - f->at) {
 		memmove(f->queue, f->queue + f->at, f->n - f->at);
 		f->n -= f->at;
 		f->group_end -= f->group_end ? f->at : 0;

@@ -139,7 +139,6 @@ static uint32_t number_of(const struct rec_call *c, enum api_meaning meaning, ui
 static void put_id(struct rec_args *m, const struct rec_call *c, struct rec_key key,
 		   enum api_meaning meaning, uint64_t value)
 {
-
 	if (meaning == API_MEANING_DEVPTR || meaning == API_MEANING_HOST)
 		rec_put_memory(m, c, key, value);
 	else if (meaning == API_MEANING_FUNCTION && number_of(c, API_MEANING_KERNEL, value))
@@ -368,6 +367,13 @@ static void put_memory_bytes(struct rec_args *m, const struct rec_call *c)
 		rec_args_put(m, rec_key_of(NULL, "bytes"), FMT_INT, (int64_t)bytes);
 }
 
+/* Whether a value of the argument is shown as it is, and stands for no object. */
+static bool is_number(const struct api_arg *a)
+{
+	return !a->values && a->wire != API_WIRE_FLOAT && a->meaning != API_MEANING_DEVPTR &&
+	       a->meaning != API_MEANING_HOST && !api_is_handle((enum api_meaning)a->meaning);
+}
+
 static void put_described(struct rec_args *m, const struct rec_call *c)
 {
 	for (int i = 0; i < c->api->n_args; i++) {
@@ -379,11 +385,12 @@ static void put_described(struct rec_args *m, const struct rec_call *c)
 			rec_put_hex(m, rec_key_of(NULL, a->name),
 				    (const uint8_t *)&c->record->words[a->word],
 				    a->bytes <= 8 * (c->n_words - a->word) ? a->bytes : 0);
-		else if (a->direction == API_DIRECTION_NONE || a->direction >= API_DIRECTION_READS)
+		else if (is_number(a) ||
+			 (a->direction > API_DIRECTION_NONE && a->direction < API_DIRECTION_READS))
+			rec_args_put(m, rec_key_of(NULL, a->name), FMT_INT, rec_value_at(c, i));
+		else
 			rec_put_value(m, c, rec_key_of(NULL, a->name), a,
 				      (uint64_t)rec_value_at(c, i));
-		else
-			rec_args_put(m, rec_key_of(NULL, a->name), FMT_INT, rec_value_at(c, i));
 	}
 	for (uint32_t i = 0; i < c->n_blobs; i++)
 		if (c->blobs[i].arg < c->api->n_args)

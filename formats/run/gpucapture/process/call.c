@@ -185,9 +185,7 @@ static void put_order(struct rec_args *m, const struct rec_call *c)
 /* First reading: of a call only its span is needed. */
 static int add_planned(struct rec_call *c)
 {
-	const struct rec_event e = rec_call_event(c, FMT_CALL);
-
-	rec_process_span(c->process, &e);
+	rec_process_span(c->process, c->start_ns, c->end_ns);
 	c->process->counts.calls++;
 	c->event = REC_NONE;
 	return 0;

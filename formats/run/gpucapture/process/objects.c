@@ -49,11 +49,9 @@ struct rec_object *rec_stream_of(const struct rec_call *c, uint64_t handle)
 
 struct rec_object *rec_stream(const struct rec_call *c)
 {
-	for (int i = 0; c->api && i < c->api->n_args; i++)
-		if (c->api->args[i].meaning == API_MEANING_STREAM &&
-		    c->api->args[i].direction == API_DIRECTION_NONE)
-			return rec_stream_of(c, (uint64_t)rec_value_at(c, i));
-	return rec_stream_of(c, 0);
+	int arg = c->api ? c->api->stream : -1;
+
+	return rec_stream_of(c, arg < 0 ? 0 : (uint64_t)rec_value_at(c, arg));
 }
 
 /* ---- the current context of the thread */

@@ -130,12 +130,10 @@ int rec_add_collective(struct rec_process *p, const struct rec_collective *of,
 		       : 0;
 }
 
-void rec_process_span(struct rec_process *p, const struct rec_event *e)
+void rec_process_span(struct rec_process *p, int64_t start_ns, int64_t end_ns)
 {
-	int64_t end_ns = e->start_ns + (e->duration_ns > 0 ? e->duration_ns : 0);
-
-	if (!p->has_span || e->start_ns < p->first_ns)
-		p->first_ns = e->start_ns;
+	if (!p->has_span || start_ns < p->first_ns)
+		p->first_ns = start_ns;
 	if (!p->has_span || end_ns > p->last_ns)
 		p->last_ns = end_ns;
 	p->has_span = true;

@@ -115,7 +115,7 @@ int rec_add_collective(struct rec_process *p, const struct rec_collective *of,
 		       const struct fmt_message *messages, uint32_t event, uint64_t id,
 		       uint32_t index);
 /* Extends the span of the process's calls. */
-void rec_process_span(struct rec_process *p, const struct rec_event *e);
+void rec_process_span(struct rec_process *p, int64_t start_ns, int64_t end_ns);
 
 /* The event's values, n of them, that are written next; or -ENOMEM. */
 int rec_add_values(struct rec_process *p, const int64_t *values, size_t n, uint32_t *ret);

@@ -32,8 +32,12 @@ static int plan_rank(struct rec_plan *plan, uint32_t rank, struct rec_process *p
 							      .last_ns = INT64_MIN};
 	int r = 0;
 
-	for (size_t i = 0; i < p->n_events; i++)
-		rec_process_span(p, &p->events[i]);
+	for (size_t i = 0; i < p->n_events; i++) {
+		const struct rec_event *e = &p->events[i];
+
+		rec_process_span(p, e->start_ns,
+				 e->start_ns + (e->duration_ns > 0 ? e->duration_ns : 0));
+	}
 	for (size_t i = 0; i < p->n_ranges && r == 0; i++)
 		if (rec_rank_of(&plan->ranks, p, &p->ranges[i]) == rank)
 			r = add_range(&part, &p->ranges[i]);

@@ -48,20 +48,6 @@ int rec_rank_events_track(struct rec_rank_events *p, uint32_t rank,
 	return 0;
 }
 
-/* ---- an event of the processes, by its number among all */
-
-struct source {
-	const struct rec_process *process;
-	const struct rec_event *event;
-};
-
-static struct source source_of(const struct rec_rank_events *p, uint32_t number)
-{
-	size_t i = array_bound(k, 1, p->n, p->first[k] <= number) - 1;
-
-	return (struct source){p->processes[i], &p->processes[i]->events[number - p->first[i]]};
-}
-
 /* The rank and the track there; 0 where the event is left out. */
 static int find(struct rec_rank_events *p, const struct rec_process *process,
 		const struct rec_event *e, uint32_t *rank, uint32_t *track)
@@ -77,9 +63,14 @@ static int find(struct rec_rank_events *p, const struct rec_process *process,
 
 /* ---- by rank and track */
 
-/* The events of a track, by their numbers among all. */
+/* An event of the processes. */
+struct source {
+	uint32_t process, event;
+};
+
+/* The events of a track. */
 struct list {
-	uint32_t *events; /* owned */
+	struct source *events; /* owned */
 	size_t n, cap;
 };
 
@@ -104,7 +95,7 @@ static void lists_done(struct all_lists *l)
 	free(l->of);
 }
 
-static int append(struct lists *l, uint32_t track, uint32_t number)
+static int append(struct lists *l, uint32_t track, struct source event)
 {
 	struct list *list;
 
@@ -115,7 +106,7 @@ static int append(struct lists *l, uint32_t track, uint32_t number)
 	list = &l->of_track[track];
 	if (array_reserve(&list->events, list->n + 1, &list->cap) < 0)
 		return -ENOMEM;
-	list->events[list->n++] = number;
+	list->events[list->n++] = event;
 	return 0;
 }
 
@@ -131,7 +122,7 @@ static int list_events(struct rec_rank_events *p, struct all_lists *l)
 			int r = find(p, process, &process->events[k], &rank, &track);
 
 			if (r == 1)
-				r = append(&l->of[rank], track, p->first[i] + k);
+				r = append(&l->of[rank], track, (struct source){(uint32_t)i, k});
 			if (r < 0)
 				return r;
 		}
@@ -142,12 +133,15 @@ static int list_events(struct rec_rank_events *p, struct all_lists *l)
 /* Calls within others begin behind them; on a stream, what takes no time ends before the next. */
 static int compare(const void *a, const void *b, void *places)
 {
-	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-	const struct rec_event *e = source_of(places, i).event, *f = source_of(places, k).event;
+	const struct rec_rank_events *p = places;
+	const struct source *x = a, *y = b;
+	const struct rec_event *e = &p->processes[x->process]->events[x->event];
+	const struct rec_event *f = &p->processes[y->process]->events[y->event];
 	int longer = array_order(f->duration_ns, e->duration_ns);
 
 	return array_order(e->start_ns, f->start_ns) ?: (FMT_IS_OP(e->kind) ? -longer : longer)
-	       ?: array_order(e->correlation, f->correlation) ?: array_order(i, k);
+	       ?: array_order(e->correlation, f->correlation)
+	       ?: array_order(x->process, y->process) ?: array_order(x->event, y->event);
 }
 
 /* A track's events were looked at in the order in which their calls ended: most are in order, and
@@ -157,7 +151,7 @@ static void sort(struct rec_rank_events *p, struct list *l)
 	size_t i, moves = 0;
 
 	for (i = 1; i < l->n && moves <= MOST_MOVES * l->n; i++) {
-		uint32_t event = l->events[i];
+		struct source event = l->events[i];
 		size_t k = i;
 
 		for (; k > 0 && compare(&l->events[k - 1], &event, p) > 0; k--)
@@ -171,40 +165,35 @@ static void sort(struct rec_rank_events *p, struct list *l)
 
 /* ---- the run's */
 
-static int add_values(struct fmt_run_rank *run, size_t *cap, struct source s, uint32_t n,
-		      struct fmt_event *to)
-{
-	if (run->n_values + n > UINT32_MAX)
-		return -EOVERFLOW;
-	if (array_reserve(&run->values, run->n_values + n, cap) < 0)
-		return -ENOMEM;
-	if (n > 0)
-		memcpy(run->values + run->n_values, s.process->values + s.event->first_value,
-		       n * sizeof(*run->values));
-	to->first_value = (uint32_t)run->n_values;
-	run->n_values += n;
-	return 0;
-}
-
-static int add_event(struct rec_rank_events *p, uint32_t number, uint32_t track, uint32_t rank,
-		     size_t *cap)
+static int add_event(struct rec_rank_events *p, const struct source *s, uint32_t track,
+		     uint32_t rank, size_t *cap)
 {
 	struct fmt_run_rank *run = &p->run->ranks[rank];
-	struct source s = source_of(p, number);
-	const struct rec_event *e = s.event;
+	const struct rec_process *process = p->processes[s->process];
+	const struct rec_event *e = &process->events[s->event];
+	uint32_t n_values = fmt_template(p->run->names, e->template)->n_values;
 	struct fmt_event *to = &run->events[run->n_events];
 
+	if (run->n_values + n_values > UINT32_MAX)
+		return -EOVERFLOW;
+	if (array_reserve(&run->values, run->n_values + n_values, cap) < 0)
+		return -ENOMEM;
 	*to = (struct fmt_event){.start_ns = e->start_ns,
 				 .duration_ns = e->duration_ns,
 				 .correlation = e->correlation,
 				 .template = e->template,
-				 .track = track};
-	if (s.process->index != p->ranks->ranks[rank].process)
+				 .track = track,
+				 .first_value = (uint32_t)run->n_values};
+	if (process->index != p->ranks->ranks[rank].process)
 		to->correlation = 0; /* joins calls and operations of one process */
-	p->at[number] = (uint32_t)run->n_events;
+	if (n_values > 0)
+		memcpy(run->values + run->n_values, process->values + e->first_value,
+		       n_values * sizeof(*run->values));
+	run->n_values += n_values;
+	*rec_rank_event(p, process, s->event) = (uint32_t)run->n_events;
 	p->parts[rank].keeps[run->n_events++] = e->keeps;
 	fmt_run_part_span(&p->parts[rank], to);
-	return add_values(run, cap, s, fmt_template(p->run->names, e->template)->n_values, to);
+	return 0;
 }
 
 static int add_events(struct rec_rank_events *p, struct lists *l, uint32_t rank)
@@ -224,7 +213,7 @@ static int add_events(struct rec_rank_events *p, struct lists *l, uint32_t rank)
 
 		sort(p, &l->of_track[track]);
 		for (size_t i = 0; i < list->n && r == 0; i++)
-			r = add_event(p, list->events[i], track, rank, &cap);
+			r = add_event(p, &list->events[i], track, rank, &cap);
 	}
 	return r;
 }
@@ -238,14 +227,12 @@ static int find_calls(struct rec_rank_events *p, const struct lists *l, uint32_t
 		return -ENOMEM;
 	for (size_t track = 0; track < l->n; track++)
 		for (size_t i = 0; i < l->of_track[track].n; i++) {
-			struct source s = source_of(p, l->of_track[track].events[i]);
-			uint32_t call = s.event->call;
+			const struct source *s = &l->of_track[track].events[i];
+			const struct rec_process *process = p->processes[s->process];
+			uint32_t call = process->events[s->event].call;
 
-			call_of[n] = FMT_RUN_NONE;
-			if (call != REC_NONE &&
-			    rec_rank_of(p->ranks, s.process, &s.process->events[call]) == rank)
-				call_of[n] = *rec_rank_event(p, s.process, call);
-			n++;
+			call_of[n++] =
+				call == REC_NONE ? FMT_RUN_NONE : *rec_rank_event(p, process, call);
 		}
 	p->parts[rank].call_of = call_of;
 	return 0;
