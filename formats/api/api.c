@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/api/api.h"
 
-#include "formats/api/fields.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +43,20 @@ const struct api_arg *api_arg_of(const struct api_call *call, enum api_meaning m
 		if (call->args[i].meaning == meaning)
 			return &call->args[i];
 	return NULL;
+}
+
+bool api_has_lasting_effect(const struct api_call *call)
+{
+	const uint64_t brief =
+		1ull << API_CLASS_QUERY | 1ull << API_CLASS_LAUNCH | 1ull << API_CLASS_COPY |
+		1ull << API_CLASS_SET | 1ull << API_CLASS_PREFETCH | 1ull << API_CLASS_HOST_CALL |
+		1ull << API_CLASS_MEMORY_OP | 1ull << API_CLASS_GRAPH_LAUNCH |
+		1ull << API_CLASS_EVENT_RECORD | 1ull << API_CLASS_EVENT_WAIT |
+		1ull << API_CLASS_EVENT_QUERY | 1ull << API_CLASS_STREAM_QUERY |
+		1ull << API_CLASS_SYNC | 1ull << API_CLASS_COLLECTIVE | 1ull << API_CLASS_P2P |
+		1ull << API_CLASS_GEMM | 1ull << API_CLASS_BLAS | 1ull << API_CLASS_PROFILE;
+
+	return !(brief >> call->class & 1);
 }
 
 /* By ncclDataType_t, whose numbers are part of NCCL's binary interface. */

@@ -111,19 +111,7 @@ static inline bool api_is_handle(enum api_meaning meaning)
 }
 
 /* Whether later calls may need what the call did, apart from contents of memory. */
-static inline bool api_has_lasting_effect(const struct api_call *call)
-{
-	const uint64_t brief =
-		1ull << API_CLASS_QUERY | 1ull << API_CLASS_LAUNCH | 1ull << API_CLASS_COPY |
-		1ull << API_CLASS_SET | 1ull << API_CLASS_PREFETCH | 1ull << API_CLASS_HOST_CALL |
-		1ull << API_CLASS_MEMORY_OP | 1ull << API_CLASS_GRAPH_LAUNCH |
-		1ull << API_CLASS_EVENT_RECORD | 1ull << API_CLASS_EVENT_WAIT |
-		1ull << API_CLASS_EVENT_QUERY | 1ull << API_CLASS_STREAM_QUERY |
-		1ull << API_CLASS_SYNC | 1ull << API_CLASS_COLLECTIVE | 1ull << API_CLASS_P2P |
-		1ull << API_CLASS_GEMM | 1ull << API_CLASS_BLAS | 1ull << API_CLASS_PROFILE;
-
-	return !(brief >> call->class & 1);
-}
+bool api_has_lasting_effect(const struct api_call *call);
 
 /* Whether a call that ends a capture ended it, by its result: also one that failed because the
  * capture was invalidated, or a stream of it not joined. */
@@ -142,6 +130,16 @@ static inline bool api_succeeded(const struct api_call *call, int64_t result)
 
 /* The name of a value; NULL if the enum does not name it. */
 const char *api_value_name(const struct api_enum *e, int64_t value);
+
+/* The value extended to 64 bits: the upper half of a word that passes 32 bits is undefined. */
+static inline uint64_t api_extended(const struct api_arg *a, uint64_t value)
+{
+	unsigned bits = a->bytes > 0 && a->bytes < 8 ? 64 - 8u * a->bytes : 0;
+
+	if (a->wire == API_WIRE_INT)
+		return (uint64_t)((int64_t)(value << bits) >> bits);
+	return value << bits >> bits;
+}
 
 /* Number of bytes that argument `arg` points to, from the words of the call; UINT64_MAX if unknown
  * (strings, images, kernel parameters, lengths that are behind a pointer). `ranks` is the

@@ -9,17 +9,6 @@
 
 #include "formats/api/api.h"
 
-/* The value extended to 64 bits: the upper half of a word that passes 32 bits is undefined.
- */
-static inline uint64_t api_extended(const struct api_arg *a, uint64_t value)
-{
-	unsigned bits = a->bytes > 0 && a->bytes < 8 ? 64 - 8u * a->bytes : 0;
-
-	if (a->wire == API_WIRE_INT)
-		return (uint64_t)((int64_t)(value << bits) >> bits);
-	return value << bits >> bits;
-}
-
 /* A struct of which some bytes are there, and the call that it is an argument of, on which the
  * members of some unions depend: NULL where it is not known, and they do not count. */
 struct api_view {

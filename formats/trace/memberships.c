@@ -30,9 +30,7 @@ int fmt_memberships_put(struct fmt_names *names, uint32_t rank, const struct fmt
 		text_char(&json, '}');
 	}
 	text_char(&json, ']');
-	return json.error
-		       ? json.error
-		       : fmt_names_fact_json(names, rank, FMT_MEMBERSHIPS_KEY, json.data, json.len);
+	return fmt_names_fact_text(names, rank, FMT_MEMBERSHIPS_KEY, &json);
 }
 
 /* Parses an id, 16 hex digits in quotes; 0 if missing. */

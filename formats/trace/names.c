@@ -396,6 +396,12 @@ int fmt_names_fact(struct fmt_names *n, uint32_t rank, const char *key, fmt_str 
 	return 0;
 }
 
+int fmt_names_fact_text(struct fmt_names *n, uint32_t rank, const char *key,
+			const struct text *json)
+{
+	return json->error ? json->error : fmt_names_fact_json(n, rank, key, json->data, json->len);
+}
+
 int fmt_names_fact_json(struct fmt_names *n, uint32_t rank, const char *key, const char *json,
 			size_t len)
 {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "base/scope.h"
+#include "base/text.h"
 #include "formats/trace/model.h"
 
 struct fmt_names;
@@ -36,7 +37,9 @@ int fmt_names_rule(struct fmt_names *n, const char *name, int inferred, uint8_t 
 /* A fact about `rank`, or about the trace with FMT_WHOLE_TRACE; a key that is there already gets
  * the new value. */
 int fmt_names_fact(struct fmt_names *n, uint32_t rank, const char *key, fmt_str value);
-/* The same with a JSON text that need not be one of the strings yet. */
+/* The same with a JSON text that need not be one of the strings yet; or its error. */
+int fmt_names_fact_text(struct fmt_names *n, uint32_t rank, const char *key,
+			const struct text *json);
 int fmt_names_fact_json(struct fmt_names *n, uint32_t rank, const char *key, const char *json,
 			size_t len);
 

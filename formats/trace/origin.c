@@ -33,9 +33,7 @@ void fmt_origin_here(struct fmt_origin *ret)
 
 static int put_fact(struct fmt_names *names, const char *key, const struct text *json)
 {
-	return json->error
-		       ? json->error
-		       : fmt_names_fact_json(names, FMT_WHOLE_TRACE, key, json->data, json->len);
+	return fmt_names_fact_text(names, FMT_WHOLE_TRACE, key, json);
 }
 
 int fmt_origin_put(struct fmt_names *names, const struct fmt_origin *o)

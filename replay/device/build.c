@@ -2,7 +2,6 @@
 #include "replay/device/build.h"
 
 #include "base/array.h"
-#include "formats/api/fields.h"
 #include "replay/device/driver.h"
 #include "replay/device/functions.h"
 

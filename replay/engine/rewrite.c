@@ -94,9 +94,7 @@ static int add_what_if(struct fmt_names *n, const char *what_if)
 	scoped(text_done) struct text json = {0};
 
 	fmt_json_string(&json, what_if, strlen(what_if));
-	return json.error ? json.error
-			  : fmt_names_fact_json(n, FMT_WHOLE_TRACE, "gputrace.what_if", json.data,
-						json.len);
+	return fmt_names_fact_text(n, FMT_WHOLE_TRACE, "gputrace.what_if", &json);
 }
 
 static int add_ranks(struct rewrite *w, const struct change *change, struct fmt_error *err)

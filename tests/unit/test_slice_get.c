@@ -46,10 +46,12 @@ TEST(test_round_trip)
 			made_slice(&m, 0, k, LAUNCHES, k * 2 * LAUNCHES);
 		scoped(fmt_slice_freep) struct fmt_slice *got = NULL;
 		const struct text *base = k ? &parts[0].structure : NULL;
+		struct fmt_patch_base of = {.bytes = parts[0].structure}; /* not owned */
 		struct fmt_chunk c;
 
 		ck_assert_int_eq(fmt_slice_code(slice, m.names, 0, &parts[k]), 0);
-		copied = fmt_slice_put(&parts[k], base, k, &raw[k]);
+		copied = fmt_slice_put(&parts[k], k ? &of : NULL, k, &raw[k]);
+		fmt_patch_base_rest(&of);
 		ck_assert_int_eq(copied > (int64_t)parts[k].structure.len / 2, k);
 		c = chunk_of(slice, m.names, raw[k].len);
 		ck_assert_int_eq(get_slice(&m, &raw[k], raw[k].len, &c, base, &got), 0);
@@ -70,6 +72,7 @@ TEST(test_invalid_slices_are_refused)
 	struct fmt_slice *got = NULL;
 	scoped(text_done) struct text raw = {0};
 	scoped(text_done) struct text patched = {0};
+	struct fmt_patch_base base = {0};
 	struct fmt_chunk c;
 	scoped(made_done) struct made m;
 
@@ -77,7 +80,9 @@ TEST(test_invalid_slices_are_refused)
 	slice = made_slice(&m, 0, 0, 20, 0);
 	ck_assert_int_eq(fmt_slice_code(slice, m.names, 0, &parts), 0);
 	ck_assert_int_eq(fmt_slice_put(&parts, NULL, 0, &raw), 0);
-	ck_assert_int_gt(fmt_slice_put(&parts, &parts.structure, 1, &patched), 0);
+	base.bytes = parts.structure; /* not owned */
+	ck_assert_int_gt(fmt_slice_put(&parts, &base, 1, &patched), 0);
+	fmt_patch_base_rest(&base);
 	c = chunk_of(slice, m.names, raw.len);
 	for (size_t len = 0; len < raw.len; len++)
 		ck_assert_int_eq(get_slice(&m, &raw, len, &c, NULL, &got), -EBADMSG);

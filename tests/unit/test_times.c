@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
-#include "formats/run/gpucapture/process/process.h"
+#include "formats/run/gpucapture/process/times.h"
 #include "tests/unit/test.h"
 
 #define OPS 5000u

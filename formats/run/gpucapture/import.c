@@ -341,8 +341,10 @@ static int put_missing_parts(struct import *m)
 	if (missing == 0)
 		return 0;
 	text_u64(&count, missing);
-	r = rec_fact_put(m->names, "missing_parts", &list);
-	return r < 0 ? r : rec_fact_put(m->names, FMT_MISSING_PARTS_KEY, &count);
+	r = fmt_names_fact_text(m->names, FMT_WHOLE_TRACE, "missing_parts", &list);
+	return r < 0 ? r
+		     : fmt_names_fact_text(m->names, FMT_WHOLE_TRACE, FMT_MISSING_PARTS_KEY,
+					   &count);
 }
 
 /* Writes facts: recordings that were cut off; of several recordings, clocks and missing parts. */
@@ -355,7 +357,7 @@ static int put_hosts(struct import *m)
 	for (size_t i = 0; i < m->n; i++)
 		n += !m->sources[i].is_ended;
 	text_u64(&cut_off, n);
-	r = n > 0 ? rec_fact_put(m->names, FMT_CUT_OFF_KEY, &cut_off) : 0;
+	r = n > 0 ? fmt_names_fact_text(m->names, FMT_WHOLE_TRACE, FMT_CUT_OFF_KEY, &cut_off) : 0;
 	if (r < 0)
 		return r;
 	if (m->n < 2)

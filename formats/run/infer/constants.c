@@ -149,8 +149,7 @@ int fmt_constants_put(struct fmt_names *n, uint32_t rank, const struct fmt_const
 			if (c->gap_ns[a][b] != most)
 				text_printf(&out, ",[%d,%d,%" PRId64 "]", a, b, c->gap_ns[a][b]);
 	text_str(&out, "]}");
-	return out.error ? out.error
-			 : fmt_names_fact_json(n, rank, FMT_CONSTANTS_KEY, out.data, out.len);
+	return fmt_names_fact_text(n, rank, FMT_CONSTANTS_KEY, &out);
 }
 
 int fmt_template_gaps_init(struct fmt_template_gaps *g, uint32_t n_templates)
@@ -183,7 +182,5 @@ int fmt_template_gaps_put(struct fmt_names *n, const struct fmt_template_gaps *g
 	for (uint32_t i = 0; i < g->n; i++)
 		text_printf(&out, "%c%" PRId64, i == 0 ? '[' : ',', g->ns[i]);
 	text_str(&out, g->n == 0 ? "[]" : "]");
-	return out.error ? out.error
-			 : fmt_names_fact_json(n, FMT_WHOLE_TRACE, FMT_TEMPLATE_GAPS_KEY, out.data,
-					       out.len);
+	return fmt_names_fact_text(n, FMT_WHOLE_TRACE, FMT_TEMPLATE_GAPS_KEY, &out);
 }

@@ -95,9 +95,7 @@ int fmt_network_put(struct fmt_names *n, const struct fmt_network *network)
 		fmt_json_close(&j, '}');
 	}
 	fmt_json_close(&j, ']');
-	return out.error ? out.error
-			 : fmt_names_fact_json(n, FMT_WHOLE_TRACE, FMT_NETWORK_KEY, out.data,
-					       out.len);
+	return fmt_names_fact_text(n, FMT_WHOLE_TRACE, FMT_NETWORK_KEY, &out);
 }
 
 const struct fmt_network_fit *fmt_network_find(const struct fmt_network *n, uint32_t comm,

@@ -191,9 +191,7 @@ static int name_metadata(struct kineto_naming *t, const struct kineto_rank *k, u
 		text_char(&json, ']');
 	}
 	text_char(&json, ']');
-	return json.error ? json.error
-			  : fmt_names_fact_json(t->names, rank, "gputrace.metadata", json.data,
-						json.len);
+	return fmt_names_fact_text(t->names, rank, "gputrace.metadata", &json);
 }
 
 /* Stores the string member `key` of a JSON object; 0 (the empty string) if the object has no such

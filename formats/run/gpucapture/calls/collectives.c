@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "formats/run/gpucapture/graphs/graphs.h"
+#include "formats/run/gpucapture/process/times.h"
 
 static const struct {
 	const char *stem, *op;
@@ -388,9 +389,12 @@ static int assign_one(struct rec_call *c, struct rec_pending *pending, struct re
 		return rec_graph_meets(c->process, &(struct rec_graph_at){l->graph, l->node}, &made,
 				       messages);
 	l->kind = FMT_COLLECTIVE;
-	return rec_add_collective(c->process, &made, messages, l->event,
-				  (uint64_t)c->thread->ring << CAP_ORDINAL_BITS | l->ordinal,
-				  l->index);
+	r = rec_add_collective(c->process, &made, messages, l->event);
+	return r < 0 ? r
+		     : rec_times_await_planned(c->process,
+					       (uint64_t)c->thread->ring << CAP_ORDINAL_BITS |
+						       l->ordinal,
+					       l->index);
 }
 
 /* Counts the kernels from operation `from` on that run on the stream of that operation. */

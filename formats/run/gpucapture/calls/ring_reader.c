@@ -6,6 +6,7 @@
 #include "formats/run/gpucapture/calls/calls.h"
 #include "formats/run/gpucapture/graphs/graphs.h"
 #include "formats/run/gpucapture/process/digests.h"
+#include "formats/run/gpucapture/process/times.h"
 
 void rec_ring_reader_free(struct rec_ring_reader *f)
 {

@@ -3,6 +3,7 @@
 /* Collectives in graphs: kernels that NCCL launched on a stream in capture are what its call was,
  * at each launch of the graph. */
 #include "formats/run/gpucapture/graphs/graphs_impl.h"
+#include "formats/run/gpucapture/process/times.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -69,10 +70,11 @@ int rec_graph_joins(struct rec_call *c, const struct rec_node *node, struct rec_
 {
 	const struct rec_graphs *g = c->process->graphs;
 	const struct rec_collective *is = &g->collectives[node->collective - 1];
+	int r = rec_add_collective(c->process, is, g->messages + is->first_message,
+				   launched->event);
 
 	launched->kind = FMT_COLLECTIVE;
-	return rec_add_collective(c->process, is, g->messages + is->first_message, launched->event,
-				  c->record->id, launched->index);
+	return r < 0 ? r : rec_times_await_planned(c->process, c->record->id, launched->index);
 }
 
 /* ---- reported by the driver */

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "formats/run/gpucapture/graphs/op.h"
+#include "formats/run/gpucapture/process/times.h"
 
 /* Which graph it is, and which of its nodes. */
 struct launch {

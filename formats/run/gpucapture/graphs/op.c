@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "formats/run/gpucapture/graphs/graphs.h"
+#include "formats/run/gpucapture/process/times.h"
 
 void rec_op_arg(struct rec_call *c, struct rec_op *o, const char *key, enum fmt_type type,
 		int varies, int64_t value)

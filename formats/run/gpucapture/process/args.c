@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/gpucapture/process/args.h"
 
-#include "formats/run/gpucapture/process/args_impl.h"
-
 #include "base/array.h"
 #include "base/scope.h"
-#include "base/text.h"
 #include "formats/trace/images.h"
 
 #include <math.h>

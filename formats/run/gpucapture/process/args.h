@@ -5,6 +5,7 @@
  * that it stands for (doc/design/recording.md). */
 #pragma once
 
+#include "base/text.h"
 #include "formats/run/gpucapture/process/call.h"
 
 #define REC_MOST_ARGS 512
@@ -30,13 +31,6 @@ static inline struct rec_key rec_key_of(const struct rec_key *in, const char *na
 {
 	return rec_key_index(in, name, UINT32_MAX);
 }
-
-/* The arguments of the last call of a function. */
-struct rec_last_call {
-	uint32_t template; /* plus 1; 0: there was none */
-	uint32_t n;
-	uint64_t *codes; /* owned: of keys and types */
-};
 
 struct rec_args {
 	struct fmt_names *names;
@@ -77,3 +71,37 @@ static inline void rec_args_put(struct rec_args *a, struct rec_key key, enum fmt
 	else
 		rec_args_put_unlike(a, &key, type, value);
 }
+
+/* ---- shared by args.c and args_struct.c */
+
+#define REC_MOST_ELEMENTS 64 /* of an array */
+
+void rec_put_text(struct rec_args *m, struct rec_key key, enum fmt_type type, const char *bytes,
+		  size_t len);
+void rec_put_made(struct rec_args *m, struct rec_key key, enum fmt_type type,
+		  const struct text *text);
+void rec_put_hex(struct rec_args *m, struct rec_key key, const uint8_t *bytes, size_t len);
+
+/* A value that is extended to 64 bits, and the object that it stands for. */
+void rec_put_value(struct rec_args *m, const struct rec_call *c, struct rec_key key,
+		   const struct api_arg *a, uint64_t v);
+
+/* Which allocation the address lies in, and where. */
+void rec_put_memory(struct rec_args *m, const struct rec_call *c, struct rec_key key,
+		    uint64_t address);
+
+/* The numbers in `bytes`, each of `width`, as a list; and handles, with what they stand for. */
+void rec_put_list(struct rec_args *m, struct rec_key key, const uint8_t *bytes, size_t n,
+		  size_t width);
+void rec_put_handles(struct rec_args *m, const struct rec_call *c, struct rec_key key,
+		     enum api_meaning meaning, const uint8_t *bytes, size_t n);
+
+/* One struct, or several, which have numbers. `arg` is the argument that leads to it, -1 for one
+ * that something else leads to. */
+void rec_put_structs(struct rec_args *m, const struct rec_call *c, struct rec_key key,
+		     const struct api_view *all, int arg);
+
+/* A CAP_BLOB_PARAMS of the argument: each parameter by its number; and the layout, from which the
+ * packed bytes follow. */
+void rec_put_params(struct rec_args *m, const struct rec_call *c, const struct api_arg *a,
+		    const struct rec_blob *b);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Structs, and the parameters of kernels, field by field. */
-#include "formats/run/gpucapture/process/args_impl.h"
+#include "formats/run/gpucapture/process/args.h"
 
 #include "base/scope.h"
-#include "base/text.h"
 #include "formats/trace/store/chunk.h"
 
 #define MOST_WORDS 16 /* of a kernel parameter that is a struct */

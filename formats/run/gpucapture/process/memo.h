@@ -8,7 +8,6 @@
 #include "formats/trace/hash.h"
 
 struct rec_kernel_template;
-struct rec_last_call;
 
 /* The index of an argument by its name, hashed by the addresses of call and name. */
 #define REC_FOUND_ARGS 256
@@ -16,6 +15,13 @@ struct rec_found_arg {
 	const struct api_call *api;
 	const char *name;
 	int arg;
+};
+
+/* The arguments of the last call of a function. */
+struct rec_last_call {
+	uint32_t template; /* plus 1; 0: there was none */
+	uint32_t n;
+	uint64_t *codes; /* owned: of keys and types */
 };
 
 /* The text of a layout of kernel parameters. */

@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/run/gpucapture/process/args.h"
 #include "formats/trace/json.h"
 
 void rec_process_forget(struct rec_process *p)
@@ -105,8 +104,7 @@ int rec_add_values(struct rec_process *p, const int64_t *values, size_t n, uint3
 }
 
 int rec_add_collective(struct rec_process *p, const struct rec_collective *of,
-		       const struct fmt_message *messages, uint32_t event, uint64_t id,
-		       uint32_t index)
+		       const struct fmt_message *messages, uint32_t event)
 {
 	struct rec_collective made = *of;
 
@@ -125,9 +123,7 @@ int rec_add_collective(struct rec_process *p, const struct rec_collective *of,
 	p->nccl.collectives[p->nccl.n_collectives++] = made;
 	if (event != REC_NONE)
 		p->events[event].kind = FMT_COLLECTIVE;
-	return p->planned_times
-		       ? rec_times_await_planned(p, (uint32_t)p->nccl.n_collectives - 1, id, index)
-		       : 0;
+	return 0;
 }
 
 void rec_process_span(struct rec_process *p, int64_t start_ns, int64_t end_ns)
@@ -137,34 +133,6 @@ void rec_process_span(struct rec_process *p, int64_t start_ns, int64_t end_ns)
 	if (!p->has_span || end_ns > p->last_ns)
 		p->last_ns = end_ns;
 	p->has_span = true;
-}
-
-static int add_times(struct rec_process *p, uint64_t id, uint32_t index, int64_t start_ns,
-		     int64_t end_ns)
-{
-	if (id == UINT64_MAX || start_ns < 0 || end_ns > REC_LATEST_NS) {
-		p->counts.damaged++;
-		return 0;
-	}
-	if (p->clock && end_ns >= start_ns) {
-		start_ns = fmt_clock_ns(p->clock, start_ns);
-		end_ns = fmt_clock_ns(p->clock, end_ns);
-	}
-	return rec_times_come(p, id, index, start_ns, end_ns);
-}
-
-int rec_add_node_times(struct rec_process *p, const struct cap_nodes_record *t)
-{
-	int r = 0;
-
-	for (uint32_t i = 0; i < t->n && r == 0; i++)
-		r = add_times(p, t->id, t->first + i, t->times[i].start_ns, t->times[i].end_ns);
-	return r;
-}
-
-int rec_add_times(struct rec_process *p, const struct cap_times_record *t)
-{
-	return add_times(p, t->id, t->index, t->start_ns, t->end_ns);
 }
 
 static int hex_string(struct fmt_names *names, const uint8_t *bytes, size_t len, fmt_str *ret)

@@ -13,7 +13,6 @@
 #include "formats/run/gpucapture/process/memo.h"
 #include "formats/run/gpucapture/process/memory.h"
 #include "formats/run/gpucapture/process/records.h"
-#include "formats/run/gpucapture/process/times.h"
 #include "formats/trace/names.h"
 
 #include <stdbool.h>
@@ -99,8 +98,6 @@ define_cleanup(rec_process_freep, struct rec_process *, rec_process_free);
 int rec_add_event(struct rec_process *p, const struct rec_event *e, uint32_t *ret);
 int rec_add_range(struct rec_process *p, const struct rec_event *e);
 int rec_add_track(struct rec_process *p, const struct rec_track *track, uint32_t *ret);
-int rec_add_times(struct rec_process *p, const struct cap_times_record *t);
-int rec_add_node_times(struct rec_process *p, const struct cap_nodes_record *t);
 int rec_add_image(struct rec_process *p, const struct cap_image_record *r);
 /* Whether both are in one communicator. */
 bool rec_comms_meet(const struct rec_process *a, const struct rec_process *b);
@@ -109,11 +106,9 @@ const char *rec_fact(const struct rec_process *p, const char *key);
 int rec_add_fact(struct rec_process *p, const char *key, size_t key_len, const char *value,
 		 size_t value_len);
 
-/* The operation `event`, or the first reading's operation with that id and index, is that
- * collective, with its messages. */
+/* The operation `event` (REC_NONE: first reading) is that collective, with its messages. */
 int rec_add_collective(struct rec_process *p, const struct rec_collective *of,
-		       const struct fmt_message *messages, uint32_t event, uint64_t id,
-		       uint32_t index);
+		       const struct fmt_message *messages, uint32_t event);
 /* Extends the span of the process's calls. */
 void rec_process_span(struct rec_process *p, int64_t start_ns, int64_t end_ns);
 

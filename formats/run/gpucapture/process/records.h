@@ -9,9 +9,10 @@
 
 #include <stdbool.h>
 
-#define REC_NONE UINT32_MAX
 #define REC_MOST_UNKNOWN 65535
 #define REC_LATEST_NS (INT64_MAX / 4) /* what is later was scribbled: sums of times are safe */
+
+#define REC_NO_TIME (-1) /* the duration of an operation whose times did not come */
 
 /* A call or an operation, or a range; ops have a duration of REC_NO_TIME until their times come. */
 struct rec_event {
@@ -84,6 +85,12 @@ struct rec_open {
 	int64_t start_ns;
 	fmt_str text, domain;
 	uint64_t key;
+};
+
+/* Times that wait for their operations, and operations that wait for theirs. */
+struct rec_times {
+	struct rec_waits waits;
+	bool none; /* nobody asked for them: nothing waits */
 };
 
 /* Communicators, and the collectives of the segment. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/gpucapture/process/times.h"
 
-#include "formats/run/gpucapture/process/process.h"
-
 static void set_event_times(struct rec_process *p, uint32_t event, int64_t start_ns, int64_t end_ns)
 {
 	struct rec_event *op = &p->events[event];
@@ -30,8 +28,8 @@ static void set_times(struct rec_process *p, uint32_t event, int64_t start_ns, i
 	p->nccl.collectives[event].end_ns = end_ns;
 }
 
-int rec_times_come(struct rec_process *p, uint64_t id, uint32_t index, int64_t start_ns,
-		   int64_t end_ns)
+static int take_times(struct rec_process *p, uint64_t id, uint32_t index, int64_t start_ns,
+		      int64_t end_ns)
 {
 	const struct rec_wait made = {id + 1, index, REC_NONE, {{start_ns, end_ns}}};
 	struct rec_wait *slot = rec_waits_find(&p->times.waits, id + 1, index);
@@ -42,6 +40,34 @@ int rec_times_come(struct rec_process *p, uint64_t id, uint32_t index, int64_t s
 		set_times(p, slot->event, start_ns, end_ns);
 	rec_waits_drop(&p->times.waits, slot);
 	return 0;
+}
+
+static int add_times(struct rec_process *p, uint64_t id, uint32_t index, int64_t start_ns,
+		     int64_t end_ns)
+{
+	if (id == UINT64_MAX || start_ns < 0 || end_ns > REC_LATEST_NS) {
+		p->counts.damaged++;
+		return 0;
+	}
+	if (p->clock && end_ns >= start_ns) {
+		start_ns = fmt_clock_ns(p->clock, start_ns);
+		end_ns = fmt_clock_ns(p->clock, end_ns);
+	}
+	return take_times(p, id, index, start_ns, end_ns);
+}
+
+int rec_add_node_times(struct rec_process *p, const struct cap_nodes_record *t)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < t->n && r == 0; i++)
+		r = add_times(p, t->id, t->first + i, t->times[i].start_ns, t->times[i].end_ns);
+	return r;
+}
+
+int rec_add_times(struct rec_process *p, const struct cap_times_record *t)
+{
+	return add_times(p, t->id, t->index, t->start_ns, t->end_ns);
 }
 
 int rec_times_ignore(struct rec_process *p, uint64_t id, uint32_t index)
@@ -77,9 +103,13 @@ int rec_times_await(struct rec_process *p, uint32_t event)
 		     &(struct rec_wait){.id = op->correlation, .index = op->index, .event = event});
 }
 
-int rec_times_await_planned(struct rec_process *p, uint32_t collective, uint64_t id, uint32_t index)
+int rec_times_await_planned(struct rec_process *p, uint64_t id, uint32_t index)
 {
-	return await(p, &(struct rec_wait){.id = id + 1, .index = index, .event = collective});
+	uint32_t last = (uint32_t)p->nccl.n_collectives - 1;
+
+	return p->planned_times
+		       ? await(p, &(struct rec_wait){.id = id + 1, .index = index, .event = last})
+		       : 0;
 }
 
 /* Times of one stream come in the order of its operations, or nearly so. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/gpucapture/process/waits.h"
 
-#include "formats/run/gpucapture/process/process.h"
-
 #include <errno.h>
 #include <stdlib.h>
 

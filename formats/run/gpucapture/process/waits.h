@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define REC_NONE UINT32_MAX
 #define REC_NOTHING (UINT32_MAX - 1) /* in place of an event: what comes is dropped */
 
 struct rec_wait {

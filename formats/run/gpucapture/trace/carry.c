@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "formats/run/gpucapture/process/call.h"
 #include "formats/run/gpucapture/process/digests.h"
+#include "formats/run/gpucapture/process/times.h"
 
 /* The call that launched it, or it. */
 static uint32_t owner_of(const struct rec_process *p, uint32_t event)

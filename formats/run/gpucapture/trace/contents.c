@@ -4,7 +4,6 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "base/text.h"
-#include "formats/run/gpucapture/trace/facts.h"
 #include "formats/trace/images.h"
 #include "formats/trace/json.h"
 #include "formats/trace/store/blobs.h"
@@ -137,7 +136,7 @@ static int put_missing(struct fmt_names *names, const struct rec_contents_result
 
 		text_u64(&json, result->missing[i]);
 		if (result->missing[i] > 0)
-			r = rec_fact_put(names, keys[i], &json);
+			r = fmt_names_fact_text(names, FMT_WHOLE_TRACE, keys[i], &json);
 	}
 	return r;
 }
@@ -199,7 +198,7 @@ static int put_images(const struct contents *c, struct fmt_names *names,
 			put_image(&j, c, names, &images[i]);
 	fmt_json_close(&j, ']');
 	json.len -= !json.error; /* the line's end */
-	return rec_fact_put(names, FMT_FACT_IMAGES, &json);
+	return fmt_names_fact_text(names, FMT_WHOLE_TRACE, FMT_FACT_IMAGES, &json);
 }
 
 static void contents_done(struct contents *c)

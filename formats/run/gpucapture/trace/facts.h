@@ -9,12 +9,7 @@
 #include "formats/run/gpucapture/trace/segment.h"
 #include "formats/trace/origin.h"
 
-/* A fact of the whole trace; an error of the text is returned. */
-int rec_fact_put(struct fmt_names *names, const char *key, const struct text *json);
-
-/* The devices of each rank, which inference looks at. All return 0 or a negative errno. */
-int rec_devices_put(struct rec_process *const *processes, const struct rec_ranks *ranks,
-		    struct fmt_names *names);
+/* All return 0 or a negative errno. */
 
 /* Writes the host and the clock of the recording; without a clock if the driver was emulated. */
 int rec_origin_put(const struct fmt_origin *origin, struct rec_process *const *processes, size_t n,

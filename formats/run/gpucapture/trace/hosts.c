@@ -273,6 +273,6 @@ int rec_hosts_put(const struct rec_hosts *h, const struct rec_plan *plan,
 	}
 	fmt_json_close(&list, ']');
 	put_error(h, &e);
-	r = rec_fact_put(names, "hosts", &hosts);
-	return r < 0 ? r : rec_fact_put(names, FMT_CLOCKS_KEY, &error);
+	r = fmt_names_fact_text(names, FMT_WHOLE_TRACE, "hosts", &hosts);
+	return r < 0 ? r : fmt_names_fact_text(names, FMT_WHOLE_TRACE, FMT_CLOCKS_KEY, &error);
 }

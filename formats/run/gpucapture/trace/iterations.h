@@ -7,8 +7,7 @@
 #pragma once
 
 #include "formats/run/gpucapture/trace/ranks.h"
-#include "formats/run/iterations.h"
-#include "formats/run/part.h"
+#include "formats/run/gpucapture/trace/repeats.h"
 
 #include <stdbool.h>
 
@@ -17,12 +16,6 @@ enum rec_iterations_way {
 	REC_ITERATIONS_MARKED,
 	REC_ITERATIONS_RANGES,
 	REC_ITERATIONS_REPEAT
-};
-
-/* What is launched in an iteration: names. */
-struct rec_pattern {
-	uint32_t *symbols; /* owned */
-	size_t n;
 };
 
 /* State of the search for the iterations of a rank, from one segment to the next. */

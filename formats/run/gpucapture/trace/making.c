@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/host.h"
 #include "base/scope.h"
+#include "formats/run/gpucapture/process/times.h"
 #include "formats/run/gpucapture/trace/carry.h"
 #include "formats/run/gpucapture/trace/facts.h"
 #include "formats/run/gpucapture/trace/segment.h"

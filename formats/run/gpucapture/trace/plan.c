@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/run/gpucapture/trace/facts.h"
+#include "formats/run/gpucapture/trace/devices.h"
 
 void rec_plan_done(struct rec_plan *p)
 {

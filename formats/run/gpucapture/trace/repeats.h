@@ -3,7 +3,16 @@
 /* Iterations without markers, found by repeated sequences of launches. One thread. */
 #pragma once
 
-#include "formats/run/gpucapture/trace/iterations.h"
+#include "formats/run/iterations.h"
+#include "formats/run/part.h"
+
+#include <stdbool.h>
+
+/* What is launched in an iteration: names. */
+struct rec_pattern {
+	uint32_t *symbols; /* owned */
+	size_t n;
+};
 
 /* Finds the iterations of the launches from `from_ns` on, numbered from 0. If the repetition in
  * *last continues, it is followed. Sets *last to the launches of the last iteration. Finds none if
