@@ -9,6 +9,7 @@
 
 /* Exported by libcuda.so.1. */
 __attribute__((weak)) int gpuemu_is_absent(const void *address, uint64_t bytes);
+__attribute__((weak)) int gpuemu_is_undefined(const void *address, uint64_t bytes);
 __attribute__((weak)) void gpuemu_clear(void *address, uint64_t bytes);
 
 /* Smaller transfers read and write all pages. */
@@ -18,6 +19,13 @@ __attribute__((weak)) void gpuemu_clear(void *address, uint64_t bytes);
 static inline int emu_is_absent(const void *at, uint64_t bytes)
 {
 	return gpuemu_is_absent && gpuemu_is_absent(at, bytes);
+}
+
+/* Returns whether memory is absent, or half of it is and a kernel without a host kernel should have
+ * written it. */
+static inline int emu_is_undefined(const void *at, uint64_t bytes)
+{
+	return gpuemu_is_undefined && gpuemu_is_undefined(at, bytes);
 }
 
 /* Fills memory with zeros. Whole pages of device memory become absent. */

@@ -21,6 +21,9 @@ void emu_missing_computed(const struct emu_op *op);
 void emu_missing_copied(const void *to, const void *from, size_t bytes, int to_host);
 void emu_missing_filled(const void *to);
 
+/* Returns whether a kernel without a host kernel may have been meant to write `at`. */
+int emu_missing_wrote(const void *at);
+
 /* Writes why a value in this process may be wrong: the last missing result that it read, or the
  * launches without a host kernel. Returns the length; 0 if there were none. */
 size_t emu_missing_explain(char *text, size_t size);

@@ -236,6 +236,12 @@ void emu_missing_filled(const void *to)
 		set_writer((uintptr_t)to, (struct writer){0});
 }
 
+int emu_missing_wrote(const void *at)
+{
+	return __atomic_load_n(&launches, __ATOMIC_RELAXED) > 0 &&
+	       writer_of((uintptr_t)at).kernel != &written;
+}
+
 static int explain_read(char *text, size_t size, int in_doubt)
 {
 	const struct emu_missing *m =

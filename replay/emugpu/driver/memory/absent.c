@@ -3,6 +3,7 @@
 
 #include "replay/emugpu/driver/device.h"
 #include "replay/emugpu/driver/memory.h"
+#include "replay/emugpu/driver/missing.h"
 
 #include <errno.h>
 #include <string.h>
@@ -112,6 +113,21 @@ EMU_API int gpuemu_is_absent(const void *address, uint64_t bytes)
 			return 0;
 	}
 	return 1;
+}
+
+/* What a kernel without a host kernel leaves is undefined. It may contain pages of an earlier use
+ * of the memory. */
+EMU_API int gpuemu_is_undefined(const void *address, uint64_t bytes)
+{
+	const uint8_t *at = address;
+	uint64_t absent = 0, left = bytes;
+
+	for (struct extent e; left > 0; at += e.bytes, left -= e.bytes) {
+		e = extent_at(at, left);
+		absent += e.absent ? e.bytes : 0;
+	}
+	return absent >= bytes / 2 &&
+	       (emu_missing_wrote(address) || gpuemu_is_absent(address, bytes));
 }
 
 EMU_API void gpuemu_clear(void *address, uint64_t bytes)
