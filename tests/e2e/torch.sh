@@ -31,6 +31,11 @@ gpuemu --gpus 2 -- "$GPUEMU_TORCH_PYTHON" -m torch.distributed.run --standalone 
 equal "$(cat "$work/out")" "done
 done"
 
+# cuFFT, cuSOLVER, cuSPARSE
+gpuemu -- "$GPUEMU_TORCH_PYTHON" "$SOURCE/tests/e2e/torch_linalg.py" >"$work/out" 2>"$work/told"
+equal "$(cat "$work/out")" done
+grep -q '^gpuemu: not supported: .*cusolverDn' "$work/told"
+
 # Values of PyTorch's own kernels, and messages whose size PyTorch computes on the GPU.
 gpuemu -- "$GPUEMU_TORCH_PYTHON" "$SOURCE/tests/e2e/torch_values.py" >"$work/out" 2>"$work/told"
 equal "$(cat "$work/out")" done

@@ -65,9 +65,9 @@ static const struct cli_option options[] = {
 
 /* In preload order; libraries that were not built are skipped. */
 static const char *const libraries[] = {
-	"libgpuemu_threads.so", "libcuda.so.1",	     "libcudart.so.13",
-	"libcublas.so.13",	"libcublasLt.so.13", "libnccl.so.2",
-	"libnvidia-ml.so.1",	"libcudnn.so.9",     "libcupti.so.13",
+	"libgpuemu_threads.so", "libcuda.so.1",	  "libcudart.so.13",   "libcublas.so.13",
+	"libcublasLt.so.13",	"libnccl.so.2",	  "libnvidia-ml.so.1", "libcudnn.so.9",
+	"libcupti.so.13",	"libcufft.so.12", "libcusolver.so.12", "libcusparse.so.12",
 };
 
 extern const struct cli_command gpuemu;

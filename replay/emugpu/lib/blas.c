@@ -151,6 +151,7 @@ static void run_work(struct gpuemu_launch *launch, void *const *args)
 {
 	int r = computes() ? run_timed(args[0]) : 0;
 
+	launch->skipped = r > 0;
 	if (r == -ENOMEM)
 		launch->error = CUDA_ERROR_OUT_OF_MEMORY;
 	else if (r < 0)
@@ -198,6 +199,11 @@ static const struct gpuemu_kernel kernels[] = {
 	[EMU_TYPES + EMU_WORK_FOLD] = KERNEL("gpuemu_blas_reduce"),
 	[EMU_TYPES + EMU_WORK_TRSM] = KERNEL("gpuemu_trsm"),
 	[EMU_TYPES + EMU_WORK_TRMM] = KERNEL("gpuemu_trmm"),
+	[EMU_TYPES + EMU_WORK_FACTOR] = KERNEL("gpuemu_factor"),
+	[EMU_TYPES + EMU_WORK_SOLVE] = KERNEL("gpuemu_solve"),
+	[EMU_TYPES + EMU_WORK_SPARSE] = KERNEL("gpuemu_sparse"),
+	[EMU_TYPES + EMU_WORK_OFFSETS] = KERNEL("gpuemu_sparse_offsets"),
+	[EMU_TYPES + EMU_WORK_FOURIER] = KERNEL("gpuemu_fourier"),
 };
 
 enum { N_KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
@@ -209,7 +215,8 @@ __attribute__((constructor)) static void register_kernels(void)
 		gpuemu_register(&kernels[i]);
 }
 
-/* One block for each 128 x 128 of the result, or 1024 elements of a vector. */
+/* One block for each 128 x 128 of the result, or 1024 elements of a vector. Others divide their
+ * operations. */
 static unsigned blocks_of(const struct emu_work *w)
 {
 	int64_t blocks = 1;
@@ -218,6 +225,8 @@ static unsigned blocks_of(const struct emu_work *w)
 		blocks = ((w->gemm.m + 127) / 128) * ((w->gemm.n + 127) / 128) * w->gemm.batch;
 	else if (w->kind <= EMU_WORK_FOLD)
 		blocks = (w->vector.n + 1023) / 1024;
+	else if (w->kind >= EMU_WORK_FACTOR)
+		blocks = (int64_t)(emu_work_cost(w).operations / 65536);
 	return blocks < 1 ? 1 : blocks > INT32_MAX ? INT32_MAX : (unsigned)blocks;
 }
 

@@ -2,8 +2,8 @@
 #include "replay/emugpu/lib/work.h"
 
 #include "base/scope.h"
-#include "replay/emugpu/absent.h"
 #include "replay/emugpu/math/complex_element.h"
+#include "replay/emugpu/math/factor.h"
 
 #include <errno.h>
 #include <math.h>
@@ -141,63 +141,6 @@ static int gemm_one(const struct emu_gemm_work *w, struct emu_gemm *g)
 	return r;
 }
 
-/* ---- products of absent memory (absent.h) ---- */
-
-/* The bias of an absent product is left out of results with more elements. PyTorch's host kernels
- * do not compute so many either. */
-#define MOST_BIASED 300000
-
-static uint64_t extent_of(const struct emu_matrix *m, int64_t rows, int64_t columns)
-{
-	return (uint64_t)((rows - 1) * m->row + (columns - 1) * m->column + 1) *
-	       emu_type_bytes(m->type);
-}
-
-static int matrix_is_absent(const struct emu_matrix *m, int64_t rows, int64_t columns)
-{
-	return emu_is_absent(m->data, extent_of(m, rows, columns));
-}
-
-static void clear_matrix(const struct emu_matrix *m, int64_t rows, int64_t columns)
-{
-	int64_t by_column = m->row == 1, inner = by_column ? rows : columns;
-	int64_t outer = by_column ? columns : rows, stride = by_column ? m->column : m->row;
-
-	if (stride == inner) {
-		inner *= outer;
-		outer = 1;
-	}
-	for (int64_t i = 0; i < outer; i++)
-		emu_clear(advance(m->data, m->type, i * stride),
-			  (uint64_t)inner * emu_type_bytes(m->type));
-}
-
-/* If A or B is absent, makes D absent and returns 1; else the product has to be computed. Infinity
- * in the other matrix counts as a number. */
-static int skip_absent(const struct emu_gemm_work *w, const struct emu_gemm *g)
-{
-	int adds = g->beta[0] != 0 || g->beta[1] != 0;
-	int a_absent, b_absent;
-
-	if (w->fill || g->m < 1 || g->n < 1 || g->k < 1 || (g->d.row != 1 && g->d.column != 1) ||
-	    (w->has_epilogue && g->m * g->n <= MOST_BIASED) ||
-	    extent_of(&g->d, g->m, g->n) + extent_of(&g->a, g->m, g->k) +
-			    extent_of(&g->b, g->k, g->n) <=
-		    EMU_ABSENT_BYTES)
-		return 0;
-	a_absent = matrix_is_absent(&g->a, g->m, g->k);
-	b_absent = matrix_is_absent(&g->b, g->k, g->n);
-	if ((!a_absent && !b_absent) || (adds && !matrix_is_absent(&g->c, g->m, g->n)))
-		return 0;
-	if (w->sum_of && !(w->sum_of == 'A' ? a_absent : b_absent))
-		return 0;
-	if (w->sum_of)
-		emu_clear(g->epilogue->bias_grad, (uint64_t)(w->sum_of == 'A' ? g->m : g->n) *
-							  emu_type_bytes(g->epilogue->bias_type));
-	clear_matrix(&g->d, g->m, g->n);
-	return 1;
-}
-
 static int run_gemm(const struct emu_gemm_work *w)
 {
 	double scale = scale_of(&w->a_scale) * scale_of(&w->b_scale) * scale_of(&w->d_scale);
@@ -224,7 +167,7 @@ static int run_gemm(const struct emu_gemm_work *w)
 		g.c = matrix_of(&w->c, i);
 		g.d = matrix_of(&w->d, i);
 		g.epilogue = w->has_epilogue ? &e : NULL;
-		if (skip_absent(w, &g))
+		if (emu_work_skip(w, &g))
 			continue;
 		if (w->sum_of) {
 			sum_over_k(w, &g);
@@ -304,8 +247,62 @@ static int run_triangle(const struct emu_work *work)
 	return r;
 }
 
+static int run_factor(const struct emu_work *work)
+{
+	const struct emu_factor_work *w = &work->factor;
+	int64_t pivots = w->m < w->n ? w->m : w->n;
+	int r = 0;
+
+	for (int64_t i = 0; r == 0 && i < w->batch; i++) {
+		struct emu_matrix a = matrix_of(&w->a, i), b = matrix_of(&w->b, i);
+		int32_t *p = w->pivots ? w->pivots + i * pivots : NULL;
+		int info = 0;
+
+		if (work->kind == EMU_WORK_FACTOR)
+			r = emu_factor(&a, w->m, w->n, w->fill, p, &info);
+		else
+			r = emu_factor_solve(&a, w->n, w->fill, w->op, p, &b, w->columns);
+		if (w->info)
+			w->info[i] = info;
+	}
+	return r;
+}
+
+static int run_sparse(const struct emu_sparse_work *w)
+{
+	double alpha[2], beta[2];
+	int r = 0;
+
+	resolve(&w->alpha, alpha);
+	resolve(&w->beta, beta);
+	for (int64_t i = 0; r == 0 && i < w->batch; i++) {
+		struct emu_matrix b = matrix_of(&w->b, i), c = matrix_of(&w->c, i);
+		struct emu_sparse a = w->a;
+
+		a.offsets = advance(a.offsets, a.offset_type, i * a.offset_stride);
+		a.row_indices = advance(a.row_indices, a.index_type, i * a.entry_stride);
+		a.column_indices = advance(a.column_indices, a.index_type, i * a.entry_stride);
+		a.values = advance(a.values, a.type, i * a.entry_stride);
+		r = emu_sparse_product(&a, w->op, &b, &c, w->columns, alpha, beta);
+	}
+	return r;
+}
+
+/* A host does so many in about half a second. */
+#define MOST_OPERATIONS 5e8
+
+static int computes(const struct emu_work *w)
+{
+	const char *value = getenv("GPUEMU_COMPUTE");
+
+	return w->kind < EMU_WORK_FACTOR || (value && strcmp(value, "all") == 0) ||
+	       emu_work_cost(w).operations <= MOST_OPERATIONS;
+}
+
 int emu_work_run(const struct emu_work *w)
 {
+	if (!computes(w))
+		return 1;
 	switch (w->kind) {
 	case EMU_WORK_GEMM:
 		return run_gemm(&w->gemm);
@@ -321,6 +318,16 @@ int emu_work_run(const struct emu_work *w)
 	case EMU_WORK_TRSM:
 	case EMU_WORK_TRMM:
 		return run_triangle(w);
+	case EMU_WORK_FACTOR:
+	case EMU_WORK_SOLVE:
+		return run_factor(w);
+	case EMU_WORK_SPARSE:
+		return run_sparse(&w->sparse);
+	case EMU_WORK_OFFSETS:
+		emu_sparse_offsets(&w->sparse.a, (int32_t *)(uintptr_t)w->sparse.c.m.data);
+		return 0;
+	case EMU_WORK_FOURIER:
+		return emu_fourier_run(&w->fourier);
 	default:
 		return -EINVAL;
 	}
@@ -352,6 +359,61 @@ static struct emu_work_cost gemm_cost(const struct emu_work *work)
 	return cost;
 }
 
+static double times_complex(enum emu_type type)
+{
+	return type == EMU_C32 || type == EMU_C64 ? 4 : 1;
+}
+
+/* The operations that LAPACK's documentation counts. */
+static struct emu_work_cost factor_cost(const struct emu_work *work)
+{
+	const struct emu_factor_work *w = &work->factor;
+	double m = (double)w->m, n = (double)w->n, columns = (double)w->columns;
+	struct emu_work_cost cost = {.type = w->a.m.type};
+
+	cost.bytes = m * n;
+	if (work->kind == EMU_WORK_SOLVE) {
+		cost.operations = 2 * n * n * columns;
+		cost.bytes += 2 * n * columns;
+	} else {
+		cost.operations = w->fill ? n * n * n / 3 : fmin(m, n) * (m * n - n * n / 3);
+		cost.bytes *= 2;
+	}
+	cost.operations *= (double)w->batch * times_complex(cost.type);
+	cost.bytes *= (double)w->batch * (double)emu_type_bytes(cost.type);
+	return cost;
+}
+
+/* Each entry reads a row of B. */
+static struct emu_work_cost sparse_cost(const struct emu_sparse_work *w)
+{
+	double entries = (double)w->a.entries, columns = (double)w->columns,
+	       batch = (double)w->batch;
+	double element = (double)emu_type_bytes(w->a.type);
+	struct emu_work_cost cost = {.type = w->a.type};
+
+	cost.operations = 2 * entries * columns * batch * times_complex(w->a.type);
+	cost.bytes = batch * (entries * ((double)emu_type_bytes(w->a.index_type) + element) +
+			      (entries + (double)w->a.rows) * columns * element);
+	return cost;
+}
+
+/* Each dimension reads and writes the data once. */
+static struct emu_work_cost fourier_cost(const struct emu_fourier *f)
+{
+	struct emu_work_cost cost = {.type = f->in.type};
+	double elements = (double)f->batch, passes = 0;
+
+	for (int d = 0; d < 3; d++) {
+		elements *= (double)f->size[d];
+		passes += f->size[d] > 1;
+	}
+	cost.operations = emu_fourier_operations(f) * (double)f->batch;
+	cost.bytes = fmax(passes, 1) * elements *
+		     (double)(emu_type_bytes(f->in.type) + emu_type_bytes(f->out.type));
+	return cost;
+}
+
 struct emu_work_cost emu_work_cost(const struct emu_work *w)
 {
 	struct emu_work_cost cost = {0};
@@ -362,6 +424,14 @@ struct emu_work_cost emu_work_cost(const struct emu_work *w)
 	case EMU_WORK_GEAM:
 	case EMU_WORK_DGMM:
 		return gemm_cost(w);
+	case EMU_WORK_FACTOR:
+	case EMU_WORK_SOLVE:
+		return factor_cost(w);
+	case EMU_WORK_SPARSE:
+	case EMU_WORK_OFFSETS:
+		return sparse_cost(&w->sparse);
+	case EMU_WORK_FOURIER:
+		return fourier_cost(&w->fourier);
 	case EMU_WORK_MAP:
 	case EMU_WORK_FOLD:
 		n = (double)w->vector.n;

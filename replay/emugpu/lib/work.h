@@ -4,7 +4,9 @@
  * so that recorders and graphs can copy it. All pointers are device addresses. */
 #pragma once
 
+#include "replay/emugpu/math/fourier.h"
 #include "replay/emugpu/math/gemm.h"
+#include "replay/emugpu/math/sparse.h"
 #include "replay/emugpu/math/vector.h"
 
 #include <gpuemu.h>
@@ -17,6 +19,11 @@ enum emu_work_kind {
 	EMU_WORK_FOLD,
 	EMU_WORK_TRSM,
 	EMU_WORK_TRMM,
+	EMU_WORK_FACTOR,
+	EMU_WORK_SOLVE, /* from factors */
+	EMU_WORK_SPARSE,
+	EMU_WORK_OFFSETS, /* of the rows of a COO matrix */
+	EMU_WORK_FOURIER,
 	EMU_WORK_KINDS,
 };
 
@@ -72,17 +79,42 @@ struct emu_triangle_work {
 	uint8_t pointers; /* t.a.data, t.b.data and t.x.data are arrays of pointers */
 };
 
+/* math/factor.h. Each matrix of a batch has min(m, n) pivots and one info, or none. */
+struct emu_factor_work {
+	int64_t m, n, columns, batch; /* columns: of B */
+	struct emu_operand a, b;
+	uint8_t fill, op;
+	int32_t *pivots, *info;
+};
+
+/* op(A) op(B) + C of math/sparse.h; or the offsets of A, stored in C. */
+struct emu_sparse_work {
+	struct emu_sparse a;
+	uint8_t op;
+	int64_t columns, batch;
+	struct emu_operand b, c;
+	struct emu_scalar alpha, beta;
+};
+
 struct emu_work {
 	uint32_t kind; /* enum emu_work_kind */
 	union {
 		struct emu_gemm_work gemm; /* GEMM, GEAM, DGMM */
 		struct emu_vector_work vector;
 		struct emu_triangle_work triangle;
+		struct emu_factor_work factor;
+		struct emu_sparse_work sparse;
+		struct emu_fourier fourier;
 	};
 };
 
-/* Does the work now; 0, -ENOMEM or -ENOTSUP. */
+/* Does the work now; 0, 1 if it is too large to be computed, -ENOMEM or -ENOTSUP. Products,
+ * vectors and triangles have no limit; $GPUEMU_COMPUTE=all removes that of the others. */
 int emu_work_run(const struct emu_work *w);
+
+/* If A or B has no values (absent.h), makes D absent and returns 1; else the product has to be
+ * computed. Infinity in the other matrix counts as a number. */
+int emu_work_skip(const struct emu_gemm_work *w, const struct emu_gemm *g);
 
 /* The cost on a GPU: operations, and bytes read and written once. */
 struct emu_work_cost {

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* LU factorisation of batches of small matrices, and solutions from it. */
+#include "replay/emugpu/cublas/handle.h"
+
+static cublasStatus_t launch(cublasHandle_t handle, uint32_t kind, struct emu_factor_work w)
+{
+	struct emu_work work = {.kind = kind, .factor = w};
+
+	if (!handle)
+		return CUBLAS_STATUS_NOT_INITIALIZED;
+	if (w.n < 0 || w.columns < 0 || w.batch < 0 || w.a.m.column < w.n)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	return emu_blas_launch(handle->stream, &work);
+}
+
+static struct emu_operand operand(const void *data, enum emu_type type, int ld)
+{
+	return (struct emu_operand){.m = {data, type, 0, 1, ld}, .pointers = 1};
+}
+
+/* The info of getrsBatched is in host memory, and only about its arguments. */
+#define FUNCTIONS(x, c_type, type)                                                                 \
+	EMU_API cublasStatus_t cublas##x##getrfBatched(cublasHandle_t handle, int n,               \
+						       c_type *const A[], int lda, int *P,         \
+						       int *info, int batchSize)                   \
+	{                                                                                          \
+		return launch(handle, EMU_WORK_FACTOR,                                             \
+			      (struct emu_factor_work){.m = n,                                     \
+						       .n = n,                                     \
+						       .batch = batchSize,                         \
+						       .a = operand(A, type, lda),                 \
+						       .pivots = P,                                \
+						       .info = info});                             \
+	}                                                                                          \
+	EMU_API cublasStatus_t cublas##x##getrsBatched(                                            \
+		cublasHandle_t handle, cublasOperation_t trans, int n, int nrhs,                   \
+		const c_type *const Aarray[], int lda, const int *devIpiv, c_type *const Barray[], \
+		int ldb, int *info, int batchSize)                                                 \
+	{                                                                                          \
+		if (info)                                                                          \
+			*info = 0;                                                                 \
+		return launch(handle, EMU_WORK_SOLVE,                                              \
+			      (struct emu_factor_work){.m = n,                                     \
+						       .n = n,                                     \
+						       .columns = nrhs,                            \
+						       .batch = batchSize,                         \
+						       .a = operand(Aarray, type, lda),            \
+						       .b = operand(Barray, type, ldb),            \
+						       .op = trans == CUBLAS_OP_N   ? 'N'          \
+							     : trans == CUBLAS_OP_T ? 'T'          \
+										    : 'C',         \
+						       .pivots = (int32_t *)(uintptr_t)devIpiv});  \
+	}
+
+FUNCTIONS(S, float, EMU_F32)
+FUNCTIONS(D, double, EMU_F64)
+FUNCTIONS(C, cuComplex, EMU_C32)
+FUNCTIONS(Z, cuDoubleComplex, EMU_C64)
