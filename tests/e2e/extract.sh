@@ -69,6 +69,30 @@ cp -r again many
 awk '/^pointer/ { for (i = 0; i < 1500; i++) print }' again/launch >>many/launch
 emulated gpureplay many | has_line 'inputs were not recorded'
 
+# Every kernel of a trace can be extracted: cooperative launches, clusters, nodes of graphs.
+memory=$programs/tests/e2e/replay_memory
+gpucapture --device-times=nodes --digest=launch --payloads=0-1000 --embed-images -o nodes -- gpuemu -o report -- "$memory" >/dev/null
+gputrace export --format=tsv -o nodes.tables nodes
+cut -f 1,6 nodes.tables/iterations/*/gpu0/kernels | sed 1d >ops
+has_line axpy <ops
+while read -r number name; do
+	[ "$name" != "CUDA graph ends" ] || continue
+	gputrace extract --op "$number" -o "op-$number" nodes >"op-$number.out"
+	case $name in follow*) continue ;; esac # it uses addresses in memory
+	gpuemu -o report --kernels "$memory.so" -- gpureplay "op-$number" >>"op-$number.out"
+done <ops
+equal "$(grep -l '^cooperative 1$' op-*/launch | wc -l)" 1
+equal "$(grep -l '^cluster 2 1 1$' op-*/launch | wc -l)" 1
+equal "$(cat op-*.out | grep -c 'one of several nodes of a graph')" 6
+# All others but `follow` are checked; also the only node of a graph.
+kernels=$(wc -l <ops)
+equal "$(cat op-*.out | grep -c 'bytes of outputs are the same$')" $((kernels - 6 - 1))
+gpucapture --digest=launch --embed-images -o graphs -- gpuemu -o report -- "$memory" >/dev/null
+gputrace export --format=tsv -o graphs.tables graphs
+number=$(awk -F '\t' '$6 == "CUDA graph" { print $1; exit }' graphs.tables/iterations/*/gpu0/kernels)
+fails -3 gputrace extract --op "$number" -o none graphs
+says 'record with --device-times=nodes'
+
 # A signal ends it, also while it waits for whoever reads its report.
 python3 - "$op" <<'END'
 import fcntl, os, signal, subprocess, sys, time

@@ -81,6 +81,49 @@ static void launch(cudaStream_t stream, int n, float a, const float *x, float *y
 	axpy<<<(n + 255) / 256, 256, 0, stream>>>(n, a, x, y);
 }
 
+/* Two blocks that wait for each other, and clusters of two blocks where the GPU has them. */
+static void launch_with_attributes(cudaStream_t stream, float *x, float *y, int device)
+{
+	int n = 512, has_clusters = 0;
+	float a = 2;
+	const float *from = x;
+	void *arguments[] = {&n, &a, &from, &y};
+	cudaLaunchConfig_t config = {2, 256, 0, stream};
+	cudaLaunchAttribute cluster;
+
+	CUDA(cudaLaunchCooperativeKernel((const void *)axpy, 2, 256, arguments, 0, stream));
+	CUDA(cudaDeviceGetAttribute(&has_clusters, cudaDevAttrClusterLaunch, device));
+	if (!has_clusters)
+		return;
+	cluster.id = cudaLaunchAttributeClusterDimension;
+	cluster.val.clusterDim.x = 2;
+	cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+	config.attrs = &cluster;
+	config.numAttrs = 1;
+	CUDA(cudaLaunchKernelExC(&config, (const void *)axpy, arguments));
+}
+
+/* A graph of one node that was added by hand. */
+static void launch_node(cudaStream_t stream, float *x, float *y)
+{
+	int n = N;
+	float a = 3;
+	const float *from = x;
+	void *arguments[] = {&n, &a, &from, &y};
+	cudaKernelNodeParams node = {(void *)axpy, N / 256, 256, 0, arguments, NULL};
+	cudaGraphNode_t made;
+	cudaGraphExec_t exec;
+	cudaGraph_t graph;
+
+	CUDA(cudaGraphCreate(&graph, 0));
+	CUDA(cudaGraphAddKernelNode(&made, graph, NULL, 0, &node));
+	CUDA(cudaGraphInstantiate(&exec, graph, 0));
+	CUDA(cudaGraphLaunch(exec, stream));
+	CUDA(cudaStreamSynchronize(stream));
+	CUDA(cudaGraphExecDestroy(exec));
+	CUDA(cudaGraphDestroy(graph));
+}
+
 static void allocate(struct gpu *g)
 {
 	int least, greatest;
@@ -118,8 +161,8 @@ static void compute(struct gpu *g, std::vector<float> &host, int *calls)
 	launch(g->second, N, 4, g->mapped, g->pooled);
 	launch(g->second, N, 1, g->managed, g->pooled);
 	add_one<<<N / 256, 256, 0, g->second>>>(p);
-	CUDA(cudaMemcpy2DAsync(g->rows, g->pitch, host.data(), 100, 100, 40,
-			       cudaMemcpyHostToDevice, g->second));
+	CUDA(cudaMemcpy2DAsync(g->rows, g->pitch, host.data(), 100, 100, 40, cudaMemcpyHostToDevice,
+			       g->second));
 	CUDA(cudaMemset2DAsync(g->rows, g->pitch, 7, 50, 20, g->second));
 	CUDA(cudaStreamSynchronize(g->second));
 	CUDA(cudaMalloc(&on_device, sizeof(list)));
@@ -180,6 +223,8 @@ int main()
 		allocate(&g);
 		compute(&g, host, &calls);
 		launch_graph(&g);
+		launch_with_attributes(g.first, g.x, g.y, d);
+		launch_node(g.first, g.x, g.y);
 		if (d > 0) {
 			CUDA(cudaSetDevice(0));
 			CUDA(cudaMalloc(&other, BYTES));

@@ -158,6 +158,11 @@ static int write_folder(struct folder *f)
 	text_printf(&f->text, "gputrace launch 1\nimage %s\nkernel %s\n", image_name(l), l->kernel);
 	text_printf(&f->text, "grid %u %u %u\nblock %u %u %u\nshared %u\n", g[0], g[1], g[2], b[0],
 		    b[1], b[2], l->shared_bytes);
+	if (l->cluster[0] > 0)
+		text_printf(&f->text, "cluster %u %u %u\n", l->cluster[0], l->cluster[1],
+			    l->cluster[2]);
+	if (l->cooperative)
+		text_str(&f->text, "cooperative 1\n");
 	for (size_t i = 0; i < l->n_attributes; i++)
 		text_printf(&f->text, "attribute %d %d\n", l->attributes[i].attribute,
 			    l->attributes[i].value);
@@ -196,10 +201,15 @@ static void put_report(const struct folder *f, const char *output, bool as_json,
 	fmt_text_harmless(out, l->kernel, strlen(l->kernel), 200);
 	text_printf(out, ", %s, %u buffers of ", image_name(l), f->n_buffers);
 	fmt_text_size(out, f->buffer_bytes);
-	text_str(out, l->seeded ? "\nIts inputs were not recorded (record with --digest=launch "
-				  "--payloads): it runs with other numbers, and its outputs are "
-				  "not checked.\n"
-				: "\n");
+	if (l->in_graph)
+		text_str(out,
+			 "\nIt is one of several nodes of a graph, whose inputs are recorded for "
+			 "the graph only: its outputs are not checked.");
+	else if (l->seeded)
+		text_str(out, "\nIts inputs were not recorded (record with --digest=launch "
+			      "--payloads): it runs with other numbers, and its outputs are not "
+			      "checked.");
+	text_char(out, '\n');
 }
 
 static int extract(struct fmt_trace *t, const struct cli_args *args, uint32_t rank, int64_t number)

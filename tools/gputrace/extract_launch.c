@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "formats/trace/json.h"
 #include "formats/trace/store/blobs.h"
+#include "formats/trace/value.h"
 #include "replay/device/build.h"
 
 #include <inttypes.h>
@@ -14,7 +15,8 @@
 struct search {
 	struct fmt_trace *trace;
 	struct rex_process process;
-	const struct rex_call *call; /* the launch */
+	const struct rex_call *call; /* has the kernel and its parameters */
+	uint64_t correlation;	     /* of the operation: the call, or the launch of a graph */
 	uint32_t rank;
 	struct extract_launch *ret;
 };
@@ -68,10 +70,45 @@ static int find_op(struct search *s, fmt_number number, struct fmt_slice **slice
 		       : fail(s, -ENOTSUP, "%" PRIu64 " is not the launch of a kernel", number);
 }
 
-/* Reads the process, and finds the call by its correlation. */
-static int find_call(struct search *s, uint64_t correlation, struct fmt_error *err)
+/* A graph of the rank in the version that was launched; false: not recorded. */
+static bool find_graph(const struct search *s, int64_t graph, int64_t version, const char **ret,
+		       size_t *len)
+{
+	const char *at = fmt_fact_value(fmt_trace_names(s->trace), s->rank, FMT_FACT_GRAPHS);
+	const char *end = at ? at + strlen(at) : NULL;
+
+	while (at && fmt_json_element(&at, end, ret, len))
+		if (fmt_json_member_i64(*ret, *len, "graph", 0) == graph &&
+		    fmt_json_member_i64(*ret, *len, "version", 0) == version)
+			return true;
+	return false;
+}
+
+/* The correlation of the call that has the parameters of a node of a graph; 0: not known. */
+static uint64_t find_node(struct search *s, const struct rex_args *op, int64_t node)
+{
+	int64_t number = 0, version = 0, call = 0;
+	const char *graph, *calls, *item;
+	size_t len, calls_len, n = 0, item_len;
+
+	rex_args_int(op, "graph", NULL, &number);
+	rex_args_int(op, "graph.version", NULL, &version);
+	if (!find_graph(s, number, version, &graph, &len) ||
+	    !fmt_json_member(graph, len, "calls", &calls, &calls_len))
+		return 0;
+	for (const char *at = calls; fmt_json_element(&at, calls + calls_len, &item, &item_len);)
+		if (n++ == (size_t)node)
+			fmt_json_integer(item, item_len, &call);
+	s->ret->in_graph = n > 1;
+	return (uint64_t)call;
+}
+
+/* Reads the process, and finds the call that has the kernel of the operation. */
+static int find_call(struct search *s, const struct rex_args *op, struct fmt_error *err)
 {
 	scoped(rex_processes_done) struct rex_processes all = {0};
+	uint64_t correlation = s->correlation;
+	int64_t node;
 	int r = rex_processes_find(s->trace, &all);
 
 	if (r == 0)
@@ -79,27 +116,59 @@ static int find_call(struct search *s, uint64_t correlation, struct fmt_error *e
 				     (struct rex_range){FMT_BEFORE, FMT_AFTER}, &s->process, err);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < s->process.n_calls && !s->call; i++)
-		if (s->process.calls[i].correlation == correlation &&
-		    s->process.calls[i].rank == s->rank)
+	if (rex_args_int(op, "graph.node", NULL, &node))
+		correlation = find_node(s, op, node);
+	for (size_t i = 0; i < s->process.n_calls && correlation && !s->call; i++)
+		if (s->process.calls[i].correlation == correlation)
 			s->call = &s->process.calls[i];
 	if (!s->call)
 		return fail(s, -ENOENT, "its call is not recorded");
-	if (strncmp(s->call->api->name, "cuLaunchKernel", 14) != 0)
-		return fail(s, -ENOTSUP, "launched by %s", s->call->api->name);
+	if (s->call->api->class == API_CLASS_GRAPH_LAUNCH)
+		return fail(s, -ENOTSUP,
+			    "a graph as a whole; record with --device-times=nodes to extract its "
+			    "kernels");
 	return 0;
 }
+
+/* Where calls keep a member of a launch. */
+static const char *const places[] = {"", "config.", "nodeParams.", "nodeParams.kernel."};
 
 static int64_t number_of(const struct search *s, const char *key)
 {
 	int64_t value = 0;
-	char other[64];
+	char name[64];
 
-	if (!rex_args_int(&s->call->args, key, NULL, &value)) {
-		snprintf(other, sizeof(other), "config.%s", key);
-		rex_args_int(&s->call->args, other, NULL, &value);
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		snprintf(name, sizeof(name), "%s%s", places[i], key);
+		if (rex_args_int(&s->call->args, name, NULL, &value))
+			break;
 	}
 	return value;
+}
+
+/* Cooperative launches and clusters; other attributes do not change what a kernel computes. */
+static void read_attributes(struct search *s)
+{
+	struct extract_launch *l = s->ret;
+
+	l->cooperative = strncmp(s->call->api->name, "cuLaunchCooperative", 19) == 0;
+	for (int64_t i = 0, n = number_of(s, "numAttrs"); i < n; i++) {
+		static const char *const sides[] = {"x", "y", "z"};
+		const char *id;
+		char key[64];
+
+		snprintf(key, sizeof(key), "config.attrs[%d].id", (int)i);
+		id = rex_args_text(&s->call->args, key, NULL);
+		if (!id)
+			break;
+		snprintf(key, sizeof(key), "attrs[%d].value.cooperative", (int)i);
+		l->cooperative |= strcmp(id, "COOPERATIVE") == 0 && number_of(s, key) != 0;
+		for (size_t k = 0; k < 3 && strcmp(id, "CLUSTER_DIMENSION") == 0; k++) {
+			snprintf(key, sizeof(key), "attrs[%d].value.clusterDim.%s", (int)i,
+				 sides[k]);
+			l->cluster[k] = (unsigned)number_of(s, key);
+		}
+	}
 }
 
 static int read_size(struct search *s)
@@ -110,9 +179,8 @@ static int read_size(struct search *s)
 	for (size_t i = 0; i < 6; i++)
 		(i < 3 ? s->ret->grid : s->ret->block)[i % 3] = (unsigned)number_of(s, keys[i]);
 	s->ret->shared_bytes = (unsigned)number_of(s, "sharedMemBytes");
-	return number_of(s, "numAttrs") > 0
-		       ? fail(s, -ENOTSUP, "launched with attributes, such as clusters")
-		       : 0;
+	read_attributes(s);
+	return s->ret->grid[0] > 0 ? 0 : fail(s, -ENOTSUP, "launched by %s", s->call->api->name);
 }
 
 /* ---- the code */
@@ -191,7 +259,7 @@ static int find_code(struct search *s)
 	static const enum api_meaning from[] = {API_MEANING_KERNEL, API_MEANING_MODULE,
 						API_MEANING_LIBRARY};
 	size_t end = (size_t)(s->call - s->process.calls);
-	int64_t handle = number_of(s, "f");
+	int64_t handle = number_of(s, "f") ?: number_of(s, "func") ?: number_of(s, "kern");
 
 	note_attributes(s, handle);
 	for (int hops = 0; hops < 4; hops++) {
@@ -226,14 +294,19 @@ static int read_parameters(struct search *s)
 {
 	struct rex_context context = {.process = &s->process};
 	struct rex_built b = {.context = &context, .call = s->call};
-	const char *layout = rex_args_text(&s->call->args, "kernelParams.layout", NULL);
+	const char *layout = NULL;
 	struct extract_launch *l = s->ret;
 	void **pointers = NULL;
-	char *end;
+	char prefix[64], key[96], *end;
 	int r = rex_objects_new(&context.objects);
 
+	for (size_t i = 0; i < ARRAY_SIZE(places) && !layout; i++) {
+		snprintf(prefix, sizeof(prefix), "%skernelParams", places[i]);
+		snprintf(key, sizeof(key), "%s.layout", prefix);
+		layout = rex_args_text(&s->call->args, key, NULL);
+	}
 	if (r == 0)
-		r = rex_build_params(&b, "kernelParams", (void **)&pointers);
+		r = rex_build_params(&b, prefix, (void **)&pointers);
 	if (r < 0)
 		fail(s, r, "%s", b.why);
 	for (const char *at = layout; r == 0 && *at; at = end + strspn(end, " ")) {
@@ -296,6 +369,19 @@ static int add_content(struct extract_launch *l, const struct extract_content *c
 	return 0;
 }
 
+static bool is_pointed_to(const struct extract_launch *l, const struct extract_content *c)
+{
+	for (size_t i = 0; i < l->n_parameters; i++)
+		for (size_t at = 0; at + 8 <= l->parameters[i].n; at += 8) {
+			uint64_t value;
+
+			memcpy(&value, l->parameters[i].bytes + at, 8);
+			if (value - c->address < c->bytes)
+				return true;
+		}
+	return false;
+}
+
 /* Lists the buffers that the launch read and wrote, by its digests, with recorded contents. */
 static int read_contents(struct search *s, const struct fmt_slice *slice, fmt_number number,
 			 struct fmt_error *err)
@@ -310,14 +396,16 @@ static int read_contents(struct search *s, const struct fmt_slice *slice, fmt_nu
 					    .is_output = d->access == FMT_WRITTEN};
 		uint64_t start, bytes;
 
-		if ((d->op != number && (d->op < slice->first_number ||
-					 d->op - slice->first_number >= slice->n_events ||
-					 slice->events[d->op - slice->first_number].correlation !=
-						 s->call->correlation)) ||
+		if ((d->op != number &&
+		     (d->op < slice->first_number ||
+		      d->op - slice->first_number >= slice->n_events ||
+		      slice->events[d->op - slice->first_number].correlation != s->correlation)) ||
 		    d->access > FMT_WRITTEN ||
 		    !find_allocation(s, d->allocation, 0, &start, &bytes))
 			continue;
 		c.address = start + d->offset_bytes;
+		if (s->ret->in_graph && !is_pointed_to(s->ret, &c))
+			continue; /* of other nodes */
 		for (size_t k = 0; k < n; k++) {
 			if (list[k].op != d->op || list[k].access != d->access ||
 			    list[k].allocation != d->allocation ||
@@ -372,11 +460,17 @@ static int by_address(const void *a, const void *b)
 static int find_all(struct search *s, fmt_number number, struct fmt_slice **slice,
 		    struct fmt_error *err)
 {
+	const struct fmt_names *names = fmt_trace_names(s->trace);
 	const struct fmt_event *op = NULL;
 	int r = find_op(s, number, slice, &op, err);
 
-	if (r == 0)
-		r = find_call(s, op->correlation, err);
+	if (r == 0) {
+		const struct rex_args args = {names, fmt_template(names, op->template),
+					      fmt_event_values(*slice, op)};
+
+		s->correlation = op->correlation;
+		r = find_call(s, &args, err);
+	}
 	if (r == 0)
 		r = read_size(s);
 	if (r == 0)
@@ -385,6 +479,7 @@ static int find_all(struct search *s, fmt_number number, struct fmt_slice **slic
 		r = read_parameters(s);
 	if (r == 0)
 		r = read_contents(s, *slice, number, err);
+	s->ret->seeded |= s->ret->in_graph; /* nodes before it may have written what it reads */
 	return r < 0 ? r : add_reached(s);
 }
 

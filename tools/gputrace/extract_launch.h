@@ -27,6 +27,8 @@ struct extract_launch {
 	uint8_t *image;
 	size_t image_bytes;
 	unsigned grid[3], block[3], shared_bytes;
+	unsigned cluster[3]; /* 0: without clusters */
+	bool cooperative;
 	struct extract_parameter *parameters;
 	size_t n_parameters, parameters_cap;
 	struct {
@@ -36,6 +38,7 @@ struct extract_launch {
 	struct extract_content *contents; /* by address */
 	size_t n_contents, contents_cap;
 	bool seeded;   /* the trace does not hold what the kernel read */
+	bool in_graph; /* for it is one of several nodes of a graph */
 	char why[320]; /* of a failure */
 };
 

@@ -2,7 +2,7 @@
 
 /* Runs one launch of a kernel on a GPU, checks what it wrote, and measures it. The folder holds the
  * launch, as `gputrace extract` wrote it: `launch` (text), the code image, and contents of memory.
- * Needs the CUDA driver, no toolkit:
+ * Needs the driver of CUDA 11.8 or later, no toolkit:
  *
  *     gcc repro.c -ldl -o repro && ./repro [--repeat=K] [FOLDER]
  *
@@ -29,7 +29,12 @@ enum { REPRO_SAME, REPRO_DIFFERENT, REPRO_FOLDER = 3, REPRO_GPU };
 /* What `launch` says. */
 struct repro_launch {
 	char image[REPRO_FILE_BYTES], kernel[REPRO_NAME_BYTES];
-	unsigned grid[3], block[3], shared_bytes, seeded;
+	struct { /* CUlaunchConfig */
+		unsigned grid[3], block[3], shared_bytes;
+		void *stream, *attributes;
+		unsigned n_attributes;
+	} size;
+	unsigned cluster[3], cooperative, seeded;
 	struct {
 		unsigned char *bytes;
 		size_t n;
@@ -151,32 +156,30 @@ static int repro_buffer(struct repro_launch *l, const char *line)
 	       l->buffers[l->n_buffers++].bytes > 0;
 }
 
-static int repro_number(const char *line, unsigned *ret)
-{
-	return sscanf(line, "%*s %u", ret) == 1;
-}
-
-static int repro_size(const char *line, unsigned ret[3])
-{
-	return sscanf(line, "%*s %u %u %u", &ret[0], &ret[1], &ret[2]) == 3;
-}
-
 /* One line of `launch`: 1, or 0 if it is invalid. */
 static int repro_line(struct repro_launch *l, const char *line)
 {
+	const struct {
+		const char *key;
+		unsigned *to, n;
+	} numbers[] = {{"grid", l->size.grid, 3},	    {"block", l->size.block, 3},
+		       {"cluster", l->cluster, 3},	    {"shared", &l->size.shared_bytes, 1},
+		       {"cooperative", &l->cooperative, 1}, {"seeded", &l->seeded, 1}};
 	char key[16] = "";
 
 	sscanf(line, "%15s", key);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		unsigned *to = numbers[i].to;
+
+		if (strcmp(key, numbers[i].key) == 0)
+			return numbers[i].n == 1
+				       ? sscanf(line, "%*s %u", to) == 1
+				       : sscanf(line, "%*s %u %u %u", to, to + 1, to + 2) == 3;
+	}
 	if (strcmp(key, "image") == 0)
 		return sscanf(line, "%*s %63s", l->image) == 1 && repro_is_file(l->image);
 	if (strcmp(key, "kernel") == 0)
 		return sscanf(line, "%*s %8191s", l->kernel) == 1;
-	if (strcmp(key, "grid") == 0 || strcmp(key, "block") == 0)
-		return repro_size(line, key[0] == 'g' ? l->grid : l->block);
-	if (strcmp(key, "shared") == 0)
-		return repro_number(line, &l->shared_bytes);
-	if (strcmp(key, "seeded") == 0)
-		return repro_number(line, &l->seeded);
 	if (strcmp(key, "attribute") == 0)
 		return repro_attribute(l, line);
 	if (strcmp(key, "parameter") == 0)
@@ -242,8 +245,7 @@ static unsigned char *repro_file(const char *folder, const char *name, size_t *n
 	X(cuMemAlloc_v2, (uint64_t *, size_t))                                                     \
 	X(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t))                                       \
 	X(cuMemcpyDtoH_v2, (void *, uint64_t, size_t))                                             \
-	X(cuLaunchKernel, (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,     \
-			   unsigned, void *, void **, void **))                                    \
+	X(cuLaunchKernelEx, (const void *, void *, void **, void **))                              \
 	X(cuEventCreate, (void **, unsigned))                                                      \
 	X(cuEventRecord, (void *, void *))                                                         \
 	X(cuEventElapsedTime, (float *, void *, void *))                                           \
@@ -363,15 +365,19 @@ static int repro_fill(const char *folder, const struct repro_launch *l, struct r
 	return ok;
 }
 
-static int repro_start(const struct repro_launch *l, void *function, struct repro_result *r)
+static int repro_start(struct repro_launch *l, void *function, struct repro_result *r)
 {
-	const unsigned *g = l->grid, *b = l->block;
+	struct { /* CUlaunchAttribute */
+		unsigned id, pad, value[16];
+	} attributes[2] = {{.id = 4}, {.id = 2, .value = {1}}}; /* cluster, cooperative */
 	void *parameters[REPRO_PARAMETERS + 1] = {0};
 
 	for (unsigned i = 0; i < l->n_parameters; i++)
 		parameters[i] = l->parameters[i].bytes;
-	return REPRO_DO(cuLaunchKernel, function, g[0], g[1], g[2], b[0], b[1], b[2],
-			l->shared_bytes, NULL, parameters, NULL);
+	memcpy(attributes[0].value, l->cluster, sizeof(l->cluster));
+	l->size.attributes = &attributes[l->cluster[0] ? 0 : 1];
+	l->size.n_attributes = (l->cluster[0] ? 1 : 0) + (l->cooperative ? 1 : 0);
+	return REPRO_DO(cuLaunchKernelEx, &l->size, function, parameters, NULL);
 }
 
 /* ---- the check */
@@ -388,11 +394,10 @@ static int repro_check(const char *folder, const struct repro_launch *l, unsigne
 	n = n < left ? n : left;
 	have = malloc(n + 1);
 	ok = want && have && REPRO_DO(cuMemcpyDtoH_v2, have, at, n);
-	for (size_t k = 0; ok && k < n; k++) {
+	for (size_t k = 0; ok && k < n; k++)
 		if (want[k] != have[k] && r->different_bytes++ == 0)
 			snprintf(r->why, sizeof(r->why), "%s differs first at byte %zu of %zu",
 				 l->contents[i].file, k, n);
-	}
 	r->checked_bytes += n;
 	free(want);
 	free(have);
@@ -400,7 +405,7 @@ static int repro_check(const char *folder, const struct repro_launch *l, unsigne
 }
 
 /* Launches it again and again, each time with the same contents of memory. */
-static int repro_measure(const char *folder, const struct repro_launch *l, void *function,
+static int repro_measure(const char *folder, struct repro_launch *l, void *function,
 			 unsigned repeat, struct repro_result *r)
 {
 	void *before, *after;
@@ -423,7 +428,6 @@ static int repro_measure(const char *folder, const struct repro_launch *l, void 
 	return 1;
 }
 
-/* Reads the folder's launch. */
 static int repro_open(const char *folder, struct repro_launch *l, struct repro_result *r)
 {
 	char path[4096];
@@ -458,7 +462,6 @@ static void repro_run(const char *folder, struct repro_launch *l, unsigned repea
 		r->status = REPRO_DIFFERENT;
 }
 
-/* Prints the result of a launch that ran. */
 static void repro_print(const struct repro_result *r, FILE *out)
 {
 	fprintf(out, "%s: ", r->kernel);
@@ -482,12 +485,9 @@ int main(int argc, char **argv)
 	const char *folder = ".";
 	unsigned repeat = 0;
 
-	for (int i = 1; i < argc; i++) {
-		if (strncmp(argv[i], "--repeat=", 9) == 0)
-			repeat = (unsigned)strtoul(argv[i] + 9, NULL, 10);
-		else
+	for (int i = 1; i < argc; i++)
+		if (sscanf(argv[i], "--repeat=%u", &repeat) != 1)
 			folder = argv[i];
-	}
 	if (repro_open(folder, &l, &r))
 		repro_run(folder, &l, repeat, &r);
 	if (r.status == REPRO_SAME || r.status == REPRO_DIFFERENT)
