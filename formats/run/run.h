@@ -38,6 +38,8 @@ struct fmt_run_group {
 struct fmt_run_rank {
 	uint32_t number;  /* the recorder's rank */
 	uint32_t process; /* from 1, the same for GPUs that threads share; 0: it shares none */
+	int event_times;  /* ends of operations are those of events recorded behind their calls,
+			     starts on  idle streams as long after the calls as such events */
 	struct fmt_event
 		*events; /* calls, ops and syncs; by track, then start, enclosing before enclosed */
 	size_t n_events;

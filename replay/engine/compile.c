@@ -292,7 +292,10 @@ static int64_t gap_before(const struct compile *c, const struct program_track *t
 		       : fmt_add(gap_ns, fmt_template_gap(&c->p->template_gaps, track->template));
 }
 
-static void op_start(struct compile *c, struct program_track *track, size_t i)
+/* Returns the edge that says how long the operation takes, if that is not its recorded duration: an
+ * edge of kind FMT_EDGE_RETURN from the operation to itself. For a collective, from the last
+ * arrival. */
+static const struct fmt_edge *op_start(struct compile *c, struct program_track *track, size_t i)
 {
 	const struct fmt_event *e = &c->slice->events[i];
 	uint8_t class = (uint8_t)fmt_gap_class(c->p->templates[e->template].kind, e->duration_ns);
@@ -300,13 +303,15 @@ static void op_start(struct compile *c, struct program_track *track, size_t i)
 		compile_point(c, (uint32_t)(2 * i), gap_before(c, track, e, class));
 	size_t edge = edges_of(c, i);
 	int held = track->begun;
-	const struct fmt_edge *in;
+	const struct fmt_edge *in, *takes = NULL;
 
 	if (c->p->overlap != OVERLAP_FULL || !overlap_unlaunched(c, edge, i))
 		held |= wait_for_launch(c, point, e->correlation);
 	if (c->p->overlap == OVERLAP_OFF)
 		overlap_wait(c, point, i);
 	for (; (in = edge_into(c, edge, i)); edge++) {
+		if (in->kind == FMT_EDGE_RETURN)
+			takes = fmt_edge_is_own(in) ? in : takes;
 		if (in->kind == FMT_EDGE_RETURN ||
 		    (c->p->overlap == OVERLAP_FULL && overlap_drops(c, in, i)))
 			continue;
@@ -324,6 +329,7 @@ static void op_start(struct compile *c, struct program_track *track, size_t i)
 	track->begun = 1;
 	track->class = class;
 	track->template = e->template;
+	return takes;
 }
 
 /* Reads the communicator and sequence number of a collective operation; 0 if it has none. */
@@ -342,18 +348,6 @@ static int collective_of(const struct compile *c, const struct fmt_event *e,
 	    (uint64_t)values[template->comm_at] >= c->p->n_groups || *seq < 0 || *seq == INT64_MAX)
 		return 0;
 	return c->rank->groups[*comm] != SIM_NONE;
-}
-
-/* The duration of the rank's part after the last arrival, if known: an edge of kind FMT_EDGE_RETURN
- * from the operation to itself. */
-static const struct fmt_edge *transfer_of(struct compile *c, size_t i)
-{
-	const struct fmt_edge *in;
-
-	for (size_t edge = edges_of(c, i); (in = edge_into(c, edge, i)); edge++)
-		if (in->kind == FMT_EDGE_RETURN && fmt_edge_is_own(in))
-			return in;
-	return NULL;
 }
 
 /* A rank's part in a collective. */
@@ -437,12 +431,12 @@ static int64_t bytes_of(const struct compile *c, const struct fmt_event *e,
 }
 
 /* The operation at the end `point` meets others on a communicator. */
-static void op_meets(struct compile *c, struct sim_point *point, size_t i, uint32_t comm,
-		     int64_t seq)
+static void op_meets(struct compile *c, struct sim_point *point, size_t i,
+		     const struct fmt_edge *transfer, uint32_t comm, int64_t seq)
 {
 	const struct fmt_event *e = &c->slice->events[i];
 	const struct template *template = &c->p->templates[e->template];
-	struct part part = {.transfer = transfer_of(c, i)};
+	struct part part = {.transfer = transfer};
 	uint32_t member =
 		sim_participant(sim_collectives(c->p->sim), c->index, c->rank->groups[comm]);
 	uint32_t scaled = c->p->incomplete[comm] ? SIM_NONE : comm;
@@ -464,16 +458,18 @@ static void op_meets(struct compile *c, struct sim_point *point, size_t i, uint3
 	}
 }
 
-static void op_end(struct compile *c, size_t i)
+/* `takes`: as op_start() returned it. */
+static void op_end(struct compile *c, size_t i, const struct fmt_edge *takes)
 {
 	const struct fmt_event *e = &c->slice->events[i];
 	const struct template *template = &c->p->templates[e->template];
-	struct sim_point *point = compile_point(c, (uint32_t)(2 * i + 1), e->duration_ns);
+	int64_t ns = takes && template->kind != FMT_COLLECTIVE ? takes->lag_ns : e->duration_ns;
+	struct sim_point *point = compile_point(c, (uint32_t)(2 * i + 1), ns);
 	uint32_t comm;
 	int64_t seq;
 
 	if (template->is_numbered && collective_of(c, e, template, &comm, &seq))
-		op_meets(c, point, i, comm, seq);
+		op_meets(c, point, i, takes, comm, seq);
 	else
 		op_alone(c, e, template->kind == FMT_COLLECTIVE);
 }
@@ -487,8 +483,7 @@ void compile_stream(struct compile *c, uint32_t track_index, size_t at, size_t e
 			no_time(c, i);
 			continue;
 		}
-		op_start(c, track, i);
-		op_end(c, i);
+		op_end(c, i, op_start(c, track, i));
 		c->p->counts.ops++;
 	}
 }

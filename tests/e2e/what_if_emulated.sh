@@ -32,25 +32,34 @@ with open(to, 'w', encoding='utf-8') as f:
 PYTHON
 }
 
+rates=('fp[0-9]+' tf32 int8 memory_bytes_per_s clock_khz)
 model base
-model gpu 'fp[0-9]+*0.5' 'tf32*0.5' 'int8*0.5' 'memory_bytes_per_s*0.5' 'clock_khz*0.5' 'kernel_ns*2'
+model slow "${rates[@]/%/*0.5}" 'kernel_ns*2'
+model fast "${rates[@]/%/*2}" 'kernel_ns*0.5'
 model host 'call_[a-z]+_ns*2'
-model network '(nvlink|switch)_bytes_per_s*0.9'
+model narrow '(nvlink|switch)_bytes_per_s*0.5'
+model wide '(nvlink|switch)_bytes_per_s*2'
 model copy 'pcie_bytes_per_s*0.8' 'copy_ns*1.25'
+# The shortest kernel takes less time than the call that launches it: on an idle stream, the event
+# behind it comes after its end.
+model short 'kernel_ns*0.5'
+model short-slow "${rates[@]/%/*0.5}"
+model short-copy 'kernel_ns*0.5' 'pcie_bytes_per_s*0.8' 'copy_ns*1.25'
 
-# check NAME GPUS 'CHANGE:SPEC...' COMMAND...: records the program on each model, and compares.
+# check NAME GPUS 'MODEL CHANGED:SPEC...' COMMAND...: records the program on each model, and
+# compares predictions from the first one.
 check() {
 	local name=$1 gpus=$2 changes=$3 m what_if=()
 	shift 3
-	for m in base ${changes//:*([^ ])/}; do
+	for m in ${changes//:*([^ ])/}; do
 		gpucapture -o "$work/$name.$m" -- gpuemu --gpus "$gpus" --like "$work/$m.gpu" -- "$@" >"$work/out" 2>&1 ||
 			die "$(cat "$work/out")"
 		gpureplay --emulate --json "$work/$name.$m" >"$work/$name.$m.json"
 	done
-	for m in $changes; do
+	for m in ${changes#* }; do
 		what_if+=(--what-if "${m#*:}")
 	done
-	gpureplay --emulate --force --json "${what_if[@]}" "$work/$name.base" >"$work/predicted.json"
+	gpureplay --emulate --force --json "${what_if[@]}" "$work/$name.${changes%% *}" >"$work/predicted.json"
 	python3 - "$work/$name" "$work/predicted.json" $changes <<'PYTHON'
 import json
 import sys
@@ -64,27 +73,32 @@ def read(name):
     return json.load(open(name, encoding='utf-8'))
 
 
-name, predictions, *changes = sys.argv[1:]
+name, predictions, base, *changes = sys.argv[1:]
 predictions, bad = read(predictions), []
 predictions = predictions if isinstance(predictions, list) else [predictions]
 for prediction, change in zip(predictions, changes, strict=True):
     model = change.split(':')[0]
     predicted, true = steps(prediction, 'predicted'), steps(read(f'{name}.{model}.json'), 'recorded')
-    before = steps(read(f'{name}.base.json'), 'recorded')
+    before = steps(read(f'{name}.{base}.json'), 'recorded')
     assert predicted.keys() == true.keys() == before.keys() and len(true) >= 6, true
     error = sum(abs(predicted[k] / true[k] - 1) for k in true) / len(true)
     changed = sum(true.values()) / sum(before.values()) - 1
-    print(f'{change}: the step changes by {100 * changed:.1f} %, predicted with an error of {100 * error:.2f} %')
+    print(f'{name.rsplit("/")[-1]} {change}: the step changes by {100 * changed:.1f} %, predicted with an error of {100 * error:.2f} %')
     if error > 0.01 or abs(changed) < 0.01:
         bad.append(change)
 assert not bad, bad
 PYTHON
 }
 
-check ddp 4 'gpu:gpu=0.5x host:host=0.5x,launch=0.5x network:network.bandwidth=0.9x' \
+check ddp 4 'base slow:gpu=0.5x fast:gpu=2x host:host=0.5x,launch=0.5x narrow:network.bandwidth=0.5x wide:network.bandwidth=2x' \
 	sh "$SOURCE/examples/launch.sh" 4 "$programs/examples/ddp" --steps 6 --batch 1024 --hidden 2048
 # One thread, several GPUs: what each waits for on the other, and the thread's waits for both.
-check pipeline 2 'gpu:gpu=0.5x copy:copy=0.8x' "$programs/examples/pipeline" --steps 4 --batch 512 --hidden 1024 --parts 2
-check overlap 2 'gpu:gpu=0.5x host:host=0.5x,launch=0.5x' "$programs/examples/overlap" --size 1000 --count 10
+check pipeline 2 'base slow:gpu=0.5x fast:gpu=2x copy:copy=0.8x' \
+	"$programs/examples/pipeline" --steps 4 --batch 512 --hidden 1024 --parts 2
+check pipeline 2 'short short-slow:gpu=0.5x short-copy:copy=0.8x' \
+	"$programs/examples/pipeline" --steps 4 --batch 512 --hidden 1024 --parts 2
+check overlap 2 'base slow:gpu=0.5x fast:gpu=2x host:host=0.5x,launch=0.5x' \
+	"$programs/examples/overlap" --size 1000 --count 10
 # A thread for each GPU.
-check dataparallel 4 gpu:gpu=0.5x "$programs/examples/dataparallel" --steps 4 --batch 1024 --hidden 1024
+check dataparallel-3 3 'base slow:gpu=0.5x fast:gpu=2x' "$programs/examples/dataparallel" --steps 4 --batch 768 --hidden 512
+check dataparallel 4 'base slow:gpu=0.5x fast:gpu=2x' "$programs/examples/dataparallel" --steps 4 --batch 1024 --hidden 1024

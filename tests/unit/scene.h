@@ -127,9 +127,9 @@ static inline void make_rank(struct made *m, int rank, const struct row *rows, s
 	}
 }
 
-/* `process`: see struct fmt_run_rank. */
+/* `process`, `event_times`: see struct fmt_run_rank. */
 static inline void make_process(struct made *m, const struct row *rows, size_t n, uint32_t n_ranks,
-				uint32_t process)
+				uint32_t process, int event_times)
 {
 	memset(m, 0, sizeof(*m));
 	memset(m->values, 0xff, sizeof(m->values)); /* communicators are not known */
@@ -137,12 +137,13 @@ static inline void make_process(struct made *m, const struct row *rows, size_t n
 	for (uint32_t i = 0; i < n_ranks; i++) {
 		make_rank(m, (int)i, rows, n);
 		m->ranks[i].process = process;
+		m->ranks[i].event_times = event_times;
 	}
 	m->run = (struct fmt_run){.names = m->names, .ranks = m->ranks, .n_ranks = n_ranks};
 	ck_assert_int_eq(fmt_infer(&m->run), 0);
 }
 
-#define make(m, rows, n, n_ranks) make_process(m, rows, n, n_ranks, 0)
+#define make(m, rows, n, n_ranks) make_process(m, rows, n, n_ranks, 0, 0)
 
 static inline void unmake(struct made *m)
 {

@@ -85,7 +85,7 @@ TEST(test_thread_order)
 	scoped(unmake) struct made m;
 	size_t n = 0;
 
-	make_process(&m, rows, ARRAY_SIZE(rows), 2, 1);
+	make_process(&m, rows, ARRAY_SIZE(rows), 2, 1, 0);
 	for (int rank = 0; rank < 2; rank++)
 		for (size_t i = 0; i < m.ranks[rank].n_edges; i++) {
 			const struct fmt_run_edge *e = &m.ranks[rank].edges[i];

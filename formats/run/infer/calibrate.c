@@ -74,13 +74,13 @@ struct look {
 	int64_t most_call_ns;
 };
 
-/* Whether nothing but its launch and its stream holds an operation, and the call was short enough
- * to say when it was launched. */
+/* Whether nothing that the recorder saw but its launch and its stream holds an operation, and the
+ * call was short enough to say when it was launched. */
 static int tells(const struct infer_view *v, const struct infer_op *op, const struct look *look)
 {
 	const struct infer_call *call = op->call != INFER_NONE ? &v->calls[op->call] : NULL;
 
-	return call && !op->pageable && !op->is_placed &&
+	return call && !op->pageable && !op->is_placed && !op->waits &&
 	       (look->collectives || op->kind != FMT_COLLECTIVE) &&
 	       call->end_ns - call->start_ns <= look->most_call_ns;
 }
@@ -176,8 +176,9 @@ static int64_t most_call(const struct infer_view *v)
 	return n_short > n_long ? MOST_CALL_NS : INT64_MAX;
 }
 
-/* Most often a launch reaches the device as its call ends; where operations plainly keep to the
- * starts of their calls, however long those take, from there. */
+/* Most often a launch reaches the device as its call ends; from its start where operations plainly
+ * keep to that, however long calls take, and where the recorder derives starts on idle streams from
+ * the starts of calls. */
 static int calibrate_launch(struct infer_view *v)
 {
 	scoped(free_ptr) int64_t *seen = malloc((v->n_ops + (size_t)1) * sizeof(*seen));
@@ -189,7 +190,7 @@ static int calibrate_launch(struct infer_view *v)
 	v->constants.launch_ns = launch_of_any(v, look, seen, &by_end);
 	look.from_start = 1;
 	from_start = launch_of_any(v, look, seen, &by_start);
-	if (by_end < INT64_MAX && by_start < by_end / 4) {
+	if (v->rank->event_times || (by_end < INT64_MAX && by_start < by_end / 4)) {
 		v->constants.launch_ns = from_start;
 		v->constants.from_start = 1;
 	}

@@ -37,6 +37,7 @@ static const struct {
 	[INFER_GRAPH] = {"graph", 0},
 	[INFER_OTHER_GPU] = {"other-gpu", 1},
 	[INFER_THREAD_ORDER] = {"thread-order", 0},
+	[INFER_LATE_END] = {"late-end", 1},
 };
 
 /* Results. They are committed to the ranks only after every step has succeeded. */
@@ -111,6 +112,28 @@ static int explain_process(struct job *j, uint32_t rank)
 	return r;
 }
 
+/* Measures the constants of each rank, or takes those of an earlier part. Links that the recorder
+ * saw are known by now. */
+static int calibrate(struct job *j)
+{
+	int r = fmt_template_gaps_init(&j->template_gaps, fmt_n_templates(j->run->names));
+
+	for (uint32_t i = 0; i < j->n && r == 0; i++) {
+		struct infer_view *v = &j->views[i];
+
+		if (!j->more || !fmt_constants_get(j->run->names, i, &v->constants))
+			r = infer_calibrate(v);
+		v->template_gaps = &j->template_gaps;
+	}
+	if (r < 0)
+		return r;
+	if (!j->more)
+		return infer_gaps_by_template(j->views, j->n, infer_n_shapes(j->shapes),
+					      &j->template_gaps);
+	fmt_template_gaps_get(j->run->names, &j->template_gaps);
+	return 0;
+}
+
 /* Finds the edges of all ranks, then measures gaps again, without those that an edge explains, and
  * the lags of edges. */
 static int explain(struct job *j)
@@ -119,6 +142,10 @@ static int explain(struct job *j)
 
 	for (uint32_t i = 0; i < j->n && r == 0; i++)
 		r = explain_process(j, i);
+	if (r == 0)
+		r = calibrate(j);
+	if (r == 0)
+		r = infer_shapes_measure(j->shapes, j->views, j->n);
 	if (r == 0)
 		r = infer_links_infer(j->views, j->n);
 	for (uint32_t i = 0; i < j->n && r == 0; i++)
@@ -322,27 +349,6 @@ static void commit_results(struct job *j)
 	}
 }
 
-/* Measures the constants of each rank, or takes those of an earlier part. */
-static int calibrate(struct job *j)
-{
-	int r = fmt_template_gaps_init(&j->template_gaps, fmt_n_templates(j->run->names));
-
-	for (uint32_t i = 0; i < j->n && r == 0; i++) {
-		struct infer_view *v = &j->views[i];
-
-		if (!j->more || !fmt_constants_get(j->run->names, i, &v->constants))
-			r = infer_calibrate(v);
-		v->template_gaps = &j->template_gaps;
-	}
-	if (r < 0)
-		return r;
-	if (!j->more)
-		return infer_gaps_by_template(j->views, j->n, infer_n_shapes(j->shapes),
-					      &j->template_gaps);
-	fmt_template_gaps_get(j->run->names, &j->template_gaps);
-	return 0;
-}
-
 static int infer(struct fmt_run *run, bool more)
 {
 	scoped(job_done) struct job j = {.run = run, .more = more};
@@ -357,8 +363,6 @@ static int infer(struct fmt_run *run, bool more)
 		r = infer_view_init(&j.views[i], run->names, &run->ranks[i], i);
 	if (r == 0)
 		r = infer_shapes_new(j.views, j.n, &j.shapes);
-	if (r == 0)
-		r = calibrate(&j);
 	if (r == 0)
 		r = explain(&j);
 	if (r == 0)

@@ -171,6 +171,7 @@ static int read_call(struct job *j, struct part *p, uint32_t call)
 	for (uint32_t i = 0; i < c->n_ops; i++) {
 		uint32_t op = v->launched[c->first_op + i];
 
+		v->ops[op].waits |= p->waits[v->ops[op].stream].n > 0;
 		p->last[v->ops[op].stream] = op;
 		p->waits[v->ops[op].stream].n = 0;
 	}

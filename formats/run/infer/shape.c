@@ -3,10 +3,12 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/run/infer/edge.h"
 #include "formats/trace/hash.h"
 
 #include <stdbool.h>
 
+#define LATE_NS 200	/* an event that marks an end reaches the device within this */
 #define TAIL_NS 10000	/* of a kernel whose blocks all run at once */
 #define LONGER_NS 50000 /* a kernel that shared the device took this much, and a tenth, longer */
 
@@ -152,6 +154,17 @@ static int find_shape(struct infer_shapes *s, const struct infer_view *v, struct
 	return 0;
 }
 
+/* The recorder sees the end of a kernel by an event that it records behind the launch. If the
+ * kernel ends before that event reaches the device, it seems to last until then, as long as its
+ * launch took. */
+static bool ends_late(const struct infer_view *v, const struct infer_op *op)
+{
+	const struct infer_call *c = op->call != INFER_NONE ? &v->calls[op->call] : NULL;
+
+	return v->rank->event_times && op->kind == FMT_KERNEL && c && c->n_ops == 1 &&
+	       op->end_ns - c->end_ns <= infer_launched(v, c) - c->start_ns + LATE_NS;
+}
+
 static int list_durations(struct infer_shapes *s, const struct infer_view *views, uint32_t n_views)
 {
 	size_t n = 0;
@@ -169,7 +182,7 @@ static int list_durations(struct infer_shapes *s, const struct infer_view *views
 			const struct infer_op *op = &views[r].ops[i];
 			struct shape *shape;
 
-			if (op->shape == INFER_NONE)
+			if (op->shape == INFER_NONE || op->ends_late)
 				continue;
 			shape = &s->shapes[op->shape];
 			s->durations[shape->first + shape->n++] = op->end_ns - op->start_ns;
@@ -193,9 +206,47 @@ int infer_shapes_new(struct infer_view *views, uint32_t n_views, struct infer_sh
 			if (views[k].ops[i].kind == FMT_KERNEL)
 				r = find_shape(s, &views[k], &views[k].ops[i]);
 	if (r == 0)
-		r = list_durations(s, views, n_views);
-	if (r == 0)
 		*ret = take(s);
+	return r;
+}
+
+/* The median duration of the kernels of its shape that did not take longer than `op`; `op`'s own
+ * without any. */
+static int64_t median_within(struct infer_shapes *s, const struct infer_op *op)
+{
+	int64_t own = op->end_ns - op->start_ns, *d;
+	struct shape *shape;
+	size_t low;
+
+	if (op->shape == INFER_NONE)
+		return own;
+	shape = &s->shapes[op->shape];
+	d = s->durations + shape->first;
+	if (shape->n_sorted != shape->n) {
+		qsort(d, shape->n, sizeof(*d), array_by_i64);
+		shape->n_sorted = shape->n;
+	}
+	low = array_bound(i, 0, shape->n, d[i] <= own);
+	return low > 0 ? d[(low - 1) / 2] : own;
+}
+
+int infer_shapes_measure(struct infer_shapes *s, struct infer_view *views, uint32_t n_views)
+{
+	int r;
+
+	for (uint32_t k = 0; k < n_views; k++)
+		for (uint32_t i = 0; i < views[k].n_ops; i++)
+			views[k].ops[i].ends_late = ends_late(&views[k], &views[k].ops[i]);
+	r = list_durations(s, views, n_views);
+	for (uint32_t k = 0; k < n_views && r == 0; k++)
+		for (uint32_t i = 0; i < views[k].n_ops && r == 0; i++) {
+			const struct infer_op *op = &views[k].ops[i];
+			int64_t ns = median_within(s, op);
+
+			if (op->ends_late && ns < op->end_ns - op->start_ns)
+				r = infer_add_ops(&views[k], i, i, FMT_EDGE_RETURN, INFER_LATE_END,
+						  ns);
+		}
 	return r;
 }
 
@@ -217,20 +268,8 @@ uint32_t infer_n_shapes(const struct infer_shapes *s)
 
 int64_t infer_alone_ns(struct infer_shapes *s, const struct infer_op *op)
 {
-	int64_t own = op->end_ns - op->start_ns, median, *d;
-	struct shape *shape;
-	size_t low;
+	int64_t own = op->end_ns - op->start_ns, median = median_within(s, op);
 
-	if (op->shape == INFER_NONE)
-		return own;
-	shape = &s->shapes[op->shape];
-	d = s->durations + shape->first;
-	if (shape->n_sorted != shape->n) {
-		qsort(d, shape->n, sizeof(*d), array_by_i64);
-		shape->n_sorted = shape->n;
-	}
-	low = array_bound(i, 0, shape->n, d[i] <= own);
-	median = low > 0 ? d[(low - 1) / 2] : own;
 	return own > median + LONGER_NS && own - median > median / 10 ? median : own;
 }
 

@@ -9,9 +9,13 @@
 
 struct infer_shapes;
 
-/* Finds the shapes of all kernels in `views` and sets op->shape. *ret has the durations of all
- * kernels by shape and does not refer to the views. */
+/* Finds the shapes of all kernels in `views` and sets op->shape. *ret does not refer to the views.
+ */
 int infer_shapes_new(struct infer_view *views, uint32_t n_views, struct infer_shapes **ret);
+
+/* Reads the durations of all kernels by shape; once, after infer_calibrate(). Adds edges of rule
+ * "late-end" to kernels whose duration is known from others of their shape only. */
+int infer_shapes_measure(struct infer_shapes *s, struct infer_view *views, uint32_t n_views);
 void infer_shapes_free(struct infer_shapes *s);
 uint32_t infer_n_shapes(const struct infer_shapes *s);
 

@@ -38,6 +38,7 @@ struct infer_op {
 	uint8_t explained : 1; /* its start follows from a rule */
 	uint8_t waits : 1;     /* has an edge from another operation */
 	uint8_t is_placed : 1; /* a graph node with recorded dependencies */
+	uint8_t ends_late : 1; /* see INFER_LATE_END: it may have ended earlier than recorded */
 };
 
 struct infer_call {

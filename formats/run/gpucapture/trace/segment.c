@@ -36,6 +36,7 @@ static int allocate(struct rec_segment *s, const struct rec_ranks *ranks)
 	for (uint32_t i = 0; i < ranks->n; i++) {
 		s->run.ranks[i].number = ranks->ranks[i].number;
 		s->run.ranks[i].process = rec_shared_process(ranks, i);
+		s->run.ranks[i].event_times = 1;
 		s->parts[i].first_ns = INT64_MAX;
 		s->parts[i].last_ns = INT64_MIN;
 	}
