@@ -10,9 +10,13 @@
 #include "base/array.h"
 #include "formats/run/infer/network.h"
 
+#include <stdbool.h>
+
 /* Ranks leave a collective some microseconds apart whatever the network is: of the time that a rank
  * takes beyond the shortest transfer, so much is not scaled. */
 #define APART_NS FMT_NETWORK_APART_NS
+
+#define SIDE_BY_SIDE 2 /* variants that follow a row of points together */
 
 /* A collective of a variant. */
 struct variant_collective {
@@ -143,7 +147,7 @@ static int64_t scaled(int64_t ns, double factor)
 {
 	double x = (double)ns * factor;
 
-	return x > -9e18 && x < 9e18 ? (int64_t)(x + (x < 0 ? -0.5 : 0.5)) : ns;
+	return __builtin_fabs(x) < 9e18 ? (int64_t)(x + __builtin_copysign(0.5, x)) : ns;
 }
 
 /* Variant k of a time that is scaled by `scale`. */
@@ -257,34 +261,50 @@ static int64_t after_waits(const struct sim *s, uint32_t k, const struct rank *r
 	}
 }
 
-static void run_variant(const struct sim *s, uint32_t k, struct rank *r, struct track *l,
-			const struct sim_point *at, const struct sim_point *end)
+/* The points of variants k .. k + n - 1, side by side: n is a constant of the caller. */
+static inline __attribute__((always_inline)) void
+run_variants(const struct sim *s, uint32_t k, uint32_t n, struct rank *r, struct track *l,
+	     const struct sim_point *at, const struct sim_point *end)
 {
 	const struct variants *v = s->variants;
 	const struct sim_program *p = l->block->program;
 	const uint16_t *scale = p->scales + (at - p->points);
-	int64_t *times = l->block->variants + (size_t)k * l->block->n_slots;
-	int64_t *now = &r->variant_now[(size_t)(l - r->tracks) * v->n + k], t = *now;
+	int64_t *now = &r->variant_now[(size_t)(l - r->tracks) * v->n + k], t[SIDE_BY_SIDE];
+	int64_t *times[SIDE_BY_SIDE];
 
-	for (; at < end; at++) {
-		const struct sim_wait *w = p->waits + at->wait;
-
-		t = moment_after(t, variant_of(v, k, at->own_ns, *scale++));
-		if (at->wait != SIM_NONE && w->last && w->kind == SIM_MOMENT)
-			t = moment_wait(t, times[w->on], variant_of(v, k, w->lag_ns, w->scale));
-		else if (at->wait != SIM_NONE)
-			t = after_waits(s, k, r, l, times, w, t);
-		t += t == SIM_PENDING;
-		times[at->slot] = t;
+	for (uint32_t i = 0; i < n; i++) {
+		times[i] = l->block->variants + (size_t)(k + i) * l->block->n_slots;
+		t[i] = now[i];
 	}
-	*now = t;
+	for (; at < end; at++, scale++) {
+		const struct sim_wait *w = p->waits + at->wait;
+		bool waits = at->wait != SIM_NONE, one = waits && w->last && w->kind == SIM_MOMENT;
+
+		for (uint32_t i = 0; i < n; i++) {
+			int64_t next = moment_after(t[i], variant_of(v, k + i, at->own_ns, *scale));
+
+			if (one)
+				next = moment_wait(next, times[i][w->on],
+						   variant_of(v, k + i, w->lag_ns, w->scale));
+			else if (waits)
+				next = after_waits(s, k + i, r, l, times[i], w, next);
+			t[i] = next + (next == SIM_PENDING);
+			times[i][at->slot] = t[i];
+		}
+	}
+	for (uint32_t i = 0; i < n; i++)
+		now[i] = t[i];
 }
 
 void sim_variants_run(struct sim *s, uint32_t rank, struct track *l, const struct sim_point *at,
 		      const struct sim_point *end)
 {
-	for (uint32_t k = 0; k < s->variants->n && at < end; k++)
-		run_variant(s, k, &s->ranks[rank], l, at, end);
+	uint32_t n = at < end ? s->variants->n : 0, k = 0;
+
+	for (; k + SIDE_BY_SIDE <= n; k += SIDE_BY_SIDE)
+		run_variants(s, k, SIDE_BY_SIDE, &s->ranks[rank], l, at, end);
+	for (; k < n; k++)
+		run_variants(s, k, 1, &s->ranks[rank], l, at, end);
 }
 
 /* ---- collectives ---- */
