@@ -19,10 +19,6 @@
 /* With few queries, blocks share the keys of a head; a part has at least so many. */
 #define PART_KEYS 256
 
-/* From Hopper on, tensor cores reach their peak by instructions of four warps only; a warp's reach
- * this part of it (Luo et al., Benchmarking and Dissecting the Nvidia Hopper GPU Architecture). */
-#define WARP_PART 0.63
-
 static double blocks_of(const struct cost_gpu *g, const struct gpuemu_product *p, int backward)
 {
 	double rows = backward ? p->m : p->n;
@@ -52,8 +48,8 @@ struct cost cost_of_attention(const struct cost_gpu *g, const struct cost_attent
 		element * p->batch * p->k * (backward ? 4 * (p->n + p->m) : 2 * (p->n + p->m));
 	double waves = blocks_of(g, p, backward) / g->sms;
 	double busy_s =
-		operations /
-			(cost_peak(g, math) * g->math_efficiency * (by_warps ? WARP_PART : 1)) +
+		operations / (cost_peak(g, math) * g->math_efficiency *
+			      (by_warps ? COST_WARP_PART : 1)) +
 		(backward ? BACKWARD : 1) * pairs / (EXPONENTIALS * g->sms * g->clock_khz * 1e3);
 	/* Blocks with few keys fill the gaps of a causal mask's last wave. */
 	double slots = a->causal ? fmax(1, waves) : ceil(waves);

@@ -29,6 +29,12 @@
 #define ROW_BYTES 64
 #define HOPPER_ROW_BYTES 128
 
+/* The sum of a filter gradient is over pixels, of which neighbours are far apart. Instructions that
+ * transpose while they load (ldmatrix, wgmma) have no form for elements of 4 bytes: TF32 reaches
+ * this part of the rate of other convolutions in a published profile of AlexNet on an A100 (Kempner
+ * Institute, GPU profiling), and from Hopper on needs the instructions of one warp. */
+#define TRANSPOSED_PART 0.8
+
 static double volume(const double v[3])
 {
 	return v[0] * v[1] * v[2];
@@ -43,6 +49,7 @@ struct job {
 	double taps;
 	double operations, bytes; /* bytes of the operands and the result */
 	double reordered;	  /* bytes of tensors that have their channels in another place */
+	double filled;		  /* bytes of a result that is zero where no tap reaches it */
 	int filter_gradient;
 };
 
@@ -52,11 +59,16 @@ static int uses_tensor(const struct job *j)
 }
 
 /* With a stride, a gradient of the data falls into one product for each remainder of a position
- * divided by the stride; each has a part of the taps. A remainder without taps is zero. */
+ * divided by the stride; each has a part of the taps. A remainder without taps is zero: another
+ * kernel fills the result before. */
 static void divide_by_stride(struct job *j, double stride)
 {
 	double parts = fmin(j->taps, stride);
 
+	if (parts < stride) {
+		j->filled = j->element * j->pixels * j->out * j->groups;
+		j->bytes -= j->filled * (1 - parts / stride);
+	}
 	j->pixels *= parts / stride;
 	j->taps /= parts;
 }
@@ -88,8 +100,10 @@ static struct job job_of(const struct cost_gpu *g, const struct gpuemu_convoluti
 	j.bytes = j.element * (c->batch * c->in_channels * volume(c->in) *
 				       (data ? 1 : fmin(1, j.taps / volume(c->stride))) +
 			       c->batch * c->out_channels * volume(c->out) + filters);
-	/* Without taps and steps, a convolution is a product of transposed matrices. */
-	if (!c->channels_last && (j.taps > 1 || volume(c->stride) > 1))
+	/* Without taps and steps, a convolution is a product of transposed matrices, if the rows of
+	 * pixels begin at vectors. */
+	if (!c->channels_last && (j.taps > 1 || volume(c->stride) > 1 ||
+				  fmod(j.height * j.width * j.element, VECTOR_BYTES) != 0))
 		j.reordered = j.element * (c->batch * c->in_channels * volume(c->in) +
 					   c->batch * c->out_channels * volume(c->out) + filters);
 	if (data)
@@ -115,6 +129,18 @@ static double padded(const struct job *j, double channels)
 	return uses_tensor(j) ? ceil(channels / step) * step : channels;
 }
 
+/* The part of a tile's rate: with plain arithmetic, as measured; with tensor cores, all of it,
+ * except where TF32 needs transposed operands. */
+static double efficiency_of(const struct job *j)
+{
+	if (!uses_tensor(j))
+		return j->g->convolution_efficiency;
+	/* Few channels are loaded one by one in any case. */
+	if (j->math != GPUEMU_TF32 || !j->filter_gradient || padded(j, j->in) > j->in)
+		return 1;
+	return TRANSPOSED_PART * (j->g->compute >= 9 ? COST_WARP_PART : 1);
+}
+
 static struct cost implicit(const struct job *j)
 {
 	double in = padded(j, j->in);
@@ -128,7 +154,7 @@ static struct cost implicit(const struct job *j)
 				.most_splits = j->math == GPUEMU_FP32,
 				.reuse = j->taps,
 				.filled = j->in / in,
-				.efficiency = j->g->convolution_efficiency};
+				.efficiency = efficiency_of(j)};
 	struct cost c;
 
 	if (j->filter_gradient) {
@@ -139,6 +165,10 @@ static struct cost implicit(const struct job *j)
 	c = cost_of_tiled_product(j->g, &p, j->math, j->busy_ns, &t);
 	if (uses_tensor(j) && j->reordered > 0)
 		reorder(j, &c);
+	if (j->filled > 0) {
+		c.ns += cost_stream_ns(j->g, j->filled, 0) + j->g->kernel_ns + j->g->gap_ns;
+		c.bytes += j->filled;
+	}
 	return c;
 }
 

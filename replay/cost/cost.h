@@ -33,6 +33,7 @@ enum cost_class {
 	COST_CLASS_OPTIMIZER,
 	COST_CLASS_PRODUCT,
 	COST_CLASS_CONVOLUTION,
+	COST_CLASS_POOLING,
 	COST_CLASS_ATTENTION,
 	COST_CLASSES
 };
@@ -61,6 +62,7 @@ struct cost_launch {
 	double read_bytes;   /* of `bytes` */
 	double held_bytes;   /* addresses of `bytes`: fewer if they are read and written */
 	double sector_bytes; /* between L2 cache and multiprocessors, of strided accesses */
+	double instructions; /* of all threads */
 	double steps;	     /* loads of a thread, each of which waits for the one before */
 	double final_steps;  /* and those of the last block, which combines the results of others */
 	double columns;	     /* of softmax and layer norm: length of a row */

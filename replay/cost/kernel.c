@@ -14,6 +14,16 @@
 
 #define BATCH_NORM_READ 0.7
 
+/* Threads with so many registers keep a second block from the multiprocessor. */
+#define BATCH_NORM_REGISTERS 128
+
+#define WARP 32
+
+/* The part of the cycles of a scheduler in which it issues an instruction, in kernels that no other
+ * part of the GPU limits: by max pooling in a published profile of AlexNet on an A100 (Kempner
+ * Institute, GPU profiling). */
+#define ISSUE_EFFICIENCY 0.84
+
 /* A thread of a batch norm loads so much before it waits. */
 #define VECTOR_BYTES 16
 
@@ -39,6 +49,7 @@ const char *const cost_class_names[COST_CLASSES] = {
 	[COST_CLASS_OPTIMIZER] = "optimizer",
 	[COST_CLASS_PRODUCT] = "product",
 	[COST_CLASS_CONVOLUTION] = "convolution",
+	[COST_CLASS_POOLING] = "pooling",
 	[COST_CLASS_ATTENTION] = "attention",
 };
 
@@ -146,7 +157,15 @@ static double waves_ns(const struct cost_gpu *g, const struct cost_launch *l, do
 	return ns;
 }
 
-/* The time of the memory's work of a launch, of which `bytes` are known. */
+/* Schedulers issue instructions of warps: two on a multiprocessor of Pascal, else four. */
+static double issue_ns(const struct cost_gpu *g, double instructions)
+{
+	double lanes = WARP * (g->compute < 7 ? 2 : 4);
+
+	return 1e6 * instructions / (ISSUE_EFFICIENCY * lanes * g->sms * g->clock_khz);
+}
+
+/* The time of the work of a launch, of which `bytes` are known. */
 static double work_ns(const struct cost_gpu *g, const struct cost_launch *l, double read_part)
 {
 	double blocks = product_of(l->grid);
@@ -160,7 +179,7 @@ static double work_ns(const struct cost_gpu *g, const struct cost_launch *l, dou
 		ns = fmax(ns, 1e9 * l->operations /
 				      (cost_peak(g, l->math) * g->math_efficiency *
 				       fmin(1, blocks / g->sms)));
-	return ns;
+	return fmax(ns, issue_ns(g, l->instructions));
 }
 
 static struct cost elementwise(const struct cost_gpu *g, struct cost_launch l,
@@ -294,6 +313,7 @@ static struct cost batch_norm(const struct cost_gpu *g, struct cost_launch l,
 {
 	double threads = product_of(l.grid) * product_of(l.block);
 
+	l.registers = fmax(l.registers, BATCH_NORM_REGISTERS);
 	l.read_bytes = BATCH_NORM_READ * l.bytes;
 	l.steps = ceil(l.read_bytes / threads / VECTOR_BYTES);
 	return other(g, l, n);

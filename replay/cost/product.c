@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 /* A tile, its warps, and the part of the peak that it reaches. */
 struct tile {
@@ -16,7 +17,11 @@ struct tile {
 	double efficiency;
 };
 
-enum { TILES = 8, MOST_SPLITS = 16 };
+/* The rate of FP8, limited by power, as a part of that of FP16: the products of an H200 server and
+ * of an H100, which has the same chip. */
+#define FP8_PART 0.935
+
+enum { TILES = 12, MOST_SPLITS = 16 };
 
 /* From a number of parts to the next one that is tried: all up to 10, then fewer. */
 #define SPLIT_STEP 1.1
@@ -26,6 +31,13 @@ enum { TILES = 8, MOST_SPLITS = 16 };
 
 /* Kernels for dimensions that are multiples of this can be chosen freely. */
 #define ALIGNED 8
+
+/* Tensor cores' kernels copy 16 bytes of an operand at once, where its rows begin at multiples of
+ * them; else they load what is aligned, and store it in shared memory. So many such loads end in a
+ * cycle on a multiprocessor: nanoGPT's step on an A100 is 1.25 times as long with 50257 words as
+ * with 50304 (github.com/karpathy/nanoGPT). */
+#define VECTOR_BYTES 16
+#define LOADS_PER_CYCLE 3.5
 
 enum gpuemu_math cost_math_on(const struct cost_gpu *g, enum gpuemu_math math)
 {
@@ -37,23 +49,27 @@ static int uses_tensor(const struct cost_gpu *g, enum gpuemu_math math)
 	return math != GPUEMU_FP32 && math != GPUEMU_FP64 && g->compute >= 7;
 }
 
-static void tiles_of(const struct cost_gpu *g, enum gpuemu_math math, struct tile ret[TILES])
+/* From Hopper on, cuBLAS has tiles of more sizes for tensor cores, as the names of its kernels tell
+ * (nvjet_tst_256x160_64x4). Returns how many there are. */
+static int tiles_of(const struct cost_gpu *g, enum gpuemu_math math, struct tile ret[TILES])
 {
-	const struct tile plain[TILES] = {
+	const struct tile plain[] = {
 		{128, 128, 8, 0, g->tile_128x128},    {128, 64, 4, 0, g->tile_128x64},
 		{64, 64, 2, 0, g->tile_64x64},	      {128, 32, 8, 0, g->tile_128x32},
 		{32, 128, 8, 0, g->tile_32x128},      {64, 32, 8, 1, g->tile_64x32_sliced},
 		{32, 32, 4, 1, g->tile_32x32_sliced}, {128, 32, 8, 1, g->tile_128x32_sliced},
 	};
-	const double e = g->tensor_efficiency;
-	const struct tile tensor[TILES] = {
+	const double e = g->tensor_efficiency * (math == GPUEMU_FP8 ? FP8_PART : 1);
+	const struct tile tensor[] = {
 		{256, 128, 8, 0, e},	   {128, 256, 8, 0, e},	      {128, 128, 4, 0, e * 0.97},
 		{256, 64, 4, 0, e * 0.92}, {64, 256, 4, 0, e * 0.92}, {128, 64, 4, 0, e * 0.9},
-		{64, 128, 4, 0, e * 0.9},  {64, 64, 4, 0, e * 0.8},
+		{64, 128, 4, 0, e * 0.9},  {64, 64, 4, 0, e * 0.8},   {256, 160, 8, 0, e},
+		{160, 256, 8, 0, e},	   {256, 192, 8, 0, e},	      {192, 192, 8, 0, e},
 	};
+	int n = uses_tensor(g, math) && g->compute >= 9 ? 12 : 8;
 
-	for (int i = 0; i < TILES; i++)
-		ret[i] = uses_tensor(g, math) ? tensor[i] : plain[i];
+	memcpy(ret, uses_tensor(g, math) ? tensor : plain, (size_t)n * sizeof(ret[0]));
+	return n;
 }
 
 /* FP32 lanes of a multiprocessor: with 128 of them, shared memory limits products. */
@@ -102,6 +118,21 @@ static int is_aligned(const struct gpuemu_product *p)
 	return fmod(p->m, ALIGNED) == 0 && fmod(p->n, ALIGNED) == 0 && fmod(p->k, ALIGNED) == 0;
 }
 
+/* The most elements, a power of 2 up to a vector, that begin at multiples of their size in the rows
+ * of both operands and the result. Rows of a convolution are channels: those of the result are not
+ * padded. */
+static double aligned_elements(const struct job *j)
+{
+	const struct gpuemu_product *p = j->p;
+	int plain = j->tiles == COST_TILES_CUBLAS;
+	double a = p->a_transposed ? p->k : p->m, b = p->b_transposed ? p->n : p->k;
+	double n = VECTOR_BYTES / j->element;
+
+	while (n > 1 && (fmod(b, n) != 0 || (plain && (fmod(a, n) != 0 || fmod(p->m, n) != 0))))
+		n /= 2;
+	return n;
+}
+
 /* Bytes of the operands: from memory once, and from the L2 cache once for each tile. */
 static void traffic(const struct job *j, const struct tile *t, double splits, double *memory,
 		    double *cache)
@@ -143,8 +174,13 @@ static double tile_ns(const struct job *j, const struct tile *t, double splits)
 	traffic(j, t, splits, &memory, &cache);
 	double cache_rate = sustained * g->product_l2;
 
-	if (uses_tensor(g, j->math))
-		cache_rate = g->sms * g->clock_khz * 1e3 * g->tensor_cache_bytes_per_cycle;
+	if (uses_tensor(g, j->math)) {
+		double n = j->element * aligned_elements(j);
+
+		cache_rate =
+			g->sms * g->clock_khz * 1e3 *
+			(n < VECTOR_BYTES ? n * LOADS_PER_CYCLE : g->tensor_cache_bytes_per_cycle);
+	}
 	double memory_s = fmax(memory / sustained, cache / cache_rate);
 
 	return 1e9 * pow(pow(math_s, power) + pow(memory_s, power), 1 / power) +
@@ -203,15 +239,16 @@ static double best_ns(const struct job *j)
 {
 	struct tile tiles[TILES];
 	double ns[TILES], fastest = INFINITY, sum = 0, weights = 0;
+	int n;
 
-	tiles_of(j->g, j->math, tiles);
-	for (int i = 0; i < TILES; i++) {
+	n = tiles_of(j->g, j->math, tiles);
+	for (int i = 0; i < n; i++) {
 		ns[i] = is_used(j, &tiles[i]) ? split_ns(j, &tiles[i]) : INFINITY;
 		fastest = fmin(fastest, ns[i]);
 	}
 	if (j->tiles != COST_TILES_CUBLAS || is_aligned(j->p))
 		return fastest;
-	for (int i = 0; i < TILES; i++) {
+	for (int i = 0; i < n; i++) {
 		double weight = pow(fastest / ns[i], j->g->product_choice);
 
 		sum += weight > 0 ? weight * ns[i] : 0;
@@ -223,9 +260,9 @@ static double best_ns(const struct job *j)
 static double with_tile_ns(const struct job *j, const struct cost_tiling *t)
 {
 	struct tile tiles[TILES];
+	int n = tiles_of(j->g, j->math, tiles);
 
-	tiles_of(j->g, j->math, tiles);
-	for (int i = 0; t && i < TILES; i++)
+	for (int i = 0; t && i < n; i++)
 		if (tiles[i].m == t->m && tiles[i].n == t->n && tiles[i].sliced == t->sliced)
 			return tile_ns(j, &tiles[i], t->splits);
 	return best_ns(j);

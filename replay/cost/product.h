@@ -5,6 +5,10 @@
 
 #include "replay/cost/cost.h"
 
+/* From Hopper on, tensor cores reach their peak by instructions of four warps only; a warp's reach
+ * this part of it (Luo et al., Benchmarking and Dissecting the Nvidia Hopper GPU Architecture). */
+#define COST_WARP_PART 0.63
+
 /* The tiles that a library chooses from. */
 enum cost_tiles {
 	COST_TILES_CUBLAS,

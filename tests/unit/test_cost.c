@@ -44,6 +44,8 @@ static const struct {
 	 64, GPUEMU_FP32},
 	{"void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, 512, true, 1, true>(P)",
 	 COST_CLASS_BATCH_NORM, 0, 0, 4, 0, 0, GPUEMU_FP32},
+	{"void at::native::(anonymous namespace)::max_pool_forward_nchw<float, int>(int, P)",
+	 COST_CLASS_POOLING, 0, 0, 4, 0, 0, GPUEMU_FP32},
 	{"my_kernel(float*, int)", COST_CLASS_UNKNOWN, 0, 0, 4, 0, 0, GPUEMU_FP32},
 };
 
@@ -370,7 +372,8 @@ static double batch_norm_ns(const struct cost_gpu *g, uint32_t channels, double 
 	return cost_of_kernel(g, &l).ns;
 }
 
-/* A block waits for the loads of a channel: few channels take longer than their bytes. */
+/* A block waits for the loads of a channel, and no second block fits on its multiprocessor: few
+ * channels take longer than their bytes, and so do many where the memory is fast. */
 TEST(channels_of_batch_norm)
 {
 	for (const struct cost_gpu_text *t = cost_gpu_texts; t->name; t++) {
@@ -378,7 +381,7 @@ TEST(channels_of_batch_norm)
 		double peak_ns = 1e9 * 4e9 / g.memory_bytes_per_s;
 		double many_ns = batch_norm_ns(&g, 16 * (uint32_t)g.sms, 4e9);
 
-		ck_assert_msg(many_ns > peak_ns && many_ns < 2 * peak_ns, "%s: %f of %f", t->name,
+		ck_assert_msg(many_ns > peak_ns && many_ns < 2.5 * peak_ns, "%s: %f of %f", t->name,
 			      many_ns, peak_ns);
 	}
 	struct cost_gpu g = gpu_of("H200");
@@ -402,6 +405,44 @@ TEST(order_of_channels)
 			    layer_ns("A100", layer, GPUEMU_FP32, 1));
 	ck_assert_double_eq(layer_ns("A100", product, GPUEMU_TF32, 0),
 			    layer_ns("A100", product, GPUEMU_TF32, 1));
+}
+
+/* A gradient of the data with a stride longer than the filter is zero between the steps, which is
+ * written before. */
+TEST(zeros_between_steps)
+{
+	struct cost_gpu g = gpu_of("A100");
+	struct gpuemu_convolution c = layer_of(layer_named("1x1 64-256"), 64);
+
+	c.channels_last = 1;
+	c.direction = GPUEMU_DATA_GRADIENT;
+	for (int d = 1; d < 3; d++) {
+		c.stride[d] = 2;
+		c.out[d] = c.in[d] / 2;
+	}
+	double bytes = 4 * 64 * c.in_channels * volume(c.in); /* and as many read */
+	double ns = cost_of_convolution(&g, &c, GPUEMU_TF32, COST_BUSY_NS).ns;
+	double peak_ns = 1e9 * 2.25 * bytes / g.memory_bytes_per_s;
+
+	ck_assert_msg(ns > peak_ns && ns < 2 * peak_ns, "%f of %f", ns, peak_ns);
+}
+
+/* 50257 words take tensor cores thrice as long as 50304; FP32 about as long. */
+TEST(rows_without_alignment)
+{
+	struct cost_gpu g = gpu_of("A100");
+	double ratios[2];
+	static const enum gpuemu_math maths[] = {GPUEMU_FP16, GPUEMU_FP32};
+
+	for (int i = 0; i < 2; i++) {
+		struct gpuemu_product p = {.m = 50304, .n = 12288, .k = 768, .batch = 1};
+		double ns = cost_of_product(&g, &p, maths[i], COST_BUSY_NS).ns;
+
+		p.m = 50257;
+		ratios[i] = cost_of_product(&g, &p, maths[i], COST_BUSY_NS).ns / ns;
+	}
+	ck_assert_msg(ratios[0] > 2.5 && ratios[0] < 4.5, "%f", ratios[0]);
+	ck_assert_msg(ratios[1] < 1.3, "%f", ratios[1]);
 }
 
 /* Tensor cores take as long for the three channels of an image as for a row of shared memory. */

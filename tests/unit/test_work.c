@@ -4,6 +4,7 @@
 #include "replay/emugpu/torch/work.h"
 #include "tests/unit/test.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -262,6 +263,41 @@ TEST(shapes_of_attention)
 			  .bytes == 6.0 * 16 * 12 * 1024 * 64);
 	sizes = few;
 	ck_assert(!emu_torch_attention(&kind, &l, args, &a));
+}
+
+/* AlexNet's second pooling of 256 images, and its gradient, on an A100 as others published. */
+TEST(windows_of_pooling)
+{
+	const char *names[] = {
+		NATIVE "(anonymous namespace)::max_pool_forward_nchw<float, int>(int, P)",
+		NATIVE "(anonymous namespace)::max_pool_backward_nchw<float, float, int>(P)"};
+	const double us[] = {299.6, 1125.2};
+	int64_t sizes_in[] = {192, 31, 31};
+	int32_t results = 256 * 192 * 15 * 15, out = 15, window = 3, stride = 2;
+	int32_t images = 256, channels = 192, in = 31;
+	void *tensor = NULL;
+	void *forward[] = {&results, &tensor, &sizes_in[0], &sizes_in[1], &sizes_in[2], &out,
+			   &out,     &window, &window,	    &stride,	  &stride};
+	void *backward[] = {&tensor, &tensor, &images, &channels, &in,	   &in,
+			    &out,    &out,    &window, &window,	  &stride, &stride};
+	void *const *args[] = {forward, backward};
+	const size_t bytes[2][13] = {{4, 8, 8, 8, 8, 4, 4, 4, 4, 4, 4},
+				     {8, 8, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4}};
+	struct cost_gpu g;
+	char why[400];
+
+	ck_assert(cost_gpu_load("A100-SXM4-40GB", &g, why, sizeof(why)) == 0);
+	for (int i = 0; i < 2; i++) {
+		struct cost_launch l =
+			work_of(names[i], i ? 4 * 256 * 192 : 43200, 256, args[i], bytes[i]);
+
+		l.name = names[i];
+		ck_assert(l.bytes == 256.0 * 192 * (31 * 31 * 4 + 15 * 15 * 12));
+		double predicted = cost_of_kernel(&g, &l).ns / 1e3;
+
+		ck_assert_msg(fabs(predicted / us[i] - 1) < 0.1, "%s: %f us", names[i], predicted);
+	}
+	ck_assert(work_of(names[0], 1, 256, args[0], bytes[1]).bytes == 0);
 }
 
 /* Parameters of other sizes, or none, change nothing. */

@@ -16,3 +16,9 @@ void emu_torch_work(const struct cost_name *kind, const struct gpuemu_launch *la
 /* Returns whether the launch is attention in one kernel, and its shape. */
 int emu_torch_attention(const struct cost_name *kind, const struct gpuemu_launch *launch,
 			void *const *args, struct cost_attention *ret);
+
+/* ---- within this folder ---- */
+
+/* Of pooling and depthwise convolutions. */
+void emu_torch_windows(const struct cost_name *kind, const struct gpuemu_launch *launch,
+		       void *const *args, struct cost_launch *ret);

@@ -2,7 +2,6 @@
 
 /* Durations of kernels: recorded, given by the host kernel, or from replay/cost (doc/gpuemu.md). */
 #include "replay/cost/name.h"
-#include "replay/cost/product.h"
 #include "replay/emugpu/driver/code/kernel.h"
 #include "replay/emugpu/driver/name.h"
 #include "replay/emugpu/driver/timing.h"
@@ -15,69 +14,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- depthwise convolutions of PyTorch */
-
-static int32_t int_at(const void *at, size_t i)
-{
-	int32_t v;
-
-	memcpy(&v, (const char *)at + 4 * i, sizeof(v));
-	return v;
-}
-
-enum { ACCESSOR_BYTES = 40 };
-
-/* at::native::conv_depthwise2d_*(three tensors, ...): x and y, at the positions of the table, and
- * the filter. A tensor is an address, four sizes and four strides. Returns whether the kernel is
- * one of these. */
-static int depthwise(const struct emu_entry *e, const struct cost_name *kind, void *const *args,
-		     struct gpuemu_convolution *ret)
-{
-	static const struct {
-		const char *name;
-		enum gpuemu_direction direction;
-		int x, y;
-	} kernels[] = {
-		{"conv_depthwise2d_forward", GPUEMU_FORWARD, 0, 1},
-		{"conv_depthwise2d_backward", GPUEMU_DATA_GRADIENT, 1, 0},
-		{"conv_depthwise2d_grad_weight", GPUEMU_FILTER_GRADIENT, 1, 0},
-	};
-	const void *x, *y, *w;
-	size_t i = 0;
-
-	while (i < ARRAY_SIZE(kernels) && !strstr(e->name, kernels[i].name))
-		i++;
-	if (i == ARRAY_SIZE(kernels) || !args || e->n_params < 3)
-		return 0;
-	for (int k = 0; k < 3; k++)
-		if (e->params[k].bytes != ACCESSOR_BYTES)
-			return 0;
-	x = args[kernels[i].x];
-	y = args[kernels[i].y];
-	w = args[2];
-	*ret = (struct gpuemu_convolution){
-		.direction = kernels[i].direction,
-		.batch = int_at(x, 2),
-		.in_channels = int_at(x, 3),
-		.out_channels = int_at(y, 3),
-		.groups = int_at(x, 3),
-		.in = {1, int_at(x, 4), int_at(x, 5)},
-		.out = {1, int_at(y, 4), int_at(y, 5)},
-		.kernel = {1, int_at(w, 4), int_at(w, 5)},
-		.dilation = {1, 1, 1},
-		.element_bytes = kind->bytes,
-		.channels_last = 1,
-	};
-	for (int d = 0; d < 3; d++) {
-		if (ret->in[d] < 1 || ret->out[d] < 1 || ret->kernel[d] < 1)
-			return 0;
-		ret->stride[d] = fmax(1, round(ret->in[d] / ret->out[d]));
-	}
-	return ret->batch >= 1 && ret->groups >= 1 && ret->out_channels >= 1;
-}
-
-/* ---- durations */
 
 /* The recorded durations of the kernel. Threads may look them up at once: they find the same. */
 static const struct emu_timing *timing_of(struct emu_function *f, const struct emu_timing **end)
@@ -185,7 +121,6 @@ struct cost emu_kernel_cost(const struct emu_device *d, struct emu_function *f,
 		.registers = f->entry->registers,
 		.shared_bytes = (double)shared_bytes,
 	};
-	struct gpuemu_convolution convolution;
 	struct cost_attention attention;
 
 	*share = fmin(1, blocks / (d->model.sms * (held > 0 ? held : 1)));
@@ -201,10 +136,6 @@ struct cost emu_kernel_cost(const struct emu_device *d, struct emu_function *f,
 	}
 	if (!l.parsed)
 		return cost_of_kernel(&d->model, &l);
-	if (l.parsed->class == COST_CLASS_CONVOLUTION &&
-	    depthwise(f->entry, l.parsed, args, &convolution))
-		return cost_of_convolution_by(&d->model, &convolution, GPUEMU_FP32, COST_BUSY_NS,
-					      COST_DIRECT);
 	if (l.parsed->class == COST_CLASS_ATTENTION &&
 	    emu_torch_attention(l.parsed, launch, args, &attention))
 		return cost_of_attention(&d->model, &attention, GPUEMU_FP16);
