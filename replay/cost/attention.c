@@ -19,6 +19,24 @@
 /* With few queries, blocks share the keys of a head; a part has at least so many. */
 #define PART_KEYS 256
 
+/* The part of the peak that PyTorch's memory-efficient kernels reach, forward and backward: by a
+ * published profile of them on an RTX 5060 Ti (candle-fused-attn, devlog FA1 and FA5). They compute
+ * FP32 as three products of TF32. */
+static const double small_tiles_part[] = {0.42, 0.24};
+
+/* Operations per second. */
+static double rate_of(const struct cost_gpu *g, const struct cost_attention *a,
+		      enum gpuemu_math math)
+{
+	double rate = cost_peak(g, math);
+
+	if (a->by_warps)
+		rate *= cost_warp_part(g);
+	if (!a->small_tiles)
+		return rate * g->math_efficiency;
+	return rate * small_tiles_part[a->backward] / (math == GPUEMU_TF32 ? 3 : 1);
+}
+
 static double blocks_of(const struct cost_gpu *g, const struct gpuemu_product *p, int backward)
 {
 	double rows = backward ? p->m : p->n;
@@ -33,7 +51,7 @@ struct cost cost_of_attention(const struct cost_gpu *g, const struct cost_attent
 			      enum gpuemu_math math)
 {
 	const struct gpuemu_product *p = &a->scores;
-	int backward = a->backward, by_warps = a->by_warps && g->compute >= 9;
+	int backward = a->backward;
 
 	math = cost_math_on(g, math);
 
@@ -48,8 +66,7 @@ struct cost cost_of_attention(const struct cost_gpu *g, const struct cost_attent
 		element * p->batch * p->k * (backward ? 4 * (p->n + p->m) : 2 * (p->n + p->m));
 	double waves = blocks_of(g, p, backward) / g->sms;
 	double busy_s =
-		operations / (cost_peak(g, math) * g->math_efficiency *
-			      (by_warps ? COST_WARP_PART : 1)) +
+		operations / rate_of(g, a, math) +
 		(backward ? BACKWARD : 1) * pairs / (EXPONENTIALS * g->sms * g->clock_khz * 1e3);
 	/* Blocks with few keys fill the gaps of a causal mask's last wave. */
 	double slots = a->causal ? fmax(1, waves) : ceil(waves);

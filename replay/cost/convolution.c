@@ -138,7 +138,7 @@ static double efficiency_of(const struct job *j)
 	/* Few channels are loaded one by one in any case. */
 	if (j->math != GPUEMU_TF32 || !j->filter_gradient || padded(j, j->in) > j->in)
 		return 1;
-	return TRANSPOSED_PART * (j->g->compute >= 9 ? COST_WARP_PART : 1);
+	return TRANSPOSED_PART * cost_warp_part(j->g);
 }
 
 static struct cost implicit(const struct job *j)

@@ -89,6 +89,7 @@ struct cost_attention {
 	int backward;		      /* all gradients */
 	int causal;		      /* a query has no keys behind its own number */
 	int by_warps;		      /* products by a warp's instructions (mma.sync) */
+	int small_tiles;	      /* of 64 queries and keys; TF32: three for each product */
 };
 
 struct cost cost_of_attention(const struct cost_gpu *gpu, const struct cost_attention *a,

@@ -19,6 +19,8 @@ static const struct {
 	/* The result and its gradient, and zeros of 32 bits; numbers of 32 bits, rounded. */
 	{"flash_bwd_dot_do_o", COST_CLASS_ATTENTION, COST_KERNEL_FLASH_ROWS, 4},
 	{"flash_bwd_convert", COST_CLASS_ATTENTION, COST_KERNEL_FLASH_ROWS, 3},
+	{"fmha_cutlassF_", COST_CLASS_ATTENTION, COST_KERNEL_EFFICIENT, 0},
+	{"fmha_cutlassB_", COST_CLASS_ATTENTION, COST_KERNEL_EFFICIENT_GRADIENT, 0},
 	{"multi_tensor_apply", COST_CLASS_OPTIMIZER, COST_KERNEL_LISTS, 0},
 	{"vectorized_layer_norm", COST_CLASS_LAYER_NORM, COST_KERNEL_LAYER_NORM, 2},
 	{"layer_norm_grad_input", COST_CLASS_LAYER_NORM, COST_KERNEL_LAYER_NORM_GRADIENT, 3},

@@ -41,6 +41,8 @@ enum cost_kernel {
 	COST_KERNEL_FLASH, /* attention */
 	COST_KERNEL_FLASH_GRADIENT,
 	COST_KERNEL_FLASH_ROWS, /* what precedes and follows the gradient */
+	COST_KERNEL_EFFICIENT,	/* attention in little memory */
+	COST_KERNEL_EFFICIENT_GRADIENT,
 };
 
 struct cost_name {

@@ -5,9 +5,13 @@
 
 #include "replay/cost/cost.h"
 
-/* From Hopper on, tensor cores reach their peak by instructions of four warps only; a warp's reach
- * this part of it (Luo et al., Benchmarking and Dissecting the Nvidia Hopper GPU Architecture). */
-#define COST_WARP_PART 0.63
+/* The part of the peak that tensor cores reach by instructions of one warp. On Hopper and B200,
+ * only those of four warps reach all (Luo et al., Benchmarking and Dissecting the Nvidia Hopper GPU
+ * Architecture); others have none. */
+static inline double cost_warp_part(const struct cost_gpu *g)
+{
+	return g->compute >= 9 && g->compute < 12 ? 0.63 : 1;
+}
 
 /* The tiles that a library chooses from. */
 enum cost_tiles {

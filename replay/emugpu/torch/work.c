@@ -314,12 +314,41 @@ static int flash_of(const struct gpuemu_launch *l, void *const *args, struct fla
 	       ret->width > 0 && ret->width <= 512;
 }
 
+/* AttentionKernel and AttentionBackwardKernel of PyTorch's memory-efficient attention: addresses;
+ * then the width of keys and values, the numbers of queries and keys, and later the mask. A block
+ * has a part of the queries or keys of a head and a sequence. */
+static int efficient(const struct cost_name *kind, const struct gpuemu_launch *l, void *const *args,
+		     struct cost_attention *ret)
+{
+	int backward = kind->kernel == COST_KERNEL_EFFICIENT_GRADIENT;
+	size_t at = backward ? 144 : 96, mask_at = backward ? 168 : 116;
+	int32_t v[4];
+
+	if (!args || !l->arg_bytes || l->arg_bytes(l, 0) <= mask_at)
+		return 0;
+	memcpy(v, (const char *)args[0] + at, sizeof(v));
+	for (int i = 0; i < 4; i++)
+		if (v[i] < 1)
+			return 0;
+	*ret = (struct cost_attention){.scores = {.m = v[3],
+						  .n = v[2],
+						  .k = v[0],
+						  .batch = (double)l->grid[1] * l->grid[2]},
+				       .backward = backward,
+				       .causal = ((const uint8_t *)args[0])[mask_at] != 0,
+				       .by_warps = 1,
+				       .small_tiles = 1};
+	return 1;
+}
+
 int emu_torch_attention(const struct cost_name *kind, const struct gpuemu_launch *l,
 			void *const *args, struct cost_attention *ret)
 {
 	int backward = kind->kernel == COST_KERNEL_FLASH_GRADIENT;
 	struct flash f;
 
+	if (kind->kernel == COST_KERNEL_EFFICIENT || kind->kernel == COST_KERNEL_EFFICIENT_GRADIENT)
+		return efficient(kind, l, args, ret);
 	if ((!backward && kind->kernel != COST_KERNEL_FLASH) || !flash_of(l, args, &f))
 		return 0;
 	*ret = (struct cost_attention){.scores = {.m = f.keys,

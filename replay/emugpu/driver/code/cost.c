@@ -138,7 +138,8 @@ struct cost emu_kernel_cost(const struct emu_device *d, struct emu_function *f,
 		return cost_of_kernel(&d->model, &l);
 	if (l.parsed->class == COST_CLASS_ATTENTION &&
 	    emu_torch_attention(l.parsed, launch, args, &attention))
-		return cost_of_attention(&d->model, &attention, GPUEMU_FP16);
+		return cost_of_attention(&d->model, &attention,
+					 l.parsed->math == GPUEMU_FP32 ? GPUEMU_TF32 : GPUEMU_FP16);
 	emu_torch_work(l.parsed, launch, args, &l);
 	return cost_of_kernel(&d->model, &l);
 }
