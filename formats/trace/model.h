@@ -82,12 +82,8 @@ enum fmt_collective_arg {
 #define FMT_KEY_OP "collective"
 #define FMT_KEY_DTYPE "dtype"
 #define FMT_KEY_BYTES "message_bytes"
-#define FMT_KEY_COMM                                                                               \
-	"comm" /* index of the communicator in the trace's table, or -1 when unknown               \
-		*/
-#define FMT_KEY_SEQ                                                                                \
-	"seq" /* number of the collective on its communicator: the same on every rank that takes   \
-		 part */
+#define FMT_KEY_COMM "comm" /* index in the trace's table of communicators; -1: unknown */
+#define FMT_KEY_SEQ "seq"   /* number of the collective: the same on all its ranks */
 
 /* Arguments of collectives that recorders wrote: the communicator's name, its ranks as text and
  * its purpose, as the PyTorch profiler calls them; whom a send or receive is to and from, JSON
@@ -106,6 +102,9 @@ enum fmt_collective_arg {
 /* JSON arrays: the CUDA graphs of a rank's process, and its memory (recorded-contents.md). */
 #define FMT_FACT_GRAPHS "graphs"
 #define FMT_FACT_ALLOCATIONS "allocations"
+
+/* The category of an FMT_KERNEL that is a function of the program, executed by the host. */
+#define FMT_HOST_FUNCTION "host_function"
 
 /* A kernel whose name was made readable has its symbol as an FMT_STRING. */
 #define FMT_KEY_SYMBOL "symbol"

@@ -20,7 +20,7 @@ void rex_process_done(struct rex_process *p)
 	free(p->firsts);
 	free(p->contents);
 	free(p->keyframe);
-	free(p->launched);
+	free(p->ops);
 	free(p->iterations);
 	memset(p, 0, sizeof(*p));
 }
@@ -121,14 +121,11 @@ static int find_threads(struct rex_process *p)
 	return 0;
 }
 
-/* Notes that the call with this correlation launched an operation before the window. */
-static int add_launched(struct rex_process *p, const struct fmt_slice *s, uint64_t correlation)
+static int add_op(struct rex_process *p, const struct fmt_event *e)
 {
-	if (fmt_iteration_order(s->iteration.number, p->range.first) >= 0)
-		return 0;
-	if (array_reserve(&p->launched, p->n_launched + 1, &p->launched_cap) < 0)
+	if (array_reserve(&p->ops, p->n_ops + 1, &p->ops_cap) < 0)
 		return -ENOMEM;
-	p->launched[p->n_launched++] = (int64_t)correlation;
+	p->ops[p->n_ops++] = (struct rex_op){e->correlation, e->duration_ns};
 	return 0;
 }
 
@@ -142,7 +139,7 @@ static int add_call(struct rex_process *p, uint32_t rank, const struct fmt_slice
 	int index;
 
 	if (t && FMT_IS_OP(t->kind))
-		return add_launched(p, s, e->correlation);
+		return add_op(p, e);
 	if (!t || t->kind != FMT_CALL)
 		return 0;
 	index = api_find(fmt_string(names, t->name, NULL));
@@ -269,12 +266,14 @@ static int read_rank(struct rex_process *p, uint32_t rank, struct fmt_error *err
 
 /* ---- nested calls, and order */
 
+/* Correlations of a thread grow in the order in which its calls began. Calls of an emulated GPU may
+ * take no time. */
 static int by_thread(const void *a, const void *b)
 {
 	const struct rex_call *x = a, *y = b;
 
 	return array_order(x->thread, y->thread) ?: array_order(x->start_ns, y->start_ns)
-	       ?: array_order(y->end_ns, x->end_ns) ?: array_order(x->correlation, y->correlation);
+	       ?: array_order(x->correlation, y->correlation);
 }
 
 static int by_return(const void *a, const void *b)
@@ -352,6 +351,13 @@ static int by_correlation(const void *a, const void *b)
 	       ?: array_order(x->offset_bytes, y->offset_bytes);
 }
 
+static int by_call(const void *a, const void *b)
+{
+	const struct rex_op *x = a, *y = b;
+
+	return array_order(x->correlation, y->correlation);
+}
+
 static int by_iteration(const void *a, const void *b)
 {
 	const struct fmt_iteration *x = a, *y = b;
@@ -361,21 +367,12 @@ static int by_iteration(const void *a, const void *b)
 
 /* ---- calls before the window */
 
-static bool is_launched(const struct rex_process *p, uint64_t correlation)
-{
-	size_t i = array_bound(k, 0, p->n_launched, p->launched[k] < (int64_t)correlation);
-
-	return i < p->n_launched && p->launched[i] == (int64_t)correlation;
-}
-
 /* Skips calls before the window that leave nothing behind, but not those that became part of a
  * graph. Calls are in the order in which they returned. */
 static void skip_before_window(struct rex_process *p)
 {
 	size_t captures = 0;
 
-	if (p->n_launched > 0)
-		qsort(p->launched, p->n_launched, sizeof(p->launched[0]), array_by_i64);
 	for (size_t i = 0; i < p->n_calls; i++) {
 		struct rex_call *c = &p->calls[i];
 
@@ -383,7 +380,7 @@ static void skip_before_window(struct rex_process *p)
 			continue;
 		captures += c->api->class == API_CLASS_CAPTURE_BEGIN && c->result == 0;
 		if (!api_has_lasting_effect(c->api) &&
-		    (captures == 0 || is_launched(p, c->correlation)))
+		    (captures == 0 || rex_op_of(p, c->correlation)))
 			c->skipped = true;
 		captures -= captures > 0 && c->api->class == API_CLASS_CAPTURE_END &&
 			    api_capture_is_over((int)c->result);
@@ -410,6 +407,8 @@ int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_range r
 		qsort(p.calls, p.n_calls, sizeof(p.calls[0]), by_return);
 	if (p.n_contents > 0)
 		qsort(p.contents, p.n_contents, sizeof(p.contents[0]), by_correlation);
+	if (p.n_ops > 0)
+		qsort(p.ops, p.n_ops, sizeof(p.ops[0]), by_call);
 	if (p.n_iterations > 0)
 		qsort(p.iterations, p.n_iterations, sizeof(p.iterations[0]), by_iteration);
 	skip_before_window(&p);
@@ -419,6 +418,13 @@ int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_range r
 		memset(&p, 0, sizeof(p));
 	}
 	return r;
+}
+
+const struct rex_op *rex_op_of(const struct rex_process *p, uint64_t correlation)
+{
+	size_t i = array_bound(k, 0, p->n_ops, p->ops[k].correlation < correlation);
+
+	return i < p->n_ops && p->ops[i].correlation == correlation ? &p->ops[i] : NULL;
 }
 
 const struct rex_content *rex_contents_of(const struct rex_process *p, uint64_t correlation,

@@ -35,6 +35,12 @@ struct rex_content {
 	uint8_t access;
 };
 
+/* An operation of a call. */
+struct rex_op {
+	uint64_t correlation;
+	int64_t duration_ns;
+};
+
 struct rex_process {
 	struct fmt_trace *trace;
 	struct rex_range range;
@@ -56,8 +62,8 @@ struct rex_process {
 	size_t n_iterations, iterations_cap;
 	struct fmt_slice **slices; /* owned */
 	size_t n_slices, slices_cap;
-	int64_t *launched; /* owned: correlations of operations before the window */
-	size_t n_launched, launched_cap;
+	struct rex_op *ops; /* owned: by correlation */
+	size_t n_ops, ops_cap;
 	uint64_t unknown; /* calls of functions without a description */
 };
 
@@ -76,6 +82,9 @@ void rex_processes_done(struct rex_processes *p);
 int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_range range,
 		     struct rex_process *ret, struct fmt_error *err);
 void rex_process_done(struct rex_process *p);
+
+/* The first operation of the call; NULL: none, because it failed or became part of a graph. */
+const struct rex_op *rex_op_of(const struct rex_process *p, uint64_t correlation);
 
 /* The contents of the operations of a call: the first, and their number. */
 const struct rex_content *rex_contents_of(const struct rex_process *p, uint64_t correlation,

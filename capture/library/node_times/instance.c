@@ -41,7 +41,7 @@ static bool takes_time(int type)
 
 static bool is_op(int type)
 {
-	return type <= CU_NODE_MEMSET;
+	return type <= CU_NODE_HOST;
 }
 
 int cap_instance_steps(const struct cap_instance *i, struct cap_exec *x)

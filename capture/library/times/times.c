@@ -30,7 +30,7 @@
 #include <string.h>
 
 #define BIT(class) (1ull << API_CLASS_##class)
-#define OPERATIONS (BIT(LAUNCH) | BIT(COPY) | BIT(SET) | BIT(GRAPH_LAUNCH))
+#define OPERATIONS (BIT(LAUNCH) | BIT(COPY) | BIT(SET) | BIT(GRAPH_LAUNCH) | BIT(HOST_CALL))
 
 static bool is_on; /* relaxed: streams are found with a lock, or in the thread's own cache */
 
@@ -336,7 +336,7 @@ static int start_times(void)
 }
 
 const struct cap_hook cap_times = {
-	.classes = OPERATIONS | BIT(EVENT_WAIT) | BIT(HOST_CALL) | BIT(MEMORY_OP) | BIT(DESTROY),
+	.classes = OPERATIONS | BIT(EVENT_WAIT) | BIT(MEMORY_OP) | BIT(DESTROY),
 	.always = BIT(DESTROY),
 	.launches = CAP_LAUNCH_TIMED,
 	.start = start_times,

@@ -14,11 +14,9 @@
 
 void kineto_rank_init(struct kineto_rank *k, struct kineto_import *im, const char *path)
 {
-	*k = (struct kineto_rank){.path = path,
-				  .number = -1,
-				  .ordinal = -1,
-				  .first_ns = INT64_MAX,
-				  .last_ns = INT64_MIN};
+	*k = (struct kineto_rank){.path = path, .number = -1, .ordinal = -1};
+	k->first_ns = INT64_MAX;
+	k->last_ns = INT64_MIN;
 	kineto_spool_init(&k->spool, &im->spill, &im->templates);
 }
 
@@ -137,6 +135,8 @@ static const uint8_t classes[KINETO_KNOWN] = {
 	[KINETO_CAT_DRIVER] = 1 + KINETO_CALL,
 	[KINETO_CAT_KERNEL] = 1 + KINETO_GPU_KERNEL,
 	[KINETO_CAT_KERNEL_OLD] = 1 + KINETO_GPU_KERNEL,
+	[KINETO_CAT_GRAPH] = 1 + KINETO_GPU_KERNEL,
+	[KINETO_CAT_HOST_FUNCTION] = 1 + KINETO_GPU_KERNEL,
 	[KINETO_CAT_MEMCPY] = 1 + KINETO_GPU_MEMCPY,
 	[KINETO_CAT_MEMCPY_OLD] = 1 + KINETO_GPU_MEMCPY,
 	[KINETO_CAT_MEMSET] = 1 + KINETO_GPU_MEMSET,

@@ -23,11 +23,6 @@ static struct {
 /* Used if there is no shared run (gpuemu). */
 static struct emu_run_process alone;
 
-int64_t emu_work_ns(void)
-{
-	return (int64_t)((double)host_clock_ns(CLOCK_THREAD_CPUTIME_ID) * clock_.per_ns);
-}
-
 int64_t emu_horizon_ns(void)
 {
 	return __atomic_load_n(&clock_.process->now_ns, __ATOMIC_RELAXED);

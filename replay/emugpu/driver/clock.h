@@ -67,9 +67,6 @@ static inline void emu_wait(struct emu_thread *self, int64_t end_ns, int64_t lag
 	self->now_ns = moment_wait(self->now_ns, end_ns, lag_ns);
 }
 
-/* CPU time of the calling thread, scaled by the host's speed. */
-int64_t emu_work_ns(void);
-
 /* The latest clock of all threads, to within EMU_SHORT_NS. */
 int64_t emu_horizon_ns(void);
 

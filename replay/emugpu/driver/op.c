@@ -155,14 +155,16 @@ static int always(const struct emu_op *op)
 
 static int64_t run_host(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
-	int64_t before = emu_work_ns();
+	int64_t before;
 
+	gpuemu_thread_not_before(ready_ns);
+	before = (int64_t)gpuemu_host_ns();
 	if (op->host.callback)
 		op->host.callback(op->host.stream, emu_context_error(track->context),
 				  op->host.data);
 	else
 		op->host.function(op->host.data);
-	return moment_after(ready_ns, emu_work_ns() - before);
+	return moment_after(ready_ns, (int64_t)gpuemu_host_ns() - before);
 }
 
 const struct emu_op_type emu_host_type = {

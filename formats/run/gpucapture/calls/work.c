@@ -225,6 +225,20 @@ static int launch_set(struct rec_call *c)
 	return rec_op_add(c, stream, &o);
 }
 
+/* A function of the program, for which the stream waits. */
+static int launch_host_function(struct rec_call *c)
+{
+	struct rec_op o = {.kind = FMT_KERNEL, .category = FMT_HOST_FUNCTION};
+	struct rec_object *stream = rec_stream(c);
+
+	if (!stream)
+		return -ENOMEM;
+	if (stream->capturing) /* see rec_call_graphs() */
+		return 0;
+	o.error = fmt_names_string(c->process->names, "Host function", 13, &o.name);
+	return rec_op_add(c, stream, &o);
+}
+
 /* ---- waiting that the recorder saw, as the PyTorch profiler writes it */
 
 static int add_sync(struct rec_call *c, const char *name, const struct rec_object *waiting,
@@ -334,6 +348,8 @@ int rec_call_work(struct rec_call *c)
 		return launch_copy(c);
 	case API_CLASS_SET:
 		return launch_set(c);
+	case API_CLASS_HOST_CALL:
+		return launch_host_function(c);
 	case API_CLASS_GRAPH_LAUNCH:
 		return rec_graph_launch(c);
 	case API_CLASS_EVENT_RECORD:

@@ -53,7 +53,7 @@ static int launch_whole(const struct launch *l)
 	return rec_op_add(c, stream, &o);
 }
 
-/* Of kernels, copies, fills and children. */
+/* Of kernels, copies, fills, host functions and children. */
 static void describe(struct rec_call *c, const struct rec_node *node, struct rec_op *ret)
 {
 	static const struct {
@@ -63,6 +63,7 @@ static void describe(struct rec_call *c, const struct rec_node *node, struct rec
 		{"kernel", "kernel", "kernel", FMT_KERNEL},
 		{"memcpy", "gpu_memcpy", "Memcpy", FMT_MEMCPY},
 		{"memset", "gpu_memset", "Memset (Device)", FMT_MEMSET},
+		{"host", FMT_HOST_FUNCTION, "Host function", FMT_KERNEL},
 		{"graph", "graph", "CUDA graph", FMT_KERNEL},
 	};
 	size_t i = 0;

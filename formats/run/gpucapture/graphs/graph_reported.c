@@ -92,7 +92,8 @@ static int read_nodes(struct rec_call *c, const struct rec_graph *before,
 static bool is_work(const struct rec_node *n)
 {
 	return strcmp(n->kind, "kernel") == 0 || strcmp(n->kind, "memcpy") == 0 ||
-	       strcmp(n->kind, "memset") == 0 || strcmp(n->kind, "graph") == 0;
+	       strcmp(n->kind, "memset") == 0 || strcmp(n->kind, "host") == 0 ||
+	       strcmp(n->kind, "graph") == 0;
 }
 
 int rec_graph_reported(struct rec_call *c, struct rec_graph *g, bool *ret_timed)

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# Functions of the host on streams are operations with durations, which emulation and re-execution
+# keep.
+. "$(dirname "$0")/lib.sh"
+need_capture
+program=$programs/tests/e2e/replay_host
+[ -x "$program" ] || skip "the program was not built (no nvcc)"
+cd "$work"
+virtual_only
+
+# functions TRACE WANTED: the durations of functions of the host in milliseconds, by their start.
+# No other operation of the stream overlaps them.
+functions() {
+	gputrace export -o "$1.json" "$1" >/dev/null
+	python3 - "$1.json" "$2" <<'PY'
+import json, sys
+events = [e for e in json.load(open(sys.argv[1]))['traceEvents'] if e.get('cat') in ('kernel', 'host_function')]
+events.sort(key=lambda e: e['ts'])
+got = [e['dur'] / 1000 for e in events if e['cat'] == 'host_function']
+want = json.loads(sys.argv[2])
+assert len(got) == len(want) and all(w <= g < 1.1 * w + 0.1 for g, w in zip(got, want)), got
+assert all(e['name'] == 'Host function' for e in events if e['cat'] == 'host_function'), events
+assert all(a['ts'] + a['dur'] <= b['ts'] for a, b in zip(events, events[1:])), events
+PY
+}
+
+for times in events nodes; do
+	gpucapture --digest=launch --payloads=0-9 --embed-images --device-times=$times -o $times -- \
+		gpuemu -o report -- "$program" >told
+	equal "$(cat told)" '5 calls'
+	gpureplay --emulate --json $times >emulated
+	python3 -c "
+import json
+r = json.load(open('emulated'))
+assert not r['broken'] and r['max_abs_error'] < 0.01, r"
+done
+gpuemu -o report --kernels "$programs/tests/e2e/replay_host.so" -- gpureplay -o again events |
+	has_line -x 'All are the same.'
+functions events '[3, 5]'
+functions nodes '[3, 5, 2, 2, 2]'
+functions again '[3, 5]'
+gputrace info events | no_line 'without times' -
