@@ -74,5 +74,5 @@ int rex_build_image(struct rex_built *b, void **ret, size_t *len);
  * The buffers of the call are in place. */
 int rex_build_source(struct rex_context *context, struct rex_built *b);
 
-/* Contents of host memory that the kernel of the call reads directly, as it was recorded. */
+/* Contents of host memory that a kernel or a graph reads directly, as it was recorded. */
 int rex_build_host_inputs(struct rex_built *b);

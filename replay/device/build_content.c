@@ -8,7 +8,7 @@
 #include "formats/trace/store/blobs.h"
 #include "replay/device/place.h"
 
-enum { MEMORY_HOST = 1, MEMORY_UNIFIED = 4 }; /* CUmemorytype */
+enum { MEMORY_HOST = 1, MEMORY_DEVICE = 2, MEMORY_UNIFIED = 4 }; /* CUmemorytype */
 
 int rex_build_image(struct rex_built *b, void **ret, size_t *len)
 {
@@ -42,6 +42,7 @@ struct source {
 	uint64_t pitch, width, rows;	   /* of the host's memory */
 	uint64_t layers, layer_bytes;	   /* of several layers */
 	uint64_t to_pitch, to_layer_bytes; /* of the device's */
+	bool is_locked; /* page-locked or managed: earlier work of the device may use it */
 };
 
 static uint64_t argument(const struct rex_built *b, const char *key)
@@ -52,17 +53,33 @@ static uint64_t argument(const struct rex_built *b, const char *key)
 	return (uint64_t)value;
 }
 
-/* The source of rows on the host; NULL: not on the host. */
-static uint8_t *rows_source(const struct rex_built *b, const struct api_view *v)
+/* Whether the memory at an argument or field is the host's; `is_host`: it is so if it lies in no
+ * allocation. */
+static bool is_on_host(const struct rex_built *b, const char *name, bool is_host, struct source *s)
 {
+	char key[REX_KEY_BYTES];
 	int64_t id;
 
-	if (api_number(v, "srcMemoryType") == MEMORY_HOST)
+	if (!rex_args_int(&b->call->args, rex_key(key, name, "id"), NULL, &id))
+		return is_host;
+	s->is_locked =
+		rex_place_host((uint64_t)id, argument(b, rex_key(key, name, "offset")), 0) != NULL;
+	return s->is_locked;
+}
+
+/* The source of rows on the host; NULL: not on the host. */
+static uint8_t *rows_source(const struct rex_built *b, const struct api_view *v, struct source *s)
+{
+	uint64_t type = api_number(v, "srcMemoryType");
+
+	if (type == MEMORY_HOST) {
+		is_on_host(b, "pCopy.srcHost", true, s);
 		return (uint8_t *)api_number(v, "srcHost");
-	if (api_number(v, "srcMemoryType") == MEMORY_UNIFIED &&
-	    !rex_args_int(&b->call->args, "pCopy.srcDevice.id", NULL, &id))
-		return (uint8_t *)api_number(v, "srcDevice");
-	return NULL;
+	}
+	return (type == MEMORY_DEVICE || type == MEMORY_UNIFIED) &&
+			       is_on_host(b, "pCopy.srcDevice", type == MEMORY_UNIFIED, s)
+		       ? (uint8_t *)api_number(v, "srcDevice")
+		       : NULL;
 }
 
 /* cuMemcpy2D and cuMemcpy3D from the host: their only argument is a struct. False: another copy. */
@@ -74,7 +91,7 @@ static bool rows_of(const struct rex_built *b, struct source *ret)
 
 	if (!a->layout || !b->behind[0] || !api_field(a->layout, "srcHost"))
 		return false;
-	ret->at = rows_source(b, &v);
+	ret->at = rows_source(b, &v, ret);
 	if (!ret->at)
 		return false;
 	ret->width = api_number(&v, "WidthInBytes");
@@ -109,15 +126,9 @@ static bool range_of(const struct rex_built *b, struct source *ret)
 	ret->rows = ret->layers = 1;
 	ret->pitch = ret->to_pitch = ret->layer_bytes = ret->to_layer_bytes = ret->width;
 	ret->at = (uint8_t *)b->words[from->word];
-	if (from->meaning != API_MEANING_HOST) {
-		char key[REX_KEY_BYTES];
-		int64_t id;
-
-		/* Addresses of any memory (cuMemcpy): what is in no allocation is the host's. */
-		if (rex_args_int(&b->call->args, rex_key(key, from->name, "id"), NULL, &id))
-			return false;
-	}
-	return ret->at != NULL && ret->width > 0;
+	/* Addresses of any memory (cuMemcpy): what is in no allocation is the host's. */
+	return (is_on_host(b, from->name, true, ret) || from->meaning == API_MEANING_HOST) &&
+	       ret->at != NULL && ret->width > 0;
 }
 
 /* The memory `offset` bytes behind the destination's first byte comes from there; *left bytes
@@ -135,23 +146,40 @@ static uint8_t *source_of(const struct source *s, uint64_t offset, uint64_t *lef
 		       : NULL;
 }
 
-/* Puts a content of the destination, `offset` bytes behind its first byte, into the source. */
-static void put_content(const struct source *s, uint64_t offset, const uint8_t *data, size_t len)
+/* Puts a content of the destination, `offset` bytes behind its first byte, into the source; or only
+ * compares them. Whether they differed. */
+static bool put_content(const struct source *s, uint64_t offset, const uint8_t *data, size_t len,
+			bool compare)
 {
 	uint64_t left, n;
+	bool differs = false;
 
 	for (size_t i = 0; i < len; i += n) {
 		uint8_t *at = source_of(s, offset + i, &left);
 
 		if (at) {
 			n = left < len - i ? left : len - i;
-			memcpy(at, data + i, n);
+			differs |= memcmp(at, data + i, n) != 0;
+			if (!compare)
+				memcpy(at, data + i, n);
 		} else {
 			uint64_t x = s->to_pitch ? (offset + i) % s->to_pitch : 0;
 
 			n = s->to_pitch > x ? s->to_pitch - x : 1;
 		}
 	}
+	return differs;
+}
+
+/* The same after earlier work of the device that may use the source, if they differ: the program
+ * wrote it when that was done, or the device is about to write it. */
+static int put_locked(const struct source *s, uint64_t offset, const uint8_t *data, size_t len)
+{
+	if (put_content(s, offset, data, len, true) && rex_place_synchronize() != 0)
+		return -EIO;
+	if (put_content(s, offset, data, len, true))
+		put_content(s, offset, data, len, false);
+	return 0;
 }
 
 /* Numbers between 0 and 1 as floats: contents that were not recorded. */
@@ -192,7 +220,12 @@ static int put_contents(const struct rex_built *b, const struct source *s, size_
 		if (r < 0)
 			continue;
 		first = found++ ? first : list[i].offset_bytes;
-		put_content(s, list[i].offset_bytes - first, data, len);
+		if (s->is_locked)
+			r = put_locked(s, list[i].offset_bytes - first, data, len);
+		else
+			put_content(s, list[i].offset_bytes - first, data, len, false);
+		if (r < 0)
+			return r;
 		rex_place_scan(data, len);
 	}
 	*ret = found;
@@ -210,28 +243,25 @@ int rex_build_source(struct rex_context *context, struct rex_built *b)
 	r = put_contents(b, &s, &found);
 	if (r < 0)
 		return rex_built_fail(b, r, "cannot read what was copied");
-	if (found == 0) {
+	/* What a graph reads is put there when it is launched. */
+	if (found == 0 && (!s.is_locked || rex_op_of(context->process, b->call->correlation))) {
 		put_seed(&s, context->seed ^ b->call->correlation);
 		__atomic_add_fetch(&context->seeded, 1, __ATOMIC_RELAXED);
 	}
 	return 0;
 }
 
-/* Puts the recorded content there if other bytes are: the program wrote it. What earlier work of
- * the device is about to write there is waited for. */
 static int put_host_input(const struct rex_built *b, const struct rex_content *content, void *at)
 {
+	const uint64_t bytes = content->length_bytes;
+	const struct source s = {at, bytes, bytes, 1, 1, bytes, bytes, bytes, true};
 	scoped(free_ptr) uint8_t *data = NULL;
 	size_t len;
 	int r = fmt_blob_read(b->context->process->trace, content->name, &data, &len, NULL);
 
-	if (r < 0 || len != content->length_bytes)
+	if (r < 0 || len != bytes)
 		return r == -ENOENT ? 0 : r;
-	if (memcmp(at, data, len) == 0)
-		return 0;
-	if (rex_place_synchronize() == 0 && memcmp(at, data, len) != 0)
-		memcpy(at, data, len);
-	return 0;
+	return put_locked(&s, 0, data, len);
 }
 
 int rex_build_host_inputs(struct rex_built *b)
@@ -250,5 +280,5 @@ int rex_build_host_inputs(struct rex_built *b)
 		if (at)
 			r = put_host_input(b, &list[i], at);
 	}
-	return r < 0 ? rex_built_fail(b, r, "cannot read what the kernel read") : 0;
+	return r < 0 ? rex_built_fail(b, r, "cannot restore what the device read") : 0;
 }

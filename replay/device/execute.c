@@ -216,7 +216,8 @@ static int make_call(struct run *run, const struct rex_call *c)
 		r = rex_built_fail(&b, -ENODEV, "no library here has this function");
 	if (r == 0)
 		r = load_image_instead(&b);
-	if (r == 0 && c->api->class == API_CLASS_LAUNCH)
+	if (r == 0 &&
+	    (c->api->class == API_CLASS_LAUNCH || c->api->class == API_CLASS_GRAPH_LAUNCH))
 		r = rex_build_host_inputs(&b);
 	if (r == 0) {
 		announce(c);

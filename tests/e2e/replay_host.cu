@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Functions of the host on streams and in a graph. With -DPLUGIN only the host kernels. */
+/* `functions`: functions of the host on streams and in a graph. `memory`: the host writes
+ * page-locked and managed memory between launches, copies and graphs that read it. With -DPLUGIN
+ * only the host kernels. */
 #include "check.h"
 #include <gpuemu.h>
 
@@ -49,7 +51,7 @@ static void launch(const float *x, float *y)
 	axpy<<<(N + 255) / 256, 256, 0, stream>>>(N, 2, x, y);
 }
 
-int main()
+static int run_functions()
 {
 	static int ms[] = {2, 3, 5};
 	cudaGraphExec_t exec;
@@ -79,5 +81,73 @@ int main()
 	CUDA(cudaDeviceSynchronize());
 	printf("%d calls\n", calls);
 	return 0;
+}
+
+static void fill(float *at, float value)
+{
+	for (int i = 0; i < N; i++)
+		at[i] = value + i;
+}
+
+/* Reads page-locked and managed memory in a graph: by a kernel, and by a copy. */
+static cudaGraphExec_t capture(const float *in_kernel, const float *in_copy, float *x, float *y)
+{
+	cudaGraphExec_t exec;
+	cudaGraph_t graph;
+
+	CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+	launch(in_kernel, y);
+	CUDA(cudaMemcpyAsync(x, in_copy, BYTES, cudaMemcpyHostToDevice, stream));
+	launch(x, y);
+	CUDA(cudaStreamEndCapture(stream, &graph));
+	CUDA(cudaGraphInstantiate(&exec, graph, 0));
+	return exec;
+}
+
+static int run_memory()
+{
+	float *x, *y, *mapped, *managed, *locked, *staged, *graphs[3], result[N];
+	cudaGraphExec_t exec;
+
+	CUDA(cudaStreamCreate(&stream));
+	CUDA(cudaMalloc(&x, BYTES));
+	CUDA(cudaMalloc(&y, BYTES));
+	CUDA(cudaMemset(y, 0, BYTES));
+	CUDA(cudaHostAlloc(&mapped, BYTES, cudaHostAllocMapped));
+	CUDA(cudaMallocManaged(&managed, BYTES));
+	CUDA(cudaMallocHost(&locked, BYTES));
+	CUDA(cudaMallocHost(&staged, BYTES));
+	for (int i = 0; i < 3; i++)
+		CUDA(cudaMallocHost(&graphs[i], BYTES));
+	exec = capture(graphs[0], graphs[1], x, y);
+	for (int i = 1; i < 4; i++) {
+		fill(mapped, i);
+		fill(managed, 10 * i);
+		fill(locked, 100 * i);
+		fill(graphs[0], 1000 * i);
+		fill(graphs[1], 2000 * i);
+		launch(mapped, y);
+		launch(managed, y);
+		CUDA(cudaMemcpyAsync(x, locked, BYTES, cudaMemcpyDefault, stream));
+		launch(x, y);
+		CUDA(cudaMemcpyAsync(x, managed, BYTES, cudaMemcpyDefault, stream));
+		launch(x, y);
+		CUDA(cudaGraphLaunch(exec, stream));
+		/* The host writes `staged` never: copies bring what the device put there. */
+		for (int k = 0; k < 3; k++) {
+			CUDA(cudaMemcpyAsync(staged, y, BYTES, cudaMemcpyDeviceToHost, stream));
+			CUDA(cudaMemcpyAsync(x, staged, BYTES, cudaMemcpyHostToDevice, stream));
+			launch(x, y);
+		}
+		CUDA(cudaStreamSynchronize(stream));
+	}
+	CUDA(cudaMemcpy(result, y, BYTES, cudaMemcpyDeviceToHost));
+	printf("%g\n", result[1]);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	return argc > 1 && argv[1][0] == 'm' ? run_memory() : run_functions();
 }
 #endif

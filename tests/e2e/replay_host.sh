@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Functions of the host on streams are operations with durations, which emulation and re-execution
-# keep.
+# keep. What the host writes into page-locked and managed memory is recorded where operations read
+# it, and executed again.
 . "$(dirname "$0")/lib.sh"
 need_capture
 program=$programs/tests/e2e/replay_host
@@ -26,7 +27,7 @@ PY
 
 for times in events nodes; do
 	gpucapture --digest=launch --payloads=0-9 --embed-images --device-times=$times -o $times -- \
-		gpuemu -o report -- "$program" >told
+		gpuemu -o report -- "$program" functions >told
 	equal "$(cat told)" '5 calls'
 	gpureplay --emulate --json $times >emulated
 	python3 -c "
@@ -40,3 +41,16 @@ functions events '[3, 5]'
 functions nodes '[3, 5, 2, 2, 2]'
 functions again '[3, 5]'
 gputrace info events | no_line 'without times' -
+
+for level in comm launch; do
+	gpucapture --digest=$level --payloads=0-9 --embed-images -o memory.$level -- \
+		gpuemu -o report -- "$program" memory >told
+	gpuemu -o report --kernels "$programs/tests/e2e/replay_host.so" -- gpureplay --json memory.$level >same ||
+		die "$level: $(cat same)"
+	python3 -c "
+import json
+r = json.load(open('same'))
+assert r['same'] and r['copies_with_unknown_contents'] == 0, r
+assert sum(g['digests'] for g in r['gpus']) > 30, r
+assert not any(g['digests_in_one_only'] for g in r['gpus']), r"
+done

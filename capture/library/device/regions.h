@@ -3,6 +3,7 @@
 /* Memory ranges by address. One thread at a time. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,7 @@ struct cap_region {
 	void *context;	/* current when it was allocated */
 	int device;	/* of that context */
 	uint8_t kind;	/* enum cap_memory */
+	bool in_graph;	/* a captured operation uses it */
 };
 
 struct cap_regions {

@@ -2,6 +2,7 @@
 #include "capture/library/digests/buffers.h"
 
 #include "base/array.h"
+#include "base/scope.h"
 #include "capture/digest/gd128.h"
 #include "capture/library/call/params.h"
 #include "capture/library/device/contexts.h"
@@ -60,6 +61,11 @@ bool cap_region_is_device(const struct cap_region *r)
 	return r->kind != CAP_MEMORY_HOST && r->reach;
 }
 
+bool cap_region_is_hosts(const struct cap_region *r)
+{
+	return r->kind == CAP_MEMORY_HOST || r->kind == CAP_MEMORY_MANAGED;
+}
+
 void cap_buffers_span(struct cap_buffers *b, uint64_t id, const struct cap_span *s, bool by_host)
 {
 	uint64_t address = s->address, left = s->bytes;
@@ -92,6 +98,7 @@ struct append {
 	struct cap_buffers *buffers;
 	uint64_t id;
 	int output;
+	bool hosts_only;
 };
 
 static bool is_listed(const struct cap_buffers *b, const struct cap_region *r)
@@ -114,7 +121,8 @@ static void append_pointed(uint64_t value, void *context)
 	struct cap_region r, beside;
 	bool is_mapped;
 
-	if (value < 4096 || !cap_allocation_find(value, &r) || is_listed(to->buffers, &r))
+	if (value < 4096 || !cap_allocation_find(value, &r) || is_listed(to->buffers, &r) ||
+	    (to->hosts_only && !cap_region_is_hosts(&r)))
 		return;
 	is_mapped = r.kind == CAP_MEMORY_MAPPED;
 	while (is_mapped && is_mapping(r.base - 1, &beside))
@@ -127,9 +135,9 @@ static void append_pointed(uint64_t value, void *context)
 }
 
 void cap_buffers_params(struct cap_buffers *b, const struct cap_call *c,
-			const struct api_call *call, int output)
+			const struct api_call *call, int output, bool hosts_only)
 {
-	struct append to = {b, c->id, output};
+	struct append to = {b, c->id, output, hosts_only};
 
 	cap_params_values(c, call, append_pointed, &to);
 }
@@ -154,4 +162,36 @@ void cap_buffers_live(struct cap_buffers *b, uint64_t id, const struct cap_strea
 	struct live l = {{b, id, output}, ref};
 
 	cap_allocations_each(append_live, &l);
+}
+
+static void append_in_graph(void *data, const struct cap_region *r)
+{
+	const struct append *to = data;
+
+	if (r->in_graph && cap_region_is_hosts(r) && !is_listed(to->buffers, r))
+		append_reachable(to->buffers, to->id, r, r->base, r->bytes, to->output);
+}
+
+void cap_buffers_graphs(struct cap_buffers *b, uint64_t id, int output)
+{
+	struct append to = {b, id, output, true};
+
+	cap_allocations_each(append_in_graph, &to);
+}
+
+static void put_in_graph(uint64_t value, void *unused)
+{
+	(void)unused;
+	cap_allocation_put_in_graph(value);
+}
+
+void cap_buffers_captured(const struct cap_call *c, const struct api_call *call)
+{
+	scoped(cap_spans_done) struct cap_spans spans = {0};
+
+	if (call->class == API_CLASS_LAUNCH)
+		cap_params_values(c, call, put_in_graph, NULL);
+	else if (call->class == API_CLASS_COPY && cap_spans_of(c, call, &spans) == 0)
+		for (size_t i = 0; i < spans.n; i++)
+			cap_allocation_put_in_graph(spans.items[i].address);
 }

@@ -26,6 +26,8 @@ void cap_buffers_done(struct cap_buffers *b);
 
 /* Device memory, as opposed to the host side of a copy. */
 bool cap_region_is_device(const struct cap_region *r);
+/* Memory that the host can write between calls. */
+bool cap_region_is_hosts(const struct cap_region *r);
 
 /* These append buffers that call `id` reads (output 0) or wrote (1). A buffer may lie in several
  * mappings; what lies behind them is counted as missed.
@@ -34,9 +36,15 @@ bool cap_region_is_device(const struct cap_region *r);
 void cap_buffers_span(struct cap_buffers *b, uint64_t id, const struct cap_span *s, bool by_host);
 /* Spans in device memory: */
 void cap_buffers_spans(struct cap_buffers *b, uint64_t id, const struct cap_spans *s, int output);
-/* Allocations that parameters of a launch point into, each once, and mappings beside them: */
+/* Allocations that parameters of a launch point into, each once, and mappings beside them. With
+ * `hosts_only` only memory that the host can write. */
 void cap_buffers_params(struct cap_buffers *b, const struct cap_call *c,
-			const struct api_call *call, int output);
+			const struct api_call *call, int output, bool hosts_only);
 /* All allocations that exist at this point of the stream, as far as known: */
 void cap_buffers_live(struct cap_buffers *b, uint64_t id, const struct cap_stream_ref *ref,
 		      int output);
+/* Memory that the host can write and that captured operations use: */
+void cap_buffers_graphs(struct cap_buffers *b, uint64_t id, int output);
+
+/* A captured launch or copy: takes note of what it uses for cap_buffers_graphs(). */
+void cap_buffers_captured(const struct cap_call *c, const struct api_call *call);

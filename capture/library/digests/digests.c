@@ -115,10 +115,10 @@ static int is_host_copy(const struct cap_spans *s)
 	struct cap_region r;
 
 	for (size_t i = 0; i < s->n; i++) {
-		if (cap_allocation_find(s->items[i].address, &r) && cap_region_is_device(&r))
-			device = 1;
-		else
-			host = 1;
+		bool is_known = cap_allocation_find(s->items[i].address, &r);
+
+		device |= is_known && cap_region_is_device(&r);
+		host |= !is_known || cap_region_is_hosts(&r);
 	}
 	return host && device;
 }
@@ -132,12 +132,14 @@ static void add_buffers(struct cap_buffers *b, const struct cap_call *c,
 	switch (call->class) {
 	case API_CLASS_LAUNCH:
 		/* A launch within a collective: the buffers of the collective are known exactly. */
-		if (level == CAP_DIGEST_LAUNCH && exchanges == 0)
-			cap_buffers_params(b, c, call, when);
+		if (exchanges == 0 && (level == CAP_DIGEST_LAUNCH || when == 0))
+			cap_buffers_params(b, c, call, when, level != CAP_DIGEST_LAUNCH);
 		return;
 	case API_CLASS_GRAPH_LAUNCH:
 		if (level == CAP_DIGEST_LAUNCH)
 			cap_buffers_live(b, c->id, ref, when);
+		if (level == CAP_DIGEST_LAUNCH || when == 0)
+			cap_buffers_graphs(b, c->id, when);
 		return;
 	case API_CLASS_SET:
 		if (level == CAP_DIGEST_LAUNCH && cap_spans_of(c, call, &spans) == 0)
@@ -234,8 +236,11 @@ static void digest_inputs(struct cap_call *c, const struct api_call *call)
 	struct cap_stream_ref ref;
 
 	cap_stream_ref_of(c, call, &ref);
-	if (cap_stream_ref_is_capturing(&ref))
+	if (cap_stream_ref_is_capturing(&ref)) {
+		if (exchanges == 0)
+			cap_buffers_captured(c, call);
 		return;
+	}
 	b.context = ref.context;
 	flush_before(c, call, &ref);
 	if (c->class == API_CLASS_DESTROY)
