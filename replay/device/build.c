@@ -257,7 +257,9 @@ static int build_ids(struct rex_built *b, void *at, size_t bytes)
 static int build_numbers(struct rex_built *b, const struct api_arg *a, void *at, size_t bytes)
 {
 	char key[REX_KEY_BYTES];
-	size_t width = api_is_handle((enum api_meaning)a->meaning) ? 8 : 4;
+	bool are_objects =
+		api_is_handle((enum api_meaning)a->meaning) || a->meaning == API_MEANING_DEVPTR;
+	size_t width = are_objects ? 8 : 4;
 	int64_t value;
 
 	rex_key(key, a->name, "in");
@@ -268,9 +270,7 @@ static int build_numbers(struct rex_built *b, const struct api_arg *a, void *at,
 				      a->name);
 	if (a->meaning == API_MEANING_UNIQUE_ID)
 		return build_ids(b, at, bytes);
-	if (api_is_handle((enum api_meaning)a->meaning) || a->meaning == API_MEANING_DEVPTR)
-		return translate_list(b, a, at, bytes);
-	return 0;
+	return are_objects ? translate_list(b, a, at, bytes) : 0;
 }
 
 /* alpha and beta of cuBLAS: real or complex, of the type that the call's name says. */

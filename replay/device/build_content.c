@@ -42,7 +42,9 @@ struct source {
 	uint64_t pitch, width, rows;	   /* of the host's memory */
 	uint64_t layers, layer_bytes;	   /* of several layers */
 	uint64_t to_pitch, to_layer_bytes; /* of the device's */
-	bool is_locked; /* page-locked or managed: earlier work of the device may use it */
+	bool is_locked;	 /* page-locked or managed: earlier work of the device may use it */
+	bool is_batched; /* the call copies to other memory, too; this one to: */
+	uint64_t to_allocation, to_offset;
 };
 
 static uint64_t argument(const struct rex_built *b, const char *key)
@@ -120,7 +122,7 @@ static bool range_of(const struct rex_built *b, struct source *ret)
 		else if (call->args[i].direction == API_DIRECTION_WRITES)
 			to = &call->args[i];
 	}
-	if (!from || !to)
+	if (!from || (!to && from->meaning != API_MEANING_HOST))
 		return false;
 	ret->width = argument(b, "ByteCount");
 	ret->rows = ret->layers = 1;
@@ -129,6 +131,108 @@ static bool range_of(const struct rex_built *b, struct source *ret)
 	/* Addresses of any memory (cuMemcpy): what is in no allocation is the host's. */
 	return (is_on_host(b, from->name, true, ret) || from->meaning == API_MEANING_HOST) &&
 	       ret->at != NULL && ret->width > 0;
+}
+
+#define LISTED 64 /* addresses of a batch that are recorded with their allocations */
+
+/* Number `i` of the list that belongs to an argument: "id", "offset". Without a list, of the
+ * argument itself. */
+static uint64_t element(const struct rex_built *b, const char *name, const char *what, size_t i)
+{
+	uint64_t list[LISTED] = {0};
+	char in[REX_KEY_BYTES], key[REX_KEY_BYTES];
+
+	rex_key(key, rex_key(in, name, "in"), what);
+	if (i < LISTED && rex_args_bytes(&b->call->args, key, 8, list, sizeof(list)) >= 8 * (i + 1))
+		return list[i];
+	return i == 0 ? argument(b, rex_key(key, name, what)) : 0;
+}
+
+/* Copy `i` of cuMemcpyBatchAsync(dsts, srcs, sizes, count, ...). */
+static bool batch_of(const struct rex_built *b, size_t i, struct source *ret)
+{
+	const uint64_t *from = b->behind[1], *sizes = b->behind[2];
+	uint64_t id = element(b, "srcs", "id", i);
+
+	ret->is_locked = id && rex_place_host(id, element(b, "srcs", "offset", i), 0);
+	ret->at = (uint8_t *)from[i];
+	ret->width = sizes[i];
+	ret->rows = ret->layers = 1;
+	ret->pitch = ret->to_pitch = ret->layer_bytes = ret->to_layer_bytes = ret->width;
+	ret->is_batched = true;
+	ret->to_allocation = element(b, "dsts", "id", i);
+	ret->to_offset = element(b, "dsts", "offset", i);
+	return !id || ret->is_locked;
+}
+
+/* Copy `i` of cuMemcpy3DBatchAsync(count, ops, ...). */
+static bool batch_3d_of(const struct rex_built *b, size_t i, struct source *ret)
+{
+	const struct api_arg *a = &b->call->api->args[1];
+	const struct api_view v = {.layout = a->layout,
+				   .bytes = (uint8_t *)b->behind[1] + i * a->layout->bytes,
+				   .len = a->layout->bytes};
+	char op[REX_KEY_BYTES], to[REX_KEY_BYTES], key[REX_KEY_BYTES];
+
+	if (b->words[0] > 1)
+		rex_key_at(op, a->name, i);
+	else
+		snprintf(op, sizeof(op), "%s", a->name);
+	rex_key(to, op, "dst.op.ptr.ptr");
+	ret->at = (uint8_t *)api_number(&v, "src.op.ptr.ptr");
+	ret->width = api_number(&v, "extent.width");
+	ret->rows = api_number(&v, "extent.height");
+	ret->layers = api_number(&v, "extent.depth");
+	ret->pitch = api_number(&v, "src.op.ptr.rowLength") ?: ret->width;
+	ret->layer_bytes = ret->pitch * (api_number(&v, "src.op.ptr.layerHeight") ?: ret->rows);
+	ret->to_pitch = api_number(&v, "dst.op.ptr.rowLength") ?: ret->width;
+	ret->to_layer_bytes =
+		ret->to_pitch * (api_number(&v, "dst.op.ptr.layerHeight") ?: ret->rows);
+	ret->is_batched = true;
+	ret->to_allocation = argument(b, rex_key(key, to, "id"));
+	ret->to_offset = argument(b, rex_key(key, to, "offset"));
+	return ret->at && is_on_host(b, rex_key(key, op, "src.op.ptr.ptr"), true, ret);
+}
+
+/* Copy `i` of the call. False: not from the host. */
+static bool copy_of(const struct rex_built *b, size_t i, struct source *ret)
+{
+	const char *name = b->call->api->name;
+
+	if (strncmp(name, "cuMemcpyBatchAsync", 18) == 0)
+		return batch_of(b, i, ret);
+	if (strncmp(name, "cuMemcpy3DBatchAsync", 20) == 0)
+		return batch_3d_of(b, i, ret);
+	return rows_of(b, ret) || range_of(b, ret);
+}
+
+static size_t count_of(const struct rex_built *b)
+{
+	const char *name = b->call->api->name;
+
+	if (strncmp(name, "cuMemcpyBatchAsync", 18) == 0)
+		return b->behind[0] && b->behind[1] && b->behind[2] ? b->words[3] : 0;
+	if (strncmp(name, "cuMemcpy3DBatchAsync", 20) == 0)
+		return b->behind[1] ? b->words[0] : 0;
+	return 1;
+}
+
+/* Gives addresses of a batch that are in no allocation memory of the worker. */
+static int build_batch(struct rex_built *b)
+{
+	const uint64_t *sizes = b->behind[2];
+	size_t n = strncmp(b->call->api->name, "cuMemcpyBatchAsync", 18) == 0 ? count_of(b) : 0;
+	int r = 0;
+
+	if (n > LISTED)
+		return rex_built_fail(b, -ENOTSUP, "more than %d copies", LISTED);
+	for (size_t i = 0; i < 2 * n && r == 0; i++) {
+		uint64_t *at = (uint64_t *)b->behind[i % 2] + i / 2;
+
+		if (element(b, i % 2 ? "srcs" : "dsts", "id", i / 2) == 0)
+			r = rex_translate(b, API_MEANING_HOST, *at, sizes[i / 2], at);
+	}
+	return r;
 }
 
 /* The memory `offset` bytes behind the destination's first byte comes from there; *left bytes
@@ -199,6 +303,12 @@ static void put_seed(const struct source *s, uint64_t seed)
 		}
 }
 
+static bool is_destination(const struct source *s, const struct rex_content *c)
+{
+	return !s->is_batched || (c->allocation == s->to_allocation &&
+				  c->offset_bytes - s->to_offset < s->layers * s->to_layer_bytes);
+}
+
 /* Puts all recorded contents of the destination; how many there were. */
 static int put_contents(const struct rex_built *b, const struct source *s, size_t *ret)
 {
@@ -212,14 +322,15 @@ static int put_contents(const struct rex_built *b, const struct source *s, size_
 		size_t len;
 		int r;
 
-		if (list[i].access != FMT_WRITTEN)
+		if (list[i].access != FMT_WRITTEN || !is_destination(s, &list[i]))
 			continue;
 		r = fmt_blob_read(b->context->process->trace, list[i].name, &data, &len, NULL);
 		if (r < 0 && r != -ENOENT)
 			return r;
 		if (r < 0)
 			continue;
-		first = found++ ? first : list[i].offset_bytes;
+		first = s->is_batched ? s->to_offset : found ? first : list[i].offset_bytes;
+		found++;
 		if (s->is_locked)
 			r = put_locked(s, list[i].offset_bytes - first, data, len);
 		else
@@ -232,29 +343,39 @@ static int put_contents(const struct rex_built *b, const struct source *s, size_
 	return 0;
 }
 
-int rex_build_source(struct rex_context *context, struct rex_built *b)
+static int put_source(struct rex_context *context, struct rex_built *b, const struct source *s)
 {
-	struct source s = {0};
 	size_t found = 0;
-	int r;
+	int r = put_contents(b, s, &found);
 
-	if (!rows_of(b, &s) && !range_of(b, &s))
-		return 0;
-	r = put_contents(b, &s, &found);
 	if (r < 0)
 		return rex_built_fail(b, r, "cannot read what was copied");
 	/* What a graph reads is put there when it is launched. */
-	if (found == 0 && (!s.is_locked || rex_op_of(context->process, b->call->correlation))) {
-		put_seed(&s, context->seed ^ b->call->correlation);
+	if (found == 0 && (!s->is_locked || rex_op_of(context->process, b->call->correlation))) {
+		put_seed(s, context->seed ^ b->call->correlation);
 		__atomic_add_fetch(&context->seeded, 1, __ATOMIC_RELAXED);
 	}
 	return 0;
 }
 
+int rex_build_source(struct rex_context *context, struct rex_built *b)
+{
+	size_t n = count_of(b);
+	int r = build_batch(b);
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		struct source s = {0};
+
+		if (copy_of(b, i, &s))
+			r = put_source(context, b, &s);
+	}
+	return r;
+}
+
 static int put_host_input(const struct rex_built *b, const struct rex_content *content, void *at)
 {
 	const uint64_t bytes = content->length_bytes;
-	const struct source s = {at, bytes, bytes, 1, 1, bytes, bytes, bytes, true};
+	const struct source s = {at, bytes, bytes, 1, 1, bytes, bytes, bytes, .is_locked = true};
 	scoped(free_ptr) uint8_t *data = NULL;
 	size_t len;
 	int r = fmt_blob_read(b->context->process->trace, content->name, &data, &len, NULL);

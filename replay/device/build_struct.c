@@ -41,6 +41,13 @@ static uint64_t rows_bytes(const struct made *m, const struct api_field *f)
 	uint64_t layers = number(m, side, "Z") + api_number(&m->view, "Depth");
 	uint64_t pitch = number(m, side, "Pitch"), height = number(m, side, "Height"), bytes;
 
+	if (api_field(m->view.layout, "extent.width")) { /* of a batch */
+		width = api_number(&m->view, "extent.width");
+		rows = api_number(&m->view, "extent.height");
+		layers = api_number(&m->view, "extent.depth");
+		pitch = number(m, side, ".op.ptr.rowLength");
+		height = number(m, side, ".op.ptr.layerHeight");
+	}
 	if (pitch < width)
 		pitch = width;
 	height = height > rows ? height : rows;

@@ -104,9 +104,34 @@ static cudaGraphExec_t capture(const float *in_kernel, const float *in_copy, flo
 	return exec;
 }
 
+/* Copies parts of three sources to `x`, in two ways. */
+static void copy_batches(float *x, float pageable[2][N], float *locked)
+{
+	const void *to[] = {x + 100, x + 2000, x + 1000};
+	const void *from[] = {pageable[0], pageable[1] + 10, locked + 5};
+	size_t bytes[] = {400, 4000, 40}, first = 0;
+	cudaMemcpyAttributes how = {};
+	cudaMemcpy3DBatchOp ops[2] = {};
+
+	how.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+	CUDA(cudaMemcpyBatchAsync(to, from, bytes, 3, &how, &first, 1, stream));
+	for (int i = 0; i < 2; i++) {
+		ops[i].src.type = ops[i].dst.type = cudaMemcpyOperandTypePointer;
+		ops[i].src.op.ptr.ptr = i ? locked + 100 : pageable[1] + 300;
+		ops[i].src.op.ptr.rowLength = 80;
+		ops[i].dst.op.ptr.ptr = x + 3000 + 500 * i;
+		ops[i].dst.op.ptr.rowLength = 160;
+		ops[i].dst.op.ptr.layerHeight = 4;
+		ops[i].extent = make_cudaExtent(40, 3, 2);
+		ops[i].srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+	}
+	CUDA(cudaMemcpy3DBatchAsync(2, ops, 0, stream));
+}
+
 static int run_memory()
 {
-	float *x, *y, *mapped, *managed, *locked, *staged, *graphs[3], result[N];
+	static float pageable[2][N], result[N];
+	float *x, *y, *mapped, *managed, *locked, *staged, *graphs[3];
 	cudaGraphExec_t exec;
 
 	CUDA(cudaStreamCreate(&stream));
@@ -133,6 +158,10 @@ static int run_memory()
 		CUDA(cudaMemcpyAsync(x, managed, BYTES, cudaMemcpyDefault, stream));
 		launch(x, y);
 		CUDA(cudaGraphLaunch(exec, stream));
+		fill(pageable[0], 10000 * i);
+		fill(pageable[1], 20000 * i);
+		copy_batches(x, pageable, locked);
+		launch(x, y);
 		/* The host writes `staged` never: copies bring what the device put there. */
 		for (int k = 0; k < 3; k++) {
 			CUDA(cudaMemcpyAsync(staged, y, BYTES, cudaMemcpyDeviceToHost, stream));

@@ -41,6 +41,19 @@ static int add_lines(struct cap_spans *s, uint64_t address, uint64_t width, uint
 	return r;
 }
 
+/* Lines of several planes, `plane` bytes apart. */
+static int add_planes(struct cap_spans *s, uint64_t address, uint64_t width, uint64_t lines,
+		      uint64_t pitch, uint64_t planes, uint64_t plane, int output)
+{
+	int r = 0;
+
+	if (plane == pitch * lines)
+		return add_lines(s, address, width, lines * planes, pitch, output);
+	for (uint64_t i = 0; i < planes && r == 0; i++)
+		r = add_lines(s, address + i * plane, width, lines, pitch, output);
+	return r;
+}
+
 /* A field for one side of the copy: "srcPitch" or "dstPitch". */
 static uint64_t side_field(const struct api_view *v, int output, const char *what)
 {
@@ -53,12 +66,11 @@ static uint64_t side_field(const struct api_view *v, int output, const char *wha
 /* One side of CUDA_MEMCPY2D and CUDA_MEMCPY3D; fields that a form does not have are 0. */
 static int add_side(struct cap_spans *s, const struct api_view *v, int output)
 {
-	uint64_t base, pitch = side_field(v, output, "Pitch"),
-		       width = api_number(v, "WidthInBytes");
+	uint64_t base, width = api_number(v, "WidthInBytes");
+	uint64_t pitch = side_field(v, output, "Pitch") ?: width;
 	uint64_t lines = api_number(v, "Height"), height = side_field(v, output, "Height");
 	uint64_t planes = api_field(v->layout, "Depth") ? api_number(v, "Depth") : 1;
 	uint64_t plane = pitch * (height ? height : lines);
-	int r = 0;
 
 	switch (side_field(v, output, "MemoryType")) {
 	case MEMORY_HOST:
@@ -73,11 +85,7 @@ static int add_side(struct cap_spans *s, const struct api_view *v, int output)
 	}
 	base += side_field(v, output, "XInBytes") + side_field(v, output, "Y") * pitch +
 		side_field(v, output, "Z") * plane;
-	if (plane == pitch * lines)
-		return add_lines(s, base, width, lines * planes, pitch, output);
-	for (uint64_t i = 0; i < planes && r == 0; i++)
-		r = add_lines(s, base + i * plane, width, lines, pitch, output);
-	return r;
+	return add_planes(s, base, width, lines, pitch, planes, plane, output);
 }
 
 static int add_form(struct cap_spans *s, const struct api_struct *layout, const void *at)
@@ -98,6 +106,31 @@ static int add_batch(struct cap_spans *s, const uint64_t *w)
 	for (uint64_t i = 0; to && from && sizes && i < w[3] && r == 0; i++) {
 		r = add_span(s, from[i], sizes[i], 0);
 		r = r < 0 ? r : add_span(s, to[i], sizes[i], 1);
+	}
+	return r;
+}
+
+enum { OPERAND_POINTER = 1 }; /* CUmemcpy3DOperandType */
+
+/* cuMemcpy3DBatchAsync(count, ops, ...). */
+static int add_batch_3d(struct cap_spans *s, const struct api_struct *op, const uint64_t *w)
+{
+	static const char *const names[][4] = {
+		{"src.type", "src.op.ptr.ptr", "src.op.ptr.rowLength", "src.op.ptr.layerHeight"},
+		{"dst.type", "dst.op.ptr.ptr", "dst.op.ptr.rowLength", "dst.op.ptr.layerHeight"}};
+	int r = 0;
+
+	for (uint64_t i = 0; w[1] && i < 2 * w[0] && r == 0; i++) {
+		const struct api_view v = {op, (uint8_t *)w[1] + i / 2 * op->bytes, op->bytes};
+		const char *const *name = names[i % 2];
+		uint64_t width = api_number(&v, "extent.width"),
+			 lines = api_number(&v, "extent.height"),
+			 pitch = api_number(&v, name[2]) ?: width,
+			 height = api_number(&v, name[3]) ?: lines;
+
+		if (api_number(&v, name[0]) == OPERAND_POINTER)
+			r = add_planes(s, api_number(&v, name[1]), width, lines, pitch,
+				       api_number(&v, "extent.depth"), pitch * height, i % 2);
 	}
 	return r;
 }
@@ -184,6 +217,8 @@ int cap_spans_of(const struct cap_call *c, const struct api_call *call, struct c
 		return c->words[0] ? add_form(ret, first->layout, (const void *)c->words[0]) : 0;
 	if (strncmp(call->name, "cuMemcpyBatchAsync", 18) == 0)
 		return add_batch(ret, c->words);
+	if (strncmp(call->name, "cuMemcpy3DBatchAsync", 20) == 0)
+		return add_batch_3d(ret, call->args[1].layout, c->words);
 	if (strncmp(call->name, "cuMemsetD2D", 11) == 0)
 		return add_set(ret, call, c->words);
 	return add_args(ret, c, call);

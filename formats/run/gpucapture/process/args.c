@@ -205,22 +205,35 @@ void rec_put_list(struct rec_args *m, struct rec_key key, const uint8_t *bytes, 
 	rec_put_made(m, key, FMT_JSON, &list);
 }
 
-/* Handles, and what they stand for. */
+static bool is_address(enum api_meaning meaning)
+{
+	return meaning == API_MEANING_DEVPTR || meaning == API_MEANING_HOST;
+}
+
+/* Handles or addresses, and what they stand for. */
 void rec_put_handles(struct rec_args *m, const struct rec_call *c, struct rec_key key,
 		     enum api_meaning meaning, const uint8_t *bytes, size_t n)
 {
-	scoped(text_done) struct text list = {0};
+	scoped(text_done) struct text ids = {0}, offsets = {0};
 
 	rec_put_list(m, key, bytes, n, 8);
-	text_char(&list, '[');
 	for (size_t i = 0; i < n; i++) {
+		const struct rec_allocation *a = NULL;
 		uint64_t v;
 
 		memcpy(&v, bytes + 8 * i, 8);
-		text_printf(&list, "%s%u", i > 0 ? ", " : "", number_of(c, meaning, v));
+		if (is_address(meaning))
+			a = rec_memory_find(&c->process->memory, v);
+		text_str(&ids, i > 0 ? ", " : "[");
+		text_u64(&ids, a ? a->number : number_of(c, meaning, v));
+		text_str(&offsets, i > 0 ? ", " : "[");
+		text_u64(&offsets, a ? v - a->address : 0);
 	}
-	text_char(&list, ']');
-	rec_put_made(m, rec_key_of(&key, ".id"), FMT_JSON, &list);
+	text_str(&ids, n > 0 ? "]" : "[]");
+	text_str(&offsets, n > 0 ? "]" : "[]");
+	rec_put_made(m, rec_key_of(&key, ".id"), FMT_JSON, &ids);
+	if (is_address(meaning))
+		rec_put_made(m, rec_key_of(&key, ".offset"), FMT_JSON, &offsets);
 }
 
 /* ---- what arguments point to */
@@ -249,7 +262,8 @@ static void put_numbers(struct rec_args *m, const struct rec_call *c, struct rec
 			const struct api_arg *a, const struct rec_blob *b)
 {
 	uint64_t v;
-	int handles = api_is_handle((enum api_meaning)a->meaning);
+	int handles = api_is_handle((enum api_meaning)a->meaning) ||
+		      is_address((enum api_meaning)a->meaning);
 
 	if (b->len == 1 || b->len == 2 || b->len == 4 || b->len == 8) {
 		const char *name = NULL;

@@ -65,6 +65,36 @@ static CUresult spatial(const CUDA_MEMCPY3D *p, CUstream stream, int blocking)
 	return r ? r : emu_copy_3d(self, s, p, blocking);
 }
 
+EMU_API CUresult cuMemcpy3DBatchAsync_v2(size_t n, CUDA_MEMCPY3D_BATCH_OP *ops,
+					 unsigned long long flags, CUstream stream)
+{
+	CUresult r = stream && !flags ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+
+	for (size_t i = 0; !r && i < n; i++) {
+		const CUmemcpy3DOperand *from = &ops[i].src, *to = &ops[i].dst;
+		const CUDA_MEMCPY3D p = {
+			.srcMemoryType = from->type == CU_MEMCPY_OPERAND_TYPE_POINTER
+						 ? CU_MEMORYTYPE_UNIFIED
+						 : CU_MEMORYTYPE_ARRAY,
+			.srcDevice = from->op.ptr.ptr,
+			.srcPitch = from->op.ptr.rowLength,
+			.srcHeight = from->op.ptr.layerHeight,
+			.dstMemoryType = to->type == CU_MEMCPY_OPERAND_TYPE_POINTER
+						 ? CU_MEMORYTYPE_UNIFIED
+						 : CU_MEMORYTYPE_ARRAY,
+			.dstDevice = to->op.ptr.ptr,
+			.dstPitch = to->op.ptr.rowLength,
+			.dstHeight = to->op.ptr.layerHeight,
+			.WidthInBytes = ops[i].extent.width,
+			.Height = ops[i].extent.height,
+			.Depth = ops[i].extent.depth,
+		};
+
+		r = spatial(&p, stream, 0);
+	}
+	return r;
+}
+
 static CUresult plane(const CUDA_MEMCPY2D *p, CUstream stream, int blocking)
 {
 	if (!p)
