@@ -91,6 +91,18 @@ n, m = (sum(g['digests'] for g in r['gpus']) for r in (part, whole))
 assert m * 0.45 < n < m * 0.55, (n, m)
 PY
 fails -2 gpureplay --iterations 6-7 middle
+
+# One thread drives 8 GPUs, each of which is a rank.
+gpucapture --digest=launch --payloads=0-9 --keyframe=2 --embed-images -o eight -- \
+	gpuemu --gpus 8 -o report -- "$examples/dataparallel" --steps 5 --hidden 16 --marks 1 >/dev/null
+gputrace info eight | has_line '^8 GPUs, '
+replay 8 --json --iterations 3-4 eight >eight.json
+python3 - eight.json <<'PY'
+import json, sys
+r = json.load(open(sys.argv[1]))
+assert r['same'] and (r['first_iteration'], r['last_iteration']) == (2, 4), r
+assert len(r['gpus']) == 8 and all(g['digests'] > 100 for g in r['gpus']), r
+PY
 fails -2 gpureplay --iterations 3-x middle
 
 # Executed several times, and as slowly as the recorded host.
