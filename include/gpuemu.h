@@ -168,7 +168,6 @@ template <typename... P> struct gpuemu_adapter {
 	template <void (*host)(P...), size_t... i> struct call {
 		static void run(struct gpuemu_launch *, void *const *args)
 		{
-			(void)args;
 			host(*static_cast<P *>(args[i])...);
 		}
 	};

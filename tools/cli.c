@@ -277,7 +277,6 @@ static void hold_standard(void)
 
 static void nothing(int number)
 {
-	(void)number;
 }
 
 /* Turns SIGXFSZ into an EFBIG error. Uses a handler, because child processes would inherit an

@@ -36,7 +36,7 @@ static uint64_t own(const struct thread *t, uint64_t handle)
 	return handle + ((uint64_t)t->device << 32);
 }
 
-static void put(struct thread *t, const void *record)
+static void put_record(struct thread *t, const void *record)
 {
 	text_bytes(&t->bytes, record, ((const struct cap_record *)record)->bytes);
 }
@@ -71,7 +71,7 @@ static uint64_t call_at(struct thread *t, const char *name, uint8_t depth, const
 	t->events++;
 	if (n > 0)
 		memcpy(c->words, words, 8ul * n);
-	put(t, c);
+	put_record(t, c);
 	return c->id;
 }
 
@@ -93,7 +93,7 @@ static void put_blob(struct thread *t, uint16_t arg, enum cap_blob_what what, co
 				      .id = next_id(t),
 				      .whole_len = len};
 	memcpy(b->data, data, len);
-	put(t, b);
+	put_record(t, b);
 }
 
 static void put_result(struct thread *t, uint64_t handle)
@@ -108,7 +108,7 @@ static void operate(struct thread *t, uint64_t id, int stream, int64_t duration_
 	int64_t start_ns = t->now_ns + 4000;
 
 	if (times->id)
-		put(t, times);
+		put_record(t, times);
 	start_ns = start_ns > t->free_ns[stream] ? start_ns : t->free_ns[stream] + 800;
 	t->free_ns[stream] = start_ns + duration_ns;
 	t->events++;
@@ -128,7 +128,7 @@ static void launch(struct thread *t, uint32_t kernel)
 	*p = (struct cap_params_record){
 		.head = {.bytes = sizeof(space), .kind = CAP_PARAMS, .depth = 9}, .id = next_id(t)};
 	memcpy(p->data, params, 20);
-	put(t, p);
+	put_record(t, p);
 	operate(t,
 		call(t, "cuLaunchKernel", own(t, FUNCTION(kernel)), 64 + kernel, 1, 1, 256, 1, 1, 0,
 		     own(t, STREAM), 0x7fff0000, 0),
@@ -167,7 +167,7 @@ static void range(struct thread *t, enum cap_range_what what, const char *text)
 				       .at = (uint64_t)t->now_ns,
 				       .id = next_id(t)};
 	memcpy(r->data, text, len);
-	put(t, r);
+	put_record(t, r);
 	t->now_ns += 100;
 }
 
@@ -206,7 +206,7 @@ static void begin_thread(struct thread *t)
 					     .n = 3};
 	memcpy(layout->params, (const struct cap_param[]){{0, 8}, {8, 8}, {16, 4}},
 	       3 * sizeof(struct cap_param));
-	put(t, layout);
+	put_record(t, layout);
 	put_result(t, own(t, CONTEXT));
 	call(t, "cuDevicePrimaryCtxRetain", 0x100, t->device);
 	call(t, "cuCtxSetCurrent", own(t, CONTEXT));
@@ -314,7 +314,7 @@ static int end(struct recording *r)
 
 		for (uint32_t k = 0; k < OUTSTANDING; k++)
 			if (t->outstanding[(t->n_launched + k) % OUTSTANDING].id)
-				put(t, &t->outstanding[(t->n_launched + k) % OUTSTANDING]);
+				put_record(t, &t->outstanding[(t->n_launched + k) % OUTSTANDING]);
 		e = put_bytes(r, t);
 		if (e == 0)
 			e = put_piece(r, REC_PIECE_STATUS, t, &status, sizeof(status));

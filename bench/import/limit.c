@@ -15,17 +15,11 @@
 
 static int on_event(void *context, const struct kineto_event *e)
 {
-	(void)context;
-	(void)e;
 	return 0;
 }
 
 static int on_member(void *context, uint32_t key, const char *json, size_t len)
 {
-	(void)context;
-	(void)key;
-	(void)json;
-	(void)len;
 	return 0;
 }
 
@@ -39,7 +33,6 @@ static int unpack(struct kineto_source *source, const char *path)
 	static char window[WINDOW];
 	ssize_t n;
 
-	(void)path;
 	do
 		n = kineto_source_read(source, window, WINDOW, NULL);
 	while (n > 0);

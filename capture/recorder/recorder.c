@@ -273,7 +273,7 @@ static int take_ring(void *context, int dir, const char *name, uint32_t number)
 	else
 		rec_put(r, REC_PIECE_RING, number, 0, &about, sizeof(about));
 	if (e == 0)
-		r->taps[r->n_taps++] = (struct tap){.drain = take(drain), .number = number};
+		r->taps[r->n_taps++] = (struct rec_tap){.drain = take(drain), .number = number};
 	return e;
 }
 
@@ -291,7 +291,7 @@ static bool is_due(struct rec_recorder *r)
 }
 
 /* Takes what is in the ring: how many bytes. */
-static long tap_ring(struct rec_recorder *r, struct tap *t)
+static long tap_ring(struct rec_recorder *r, struct rec_tap *t)
 {
 	struct fmt_cursor c;
 	int e = cap_drain_take(t->drain, &c);
@@ -310,7 +310,7 @@ static long tap_ring(struct rec_recorder *r, struct tap *t)
 }
 
 /* A ring of which nothing will come any more makes room for others. */
-static bool retire(struct rec_recorder *r, struct tap *t)
+static bool retire(struct rec_recorder *r, struct rec_tap *t)
 {
 	struct cap_drain_status now = cap_drain_status(t->drain);
 

@@ -8,7 +8,7 @@
 #include "capture/recorder/session.h"
 
 /* A ring that is read. */
-struct tap {
+struct rec_tap {
 	struct cap_drain *drain; /* owned */
 	uint32_t number;
 	struct cap_drain_status told; /* as the recording has it */
@@ -26,7 +26,7 @@ struct rec_recorder {
 	struct cap_clock clock;
 	size_t clock_told; /* segments that are in the recording */
 	struct rec_raw raw;
-	struct tap *taps;
+	struct rec_tap *taps;
 	size_t n_taps, taps_cap;
 	uint64_t *reached; /* by ring: 1 + its bytes in the recording; 0: it is not there */
 	size_t reached_cap;

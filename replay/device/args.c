@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* The argument and its value; NULL: not found. */
-static const struct fmt_arg *find(const struct rex_args *args, const char *key, int64_t *value)
+static const struct fmt_arg *find_arg(const struct rex_args *args, const char *key, int64_t *value)
 {
 	uint32_t varying = 0;
 
@@ -52,7 +52,7 @@ bool rex_args_int(const struct rex_args *args, const char *key, const struct api
 		  int64_t *ret)
 {
 	int64_t value;
-	const struct fmt_arg *found = find(args, key, &value);
+	const struct fmt_arg *found = find_arg(args, key, &value);
 
 	if (!found)
 		return false;
@@ -67,7 +67,7 @@ bool rex_args_int(const struct rex_args *args, const char *key, const struct api
 const char *rex_args_text(const struct rex_args *args, const char *key, size_t *len)
 {
 	int64_t value;
-	const struct fmt_arg *found = find(args, key, &value);
+	const struct fmt_arg *found = find_arg(args, key, &value);
 
 	if (!found || (found->type != FMT_STRING && found->type != FMT_JSON))
 		return NULL;

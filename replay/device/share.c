@@ -145,7 +145,7 @@ int rex_share_put(struct rex_share *s, const void *recorded, size_t bytes, const
 }
 
 /* The last one that was put counts. */
-static const struct entry *find(const struct rex_share *s, const void *recorded, size_t bytes)
+static const struct entry *find_entry(const struct rex_share *s, const void *recorded, size_t bytes)
 {
 	const struct entry *found = NULL;
 
@@ -166,7 +166,7 @@ int rex_share_get(struct rex_share *s, const void *recorded, size_t bytes, void 
 	const struct timespec nap = {0, WAIT_NS};
 
 	for (int i = 0; i < MOST_WAITS; i++) {
-		const struct entry *e = find(s, recorded, bytes);
+		const struct entry *e = find_entry(s, recorded, bytes);
 		struct entry other;
 
 		if (!e && s->settings.folder[0] && read_value(s, recorded, bytes, &other))

@@ -270,7 +270,8 @@ void path_iteration(struct path *p, uint32_t run, uint32_t rank, const struct fm
 
 /* ---- the path ---- */
 
-static const struct time *find(const struct path *p, uint32_t run, uint64_t ref, uint32_t *template)
+static const struct time *find_time(const struct path *p, uint32_t run, uint64_t ref,
+				    uint32_t *template)
 {
 	const struct path_rank *r = &p->ranks[SIM_REF_RANK(ref)];
 	uint64_t moment = SIM_REF_MOMENT(ref);
@@ -314,7 +315,7 @@ static void follow(const struct path *p, uint32_t run, uint32_t rank, int64_t *s
 	const struct span *span = &p->ranks[rank].spans[run];
 	uint64_t ref = SIM_REF(rank, span->last);
 	uint32_t template, earlier;
-	const struct time *t = find(p, run, ref, &template);
+	const struct time *t = find_time(p, run, ref, &template);
 
 	if (t)
 		add(s, sums, run, rank, PATH_HOST, fmt_n_templates(p->names),
@@ -322,7 +323,8 @@ static void follow(const struct path *p, uint32_t run, uint32_t rank, int64_t *s
 	while (t && t->at_ns > span->start_ns) {
 		enum path_kind kind = (enum path_kind)(t->from >> 60);
 		uint64_t from = t->from & SIM_REF_MASK;
-		const struct time *before = from == NOTHING ? NULL : find(p, run, from, &earlier);
+		const struct time *before =
+			from == NOTHING ? NULL : find_time(p, run, from, &earlier);
 		int64_t since =
 			before && before->at_ns > span->start_ns ? before->at_ns : span->start_ns;
 		/* A kernel that fills the device keeps the later one from starting. */

@@ -95,7 +95,7 @@ static uint32_t bucket(const struct variants *v, const double *factors)
 }
 
 /* Scale 0 is in the table as number 0, which is found as an empty bucket: it is looked up first. */
-static uint32_t find(const struct variants *v, const double *factors)
+static uint32_t find_variant(const struct variants *v, const double *factors)
 {
 	uint32_t i = bucket(v, factors);
 
@@ -116,7 +116,7 @@ static int grow_table(struct variants *v)
 	v->table = table;
 	v->table_size = size;
 	for (uint32_t i = 1; i < v->n_scales; i++)
-		table[find(v, &v->factors[(size_t)i * v->n])] = (uint16_t)i;
+		table[find_variant(v, &v->factors[(size_t)i * v->n])] = (uint16_t)i;
 	return 0;
 }
 
@@ -131,7 +131,7 @@ int sim_scale(struct sim *s, const double *factors, uint16_t *ret)
 		return 0;
 	if (v->n_scales * 2 >= v->table_size && grow_table(v) < 0)
 		return -ENOMEM;
-	at = find(v, factors);
+	at = find_variant(v, factors);
 	if (v->table[at] == 0) {
 		if (v->n_scales == SIM_SCALES ||
 		    array_reserve(&v->factors, (v->n_scales + 1ul) * v->n, &v->factors_cap) < 0)

@@ -48,7 +48,6 @@ static void *poll_to_the_end(void *unused)
 	CUevent event;
 	CUstream stream;
 
-	(void)unused;
 	OK(cuCtxSetCurrent(context));
 	stream = held_stream(make_gate(&host));
 	OK(cuEventCreate(&event, 0));

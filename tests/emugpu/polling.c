@@ -17,7 +17,6 @@ static void work(void *unused)
 {
 	struct timespec time = {0, WORK_MS * 1000000};
 
-	(void)unused;
 	nanosleep(&time, NULL);
 }
 

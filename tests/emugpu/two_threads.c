@@ -26,7 +26,6 @@ static void add_one(struct gpuemu_launch *launch, void *const *args)
 {
 	float *items = *(float **)args[0];
 
-	(void)launch;
 	for (int i = 0; i < ITEMS; i++)
 		items[i] += 1;
 }
@@ -34,8 +33,6 @@ static void add_one(struct gpuemu_launch *launch, void *const *args)
 static void add_one_cost(const struct gpuemu_launch *launch, void *const *args,
 			 struct gpuemu_cost *ret)
 {
-	(void)launch;
-	(void)args;
 	ret->ns = KERNEL_NS;
 }
 
@@ -158,7 +155,6 @@ static float pair_ms(struct gpu *g)
 
 static void open_gpu(struct gpu *g)
 {
-
 	OK(cuDevicePrimaryCtxRetain(&g->context, g->number));
 	OK(cuCtxSetCurrent(g->context));
 	g->add = load_kernel(ptx, "add_one");

@@ -27,9 +27,6 @@ static inline struct folder folder_make(void)
 static inline int folder_remove_one(const char *path, const struct stat *st, int type,
 				    struct FTW *at)
 {
-	(void)st;
-	(void)type;
-	(void)at;
 	return remove(path);
 }
 

@@ -27,8 +27,6 @@ static int on_event(void *context, const struct kineto_event *e)
 
 static int on_member(void *context, uint32_t key, const char *json, size_t len)
 {
-	(void)context;
-	(void)key;
 	if (!fmt_json_valid(json, len))
 		__builtin_trap();
 	return 0;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Exported names: those of a folder carry its prefix, and no two modules export the same one.
+"""Exported names: those of a folder carry its prefix, and no two modules export the same one. Static helpers have names
+that say what they do.
 
 A struct, union or enum of a header is exported, and so is a function that is not static. Functions
 that stand in for those of other libraries (CUDA, NCCL, NVML, ...) may have several definitions.
@@ -19,10 +20,20 @@ PREFIXES = {
     'formats/run/kineto': ('kineto_',),
     'formats': ('fmt_',),
     'fs': ('fs_',),
+    'capture': ('cap_', 'rec_', 'gd128', 'gpucapture_'),
+    'replay/cost': ('cost',),
+    'replay/device': ('rex_',),
+    'replay/emugpu': ('emu_', 'gpuemu_'),
+    'replay/emugpu/runtime': ('rt_',),
 }
-STAND_IN = re.compile(r'(__)?(cu|nccl|nvml|cublas|cupti|cuda|Nv)|main$|wait|posix_spawn|gpuemu_register_kernel$')
+STAND_IN = re.compile(r'(__)?(cu|p?nccl|nvml|cublas|cupti|cuda|Nv)|main$|wait|posix_spawn|gpuemu_register_kernel$|'
+                      r'gpucapture_wrap_driver$|InitializeInjection|_ZN|'
+                      # the C library
+                      r'dl(v?sym|open)$|_?_[eE]xit$|abort$|f?exec[vl]|clock_|nano|u?sleep$|p?(poll|select)$|epoll_|system$|'
+                      r'popen$|pthread_|sem_|time$|timespec_get$|gettimeofday$')
 FOLDERS = ('base', 'include', 'formats', 'fs', 'capture', 'replay')
 TAG = re.compile(r'^(?:typedef )?(struct|union|enum) (\w+) \{', re.M)
+VAGUE = re.compile(r'^static (?!const\b)[\w\s\*]*?\b(look|tell|settle|put|find|give|come)\(', re.M)
 FUNCTION = re.compile(r'^(?!static|typedef|extern|struct \w+ \{|#|\s|\}|return)[\w][\w\s\*]*?\b(\w+)\([^;{}]*\)\n\{', re.M)
 
 
@@ -44,6 +55,15 @@ def exported(root):
         else:
             for m in FUNCTION.finditer(text):
                 yield m[1], 'function', name, text.count('\n', 0, m.start()) + 1
+
+
+def vague(root):
+    listed = subprocess.run(['git', 'ls-files', '*.c', '*.h', '*.cu'], cwd=root, capture_output=True, text=True, check=True)
+    for name in listed.stdout.split():
+        if (root / name).exists():
+            text = without_comments((root / name).read_text())
+            for m in VAGUE.finditer(text):
+                yield f'{name}:{text.count(chr(10), 0, m.start()) + 1}: static function {m[1]}: say what it does'
 
 
 def prefix_of(name):
@@ -68,6 +88,7 @@ def check(root):
 
 
 if __name__ == '__main__':
-    problems = list(check(pathlib.Path(sys.argv[1])))
+    root = pathlib.Path(sys.argv[1])
+    problems = [*check(root), *vague(root)]
     print('\n'.join(problems))
     sys.exit(1 if problems else 0)

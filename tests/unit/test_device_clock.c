@@ -27,18 +27,15 @@ int cap_cu_relax(void)
 
 void cap_cu_unrelax(int mode)
 {
-	(void)mode;
 }
 
 int cap_context_enter(void *context)
 {
-	(void)context;
 	return 0;
 }
 
 void cap_context_leave(int entered)
 {
-	(void)entered;
 }
 
 static bool (*awaited)(void *context);
@@ -71,15 +68,12 @@ static int make_event(void **ret, unsigned flags)
 
 static int record_event(void *event, void *stream)
 {
-	(void)event;
-	(void)stream;
 	came_ns = now_ns + LAG_NS;
 	return 0;
 }
 
 static int wait_for(void *event)
 {
-	(void)event;
 	now_ns = came_ns + LAG_NS;
 	if (n_probes < n_held_up)
 		now_ns += held_up_ns[n_probes];
@@ -89,7 +83,6 @@ static int wait_for(void *event)
 
 static int wait_for_stream(void *stream)
 {
-	(void)stream;
 	now_ns = came_ns + LAG_NS;
 	return 0;
 }
@@ -97,8 +90,6 @@ static int wait_for_stream(void *stream)
 /* Time since the first event, which was recorded at LAG_NS. */
 static int elapsed(float *ret_ms, void *from, void *to)
 {
-	(void)from;
-	(void)to;
 	*ret_ms = (float)(came_ns - LAG_NS) / 1e6f;
 	return 0;
 }

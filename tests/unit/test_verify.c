@@ -22,7 +22,6 @@ typedef int tamper(struct fmt_chunk *c);
 
 static int keep_chunk(struct fmt_chunk *c)
 {
-	(void)c;
 	return 0;
 }
 

@@ -19,7 +19,6 @@ static const size_t *sizes; /* of the parameters of a launch; 0 ends them */
 
 static size_t arg_bytes(const struct gpuemu_launch *launch, unsigned i)
 {
-	(void)launch;
 	for (unsigned k = 0; k <= i; k++)
 		if (!sizes[k])
 			return 0;

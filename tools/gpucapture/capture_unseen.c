@@ -18,7 +18,7 @@
 #define MOST_SCRIPTS 4 /* that are run by scripts */
 
 /* The file that a shell would run. */
-static bool find(const char *command, char ret[PATH_MAX])
+static bool find_command(const char *command, char ret[PATH_MAX])
 {
 	const char *at = getenv("PATH");
 
@@ -78,7 +78,7 @@ static const char *why_not(const char *command, int scripts)
 {
 	char path[PATH_MAX], head[PATH_MAX] = "";
 	scoped(close_fd) int fd =
-		find(command, path) ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+		find_command(command, path) ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
 	Elf64_Ehdr e;
 
 	if (fd < 0 || read(fd, head, sizeof(head) - 1) < 0)

@@ -21,8 +21,8 @@ static int enter(struct fs *fs, fs_ino *at, const char *name)
 	return r;
 }
 
-static int find(struct fs *fs, const struct fmt_trace *trace, const struct fmt_part *part,
-		fs_ino *ret)
+static int find_folder(struct fs *fs, const struct fmt_trace *trace, const struct fmt_part *part,
+		       fs_ino *ret)
 {
 	char name[40];
 	fs_ino at = 1;
@@ -62,7 +62,7 @@ int export_tables(const struct fmt_trace *trace, const struct fmt_part *part, co
 	if (r == 0)
 		r = fs_open(own, &options, &fs, err);
 	if (r == 0)
-		r = find(fs, trace, part, &top);
+		r = find_folder(fs, trace, part, &top);
 	if (r == 0)
 		r = fs_copy(fs, top, folder, FS_COPY_TABLES, output_signal, part->left_out, failed,
 			    size);

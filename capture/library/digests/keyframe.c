@@ -82,7 +82,6 @@ static void synchronise(void *unused, const struct cap_region *r)
 {
 	int entered = r->context ? cap_context_enter(r->context) : 0;
 
-	(void)unused;
 	if (r->context)
 		cap_cu.cuCtxSynchronize();
 	cap_context_leave(entered);

@@ -344,7 +344,6 @@ int fmt_tsv_rows(struct fmt_tsv *x, enum fmt_table table, const struct fmt_slice
 /* Rows are made in a scratch text, which is emptied now and then. */
 static int drop(struct text *scratch)
 {
-	(void)scratch;
 	return 0;
 }
 

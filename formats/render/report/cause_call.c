@@ -31,7 +31,7 @@ static const char *key_of(const struct arguments *a, uint32_t i)
 }
 
 /* The argument `i`, or wherever else that key is; n_args: nowhere. */
-static uint32_t find(const struct arguments *a, const char *key, uint32_t i)
+static uint32_t find_argument(const struct arguments *a, const char *key, uint32_t i)
 {
 	if (i < a->template->n_args && strcmp(key_of(a, i), key) == 0)
 		return i;
@@ -62,7 +62,7 @@ static bool has(const struct arguments *a, const char *key, const char *member, 
 
 	if (snprintf(whole, sizeof(whole), "%s.%s", key, member) >= KEY_BYTES)
 		return false;
-	i = find(a, whole, 0);
+	i = find_argument(a, whole, 0);
 	if (i == a->template->n_args || a->template->args[i].type != FMT_INT)
 		return false;
 	*ret = value_of(a, i);
@@ -82,7 +82,7 @@ static bool is_number(const struct api_call *call, const char *key)
 /* The length of parameter `key` of a kernel, from its layout: "0:4 8:8"; 0: not one. */
 static size_t parameter_bytes(const struct arguments *a, const char *key)
 {
-	uint32_t at = find(a, "kernelParams.layout", 0);
+	uint32_t at = find_argument(a, "kernelParams.layout", 0);
 	unsigned long number, bytes = 0;
 	const char *layout;
 	char *end;
@@ -175,7 +175,7 @@ bool fmt_cause_call_same(const struct fmt_cause_side *a, const struct fmt_cause_
 	if (index < 0 || index != api_find(fmt_string(b->names, q.template->name, NULL)))
 		return true;
 	for (uint32_t i = 0; i < p.template->n_args; i++) {
-		uint32_t k = find(&q, key_of(&p, i), i);
+		uint32_t k = find_argument(&q, key_of(&p, i), i);
 
 		if (k == q.template->n_args ||
 		    same_argument(&p, i, &q, k, api_call((unsigned)index)))

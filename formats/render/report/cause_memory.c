@@ -89,7 +89,7 @@ int fmt_cause_memory_read(const struct fmt_trace *t, uint32_t rank, struct fmt_c
 	return 0;
 }
 
-static const struct fmt_cause_buffer *find(const struct fmt_cause_memory *m, uint64_t number)
+static const struct fmt_cause_buffer *find_buffer(const struct fmt_cause_memory *m, uint64_t number)
 {
 	size_t i = array_bound(k, 0, m->n, m->items[k].number < number);
 
@@ -99,7 +99,7 @@ static const struct fmt_cause_buffer *find(const struct fmt_cause_memory *m, uin
 bool fmt_cause_memory_same(const struct fmt_cause_memory *a, uint64_t x,
 			   const struct fmt_cause_memory *b, uint64_t y)
 {
-	const struct fmt_cause_buffer *p = find(a, x), *q = find(b, y);
+	const struct fmt_cause_buffer *p = find_buffer(a, x), *q = find_buffer(b, y);
 
 	return p && q ? are_alike(p, q) && p->index == q->index : !p && !q && x == y;
 }

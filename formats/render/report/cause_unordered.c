@@ -20,21 +20,21 @@ static bool is_before(const struct fmt_unordered_op *op, uint32_t rank, fmt_numb
 	return op->rank < rank || (op->rank == rank && op->number < number);
 }
 
-static size_t find(const struct fmt_unordered *u, uint32_t rank, fmt_number number)
+static size_t index_of(const struct fmt_unordered *u, uint32_t rank, fmt_number number)
 {
 	return array_bound(i, 0, u->n, is_before(&u->ops[i], rank, number));
 }
 
 bool fmt_unordered_has(const struct fmt_unordered *u, uint32_t rank, fmt_number number)
 {
-	size_t i = find(u, rank, number);
+	size_t i = index_of(u, rank, number);
 
 	return i < u->n && u->ops[i].rank == rank && u->ops[i].number == number;
 }
 
 int fmt_unordered_add(struct fmt_unordered *u, const struct fmt_unordered_op *op)
 {
-	size_t i = find(u, op->rank, op->number);
+	size_t i = index_of(u, op->rank, op->number);
 
 	if (fmt_unordered_has(u, op->rank, op->number))
 		return 0;

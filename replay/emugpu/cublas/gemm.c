@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/cublas/handle.h"
 
-/* Products of one type: single, strided batch and batch of pointers. */
 /* ---- a product, as passed from the entry points to the GPU */
 
 struct product {
@@ -20,7 +19,8 @@ struct product {
 	uint8_t tensor;
 };
 
-/* Fill in the operands of ...StridedBatched and ...Batched calls. */
+/* The operands of single, ...StridedBatched and ...Batched calls. */
+#define EMU_ONE .a = A, .b = B, .c = C, .batch = 1
 #define EMU_STRIDED                                                                                \
 	.a = A, .b = B, .c = C, .stride_a = strideA, .stride_b = strideB, .stride_c = strideC,     \
 	.batch = batchCount
@@ -118,25 +118,25 @@ static cublasStatus_t launch(cublasHandle_t handle, const struct product *p)
 		return launch(handle, &p);                                                         \
 	}
 
+#define SHAPE(I)                                                                                   \
+	cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, I m, I n, I k
+
 #define GEMM(name, type, x, I)                                                                     \
 	DEFINE(name,                                                                               \
-	       (cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, I m,    \
-		I n, I k, const type *alpha, const type *A, I lda, const type *B, I ldb,           \
+	       (SHAPE(I), const type *alpha, const type *A, I lda, const type *B, I ldb,           \
 		const type *beta, type *C, I ldc),                                                 \
-	       x, .a = A, .b = B, .c = C, .batch = 1)
+	       x, EMU_ONE)
 
 #define STRIDED(name, type, x, I)                                                                  \
 	DEFINE(name,                                                                               \
-	       (cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, I m,    \
-		I n, I k, const type *alpha, const type *A, I lda, long long int strideA,          \
+	       (SHAPE(I), const type *alpha, const type *A, I lda, long long int strideA,          \
 		const type *B, I ldb, long long int strideB, const type *beta, type *C, I ldc,     \
 		long long int strideC, I batchCount),                                              \
 	       x, EMU_STRIDED)
 
 #define BATCHED(name, type, x, I)                                                                  \
 	DEFINE(name,                                                                               \
-	       (cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, I m,    \
-		I n, I k, const type *alpha, const type *const Aarray[], I lda,                    \
+	       (SHAPE(I), const type *alpha, const type *const Aarray[], I lda,                    \
 		const type *const Barray[], I ldb, const type *beta, type *const Carray[], I ldc,  \
 		I batchCount),                                                                     \
 	       x, EMU_BY_POINTERS)
@@ -157,68 +157,38 @@ EMU_ALL(EACH)
 EMU_SIZES(HALF)
 
 /* Products with separate types of operands and computation. */
-#define EX(suffix, I)                                                                              \
-	EMU_API cublasStatus_t cublasGemmEx##suffix(                                               \
-		cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, I m,    \
-		I n, I k, const void *alpha, const void *A, cudaDataType Atype, I lda,             \
-		const void *B, cudaDataType Btype, I ldb, const void *beta, void *C,               \
-		cudaDataType Ctype, I ldc, cublasComputeType_t computeType, cublasGemmAlgo_t algo) \
+#define DEFINE_EX(name, parameters, compute_type, ...)                                             \
+	EMU_API cublasStatus_t name parameters                                                     \
 	{                                                                                          \
-		struct product p = {SIMPLE, .a = A, .b = B, .c = C, .batch = 1};                   \
-		cublasStatus_t r = set_types(handle, &p, Atype, Btype, Ctype, computeType);        \
+		struct product p = {SIMPLE, __VA_ARGS__};                                          \
+		cublasStatus_t r = set_types(handle, &p, Atype, Btype, Ctype, compute_type);       \
                                                                                                    \
-		(void)algo;                                                                        \
 		return r == CUBLAS_STATUS_SUCCESS ? launch(handle, &p) : r;                        \
 	}
+
+#define EX(suffix, I)                                                                              \
+	DEFINE_EX(cublasGemmEx##suffix,                                                            \
+		  (SHAPE(I), const void *alpha, const void *A, cudaDataType Atype, I lda,          \
+		   const void *B, cudaDataType Btype, I ldb, const void *beta, void *C,            \
+		   cudaDataType Ctype, I ldc, cublasComputeType_t type, cublasGemmAlgo_t algo),    \
+		  type, EMU_ONE)                                                                   \
+	DEFINE_EX(cublasGemmStridedBatchedEx##suffix,                                              \
+		  (SHAPE(I), const void *alpha, const void *A, cudaDataType Atype, I lda,          \
+		   long long int strideA, const void *B, cudaDataType Btype, I ldb,                \
+		   long long int strideB, const void *beta, void *C, cudaDataType Ctype, I ldc,    \
+		   long long int strideC, I batchCount, cublasComputeType_t type,                  \
+		   cublasGemmAlgo_t algo),                                                         \
+		  type, EMU_STRIDED)                                                               \
+	DEFINE_EX(cublasGemmBatchedEx##suffix,                                                     \
+		  (SHAPE(I), const void *alpha, const void *const Aarray[], cudaDataType Atype,    \
+		   I lda, const void *const Barray[], cudaDataType Btype, I ldb, const void *beta, \
+		   void *const Carray[], cudaDataType Ctype, I ldc, I batchCount,                  \
+		   cublasComputeType_t type, cublasGemmAlgo_t algo),                               \
+		  type, EMU_BY_POINTERS)                                                           \
+	DEFINE_EX(cublasSgemmEx##suffix,                                                           \
+		  (SHAPE(I), const float *alpha, const void *A, cudaDataType Atype, I lda,         \
+		   const void *B, cudaDataType Btype, I ldb, const float *beta, void *C,           \
+		   cudaDataType Ctype, I ldc),                                                     \
+		  CUBLAS_COMPUTE_32F, EMU_ONE)
 
 EMU_SIZES(EX)
-
-#define STRIDED_EX(suffix, I)                                                                      \
-	EMU_API cublasStatus_t cublasGemmStridedBatchedEx##suffix(                                 \
-		cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, I m,    \
-		I n, I k, const void *alpha, const void *A, cudaDataType Atype, I lda,             \
-		long long int strideA, const void *B, cudaDataType Btype, I ldb,                   \
-		long long int strideB, const void *beta, void *C, cudaDataType Ctype, I ldc,       \
-		long long int strideC, I batchCount, cublasComputeType_t computeType,              \
-		cublasGemmAlgo_t algo)                                                             \
-	{                                                                                          \
-		struct product p = {SIMPLE, EMU_STRIDED};                                          \
-		cublasStatus_t r = set_types(handle, &p, Atype, Btype, Ctype, computeType);        \
-                                                                                                   \
-		(void)algo;                                                                        \
-		return r == CUBLAS_STATUS_SUCCESS ? launch(handle, &p) : r;                        \
-	}
-
-EMU_SIZES(STRIDED_EX)
-
-#define BATCHED_EX(suffix, I)                                                                      \
-	EMU_API cublasStatus_t cublasGemmBatchedEx##suffix(                                        \
-		cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, I m,    \
-		I n, I k, const void *alpha, const void *const Aarray[], cudaDataType Atype,       \
-		I lda, const void *const Barray[], cudaDataType Btype, I ldb, const void *beta,    \
-		void *const Carray[], cudaDataType Ctype, I ldc, I batchCount,                     \
-		cublasComputeType_t computeType, cublasGemmAlgo_t algo)                            \
-	{                                                                                          \
-		struct product p = {SIMPLE, EMU_BY_POINTERS};                                      \
-		cublasStatus_t r = set_types(handle, &p, Atype, Btype, Ctype, computeType);        \
-                                                                                                   \
-		(void)algo;                                                                        \
-		return r == CUBLAS_STATUS_SUCCESS ? launch(handle, &p) : r;                        \
-	}
-
-EMU_SIZES(BATCHED_EX)
-
-#define SGEMM_EX(suffix, I)                                                                        \
-	EMU_API cublasStatus_t cublasSgemmEx##suffix(                                              \
-		cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, I m,    \
-		I n, I k, const float *alpha, const void *A, cudaDataType Atype, I lda,            \
-		const void *B, cudaDataType Btype, I ldb, const float *beta, void *C,              \
-		cudaDataType Ctype, I ldc)                                                         \
-	{                                                                                          \
-		struct product p = {SIMPLE, .a = A, .b = B, .c = C, .batch = 1};                   \
-		cublasStatus_t r = set_types(handle, &p, Atype, Btype, Ctype, CUBLAS_COMPUTE_32F); \
-                                                                                                   \
-		return r == CUBLAS_STATUS_SUCCESS ? launch(handle, &p) : r;                        \
-	}
-
-EMU_SIZES(SGEMM_EX)

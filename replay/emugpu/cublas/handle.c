@@ -35,7 +35,6 @@ EMU_API cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
 
 EMU_API cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int *version)
 {
-	(void)handle;
 	if (!version)
 		return CUBLAS_STATUS_INVALID_VALUE;
 	*version = CUBLAS_VERSION;
@@ -59,8 +58,6 @@ EMU_API size_t cublasGetCudartVersion(void)
 
 EMU_API void cublasXerbla(const char *srName, int info)
 {
-	(void)srName;
-	(void)info;
 }
 
 /* Defines the functions that set and read a field of the handle. */
@@ -125,9 +122,6 @@ EMU_API cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *worksp
 EMU_API cublasStatus_t cublasLoggerConfigure(int logIsOn, int logToStdOut, int logToStdErr,
 					     const char *logFileName)
 {
-	(void)logToStdOut;
-	(void)logToStdErr;
-	(void)logFileName;
 	return logIsOn ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
 }
 

@@ -42,14 +42,12 @@ static cublasStatus_t fold(cublasHandle_t handle, enum emu_fold fold, int64_t n,
 		const void *x, cudaDataType xType, I incx, void *y, cudaDataType yType, I incy,    \
 		cudaDataType executiontype)                                                        \
 	{                                                                                          \
-		(void)executiontype;                                                               \
 		return map(handle, EMU_AXPY, n, alpha, alphaType, x, xType, incx, y, yType, incy); \
 	}                                                                                          \
 	EMU_API cublasStatus_t cublasScalEx##suffix(                                               \
 		cublasHandle_t handle, I n, const void *alpha, cudaDataType alphaType, void *x,    \
 		cudaDataType xType, I incx, cudaDataType executionType)                            \
 	{                                                                                          \
-		(void)executionType;                                                               \
 		return map(handle, EMU_SCAL, n, alpha, alphaType, x, xType, incx, NULL, xType, 0); \
 	}                                                                                          \
 	TWO_MAP(CopyEx, EMU_COPY, const, suffix, I)                                                \
@@ -63,7 +61,6 @@ EMU_SIZES(MAPS)
 		const void *y, cudaDataType yType, I incy, void *result, cudaDataType resultType,  \
 		cudaDataType executionType)                                                        \
 	{                                                                                          \
-		(void)executionType;                                                               \
 		return fold(handle, operation, n, x, xType, incx, y, yType, incy, result,          \
 			    resultType);                                                           \
 	}
@@ -73,7 +70,6 @@ EMU_SIZES(MAPS)
 		cublasHandle_t handle, I n, const void *x, cudaDataType xType, I incx,             \
 		void *result, cudaDataType resultType, cudaDataType executionType)                 \
 	{                                                                                          \
-		(void)executionType;                                                               \
 		return fold(handle, operation, n, x, xType, incx, NULL, xType, 0, result,          \
 			    resultType);                                                           \
 	}

@@ -42,7 +42,6 @@ EMU_API cublasStatus_t cublasLtGetProperty(libraryPropertyType type, int *value)
 
 EMU_API unsigned cublasLtDisableCpuInstructionsSetMask(unsigned mask)
 {
-	(void)mask;
 	return 0;
 }
 

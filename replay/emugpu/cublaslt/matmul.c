@@ -111,9 +111,6 @@ EMU_API cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle,
 	enum emu_type scale_type;
 	cublasStatus_t r;
 
-	(void)algo;
-	(void)workspace;
-	(void)workspaceSizeInBytes;
 	if (!lightHandle)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
 	if (!d || !Adesc || !Bdesc || !Ddesc || !alpha || !beta || !A || !B || !D)
@@ -209,7 +206,6 @@ EMU_API cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
 {
 	cublasStatus_t r;
 
-	(void)preference;
 	if (!returnAlgoCount || !heuristicResultsArray || requestedAlgoCount < 1)
 		return CUBLAS_STATUS_INVALID_VALUE;
 	*returnAlgoCount = 0;

@@ -258,8 +258,6 @@ EMU_API cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t d, cudn
 						float dropout, void *states, size_t bytes,
 						unsigned long long seed)
 {
-	(void)handle;
-	(void)bytes;
 	if (!d)
 		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
 	*d = (struct cudnnDropoutStruct){dropout, states, seed};
@@ -270,7 +268,6 @@ EMU_API cudnnStatus_t cudnnGetDropoutDescriptor(cudnnDropoutDescriptor_t d, cudn
 						float *dropout, void **states,
 						unsigned long long *seed)
 {
-	(void)handle;
 	if (!d)
 		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
 	*dropout = d->dropout;

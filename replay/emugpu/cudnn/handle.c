@@ -97,8 +97,6 @@ EMU_API cudnnStatus_t cudnnGetStream(cudnnHandle_t handle, cudaStream_t *ret)
 EMU_API cudnnStatus_t cudnnQueryRuntimeError(cudnnHandle_t handle, cudnnStatus_t *ret,
 					     cudnnErrQueryMode_t mode, cudnnRuntimeTag_t *tag)
 {
-	(void)mode;
-	(void)tag;
 	if (!handle)
 		return CUDNN_STATUS_NOT_INITIALIZED;
 	*ret = CUDNN_STATUS_SUCCESS;

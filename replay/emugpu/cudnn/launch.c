@@ -41,7 +41,6 @@ static void cost(const struct gpuemu_launch *launch, void *const *args, struct g
 {
 	const struct emu_dnn_work *w = args[0];
 
-	(void)launch;
 	*ret = w->cost;
 }
 

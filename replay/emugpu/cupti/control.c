@@ -26,7 +26,7 @@ static gpuemu_observe_fn *observed(const char *library)
 	return l ? (gpuemu_observe_fn *)dlsym(l, "gpuemu_observe") : NULL;
 }
 
-static void find(void)
+static void find_driver(void)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
 	int64_t (*zero_ns)(void);
@@ -53,7 +53,7 @@ static void find(void)
 
 static int is_emulated(void)
 {
-	pthread_once(&emulated.once, find);
+	pthread_once(&emulated.once, find_driver);
 	return emulated.driver != NULL;
 }
 

@@ -43,7 +43,7 @@ static int fits(size_t bytes)
 	       (out.most_records == 0 || out.records < out.most_records);
 }
 
-static void put(const void *record, size_t bytes)
+static void put_record(const void *record, size_t bytes)
 {
 	uint8_t *full = NULL;
 	size_t full_bytes = 0, full_used = 0;
@@ -80,7 +80,7 @@ void cupti_put_external(uint32_t correlation)
 			continue;
 		r.externalKind = (CUpti_ExternalCorrelationKind)kind;
 		r.externalId = external.ids[kind][(external.n[kind] - 1) % STACK];
-		put(&r, sizeof(r));
+		put_record(&r, sizeof(r));
 	}
 }
 
@@ -99,7 +99,7 @@ void cupti_put_call(CUpti_CallbackDomain domain, uint32_t cbid, int64_t start_ns
 		.returnValue = (uint32_t)result,
 	};
 
-	put(&r, sizeof(r));
+	put_record(&r, sizeof(r));
 }
 
 void cupti_put_wait(enum emu_observed_wait wait, uint32_t context, uint32_t stream,
@@ -117,7 +117,7 @@ void cupti_put_wait(enum emu_observed_wait wait, uint32_t context, uint32_t stre
 	};
 
 	if (cupti_wants(r.kind))
-		put(&r, sizeof(r));
+		put_record(&r, sizeof(r));
 }
 
 static void put_kernel(const struct emu_observed_op *op)
@@ -148,7 +148,7 @@ static void put_kernel(const struct emu_observed_op *op)
 	if (!cupti_wants(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL))
 		r.kernel.kind = CUPTI_ACTIVITY_KIND_KERNEL;
 	if (cupti_wants(r.kernel.kind))
-		put(&r, sizeof(r));
+		put_record(&r, sizeof(r));
 }
 
 /* By enum emu_copy_kind. */
@@ -186,7 +186,7 @@ static void put_copy(const struct emu_observed_op *op)
 	};
 
 	if (cupti_wants(r.kind))
-		put(&r, sizeof(r));
+		put_record(&r, sizeof(r));
 }
 
 static void put_fill(const struct emu_observed_op *op)
@@ -205,7 +205,7 @@ static void put_fill(const struct emu_observed_op *op)
 	};
 
 	if (cupti_wants(r.kind))
-		put(&r, sizeof(r));
+		put_record(&r, sizeof(r));
 }
 
 void cupti_put_op(const struct emu_observed_op *op)

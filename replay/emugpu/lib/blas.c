@@ -162,7 +162,6 @@ static void cost(const struct gpuemu_launch *launch, void *const *args, struct g
 {
 	struct emu_work_cost c = emu_work_cost(args[0]);
 
-	(void)launch;
 	ret->product = emu_work_product(args[0]);
 	ret->flops = c.operations;
 	ret->bytes = c.bytes;

@@ -61,7 +61,6 @@ DEFINE_FOLD(fold_u64, uint64_t, uint64_t)
 #define DEFINE_INTEGERS(load, keep, T8, T32, T64)                                                  \
 	static void load(enum emu_type type, const void *data, int64_t stride, size_t n, T64 *out) \
 	{                                                                                          \
-		(void)stride;                                                                      \
 		switch (emu_type_bytes(type)) {                                                    \
 		case 1:                                                                            \
 			CONVERT(out, T64, data, T8);                                               \
@@ -73,7 +72,6 @@ DEFINE_FOLD(fold_u64, uint64_t, uint64_t)
 	}                                                                                          \
 	static void keep(enum emu_type type, void *data, int64_t stride, size_t n, const T64 *in)  \
 	{                                                                                          \
-		(void)stride;                                                                      \
 		switch (emu_type_bytes(type)) {                                                    \
 		case 1:                                                                            \
 			CONVERT(data, T8, in, T64);                                                \

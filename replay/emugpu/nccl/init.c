@@ -251,7 +251,6 @@ EMU_NCCL(ncclMemFree, void *ptr)
 /* Registration has no effect, and succeeds. */
 EMU_NCCL(ncclCommRegister, const ncclComm_t comm, void *buff, size_t size, void **handle)
 {
-	(void)size;
 	if (!comm || !handle)
 		return ncclInvalidArgument;
 	*handle = buff;
@@ -260,7 +259,6 @@ EMU_NCCL(ncclCommRegister, const ncclComm_t comm, void *buff, size_t size, void 
 
 EMU_NCCL(ncclCommDeregister, const ncclComm_t comm, void *handle)
 {
-	(void)handle;
 	return comm ? ncclSuccess : ncclInvalidArgument;
 }
 

@@ -39,8 +39,6 @@ static int note_own(struct dl_phdr_info *info, size_t size, void *unused)
 	size_t folder = name ? (size_t)(name - info->dlpi_name) : 0;
 	int n = state.n_own;
 
-	(void)size;
-	(void)unused;
 	if (!name || n == sizeof(state.own) / sizeof(state.own[0]) ||
 	    (strncmp(name, "/libgpucapture.so", 17) != 0 &&
 	     (folder != strlen(state.folder) ||

@@ -66,7 +66,6 @@ struct start {
 
 static void ends(void *unused)
 {
-	(void)unused;
 	let_go((const void *)(uintptr_t)pthread_self());
 }
 

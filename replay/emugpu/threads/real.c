@@ -34,7 +34,6 @@ void *emu_next(const char *name, const char *version)
 
 static void *anywhere(const char *name, const char *unused)
 {
-	(void)unused;
 	return dlsym(RTLD_DEFAULT, name);
 }
 

@@ -76,7 +76,7 @@ static const struct functor binary[] = {
 	{"threshold_kernel_impl<", EMU_OP_THRESHOLD, ONE, 2, 2},
 };
 
-static const struct functor *find(const struct functor *all, size_t n, struct emu_part name)
+static const struct functor *find_functor(const struct functor *all, size_t n, struct emu_part name)
 {
 	for (size_t i = 0; i < n; i++)
 		if (emu_part_has(name, all[i].name))
@@ -84,7 +84,7 @@ static const struct functor *find(const struct functor *all, size_t n, struct em
 	return NULL;
 }
 
-#define FIND(table, name) find(table, sizeof(table) / sizeof(table[0]), name)
+#define FIND(table, name) find_functor(table, sizeof(table) / sizeof(table[0]), name)
 
 /* Places the scalars of a functor from offset `at` on. */
 static void place(struct emu_torch *t, const struct functor *f, enum emu_type type, uint8_t at)
@@ -322,7 +322,6 @@ static int run_strided(const struct emu_torch *t, void *const *args)
 
 static int run(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
 {
-	(void)l;
 	return t->form == VECTORIZED || t->form == UNROLLED ? run_contiguous(t, args)
 							    : run_strided(t, args);
 }

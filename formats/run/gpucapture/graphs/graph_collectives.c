@@ -105,8 +105,8 @@ static bool may_be(const struct rec_call *c, const struct rec_node *reported,
 		!has_name(c, &before->is));
 }
 
-static struct rec_graph_node *find(struct rec_graph *reported, const struct place *places,
-				   uint32_t at, uint64_t handle)
+static struct rec_graph_node *find_node(struct rec_graph *reported, const struct place *places,
+					uint32_t at, uint64_t handle)
 {
 	const struct place of = {.handle = handle}, *found;
 
@@ -157,7 +157,7 @@ static int keep_all(struct rec_call *c, const struct rec_graph *before, struct r
 
 		if (b->is.collective == 0)
 			continue;
-		is = find(reported, places, i, b->handle);
+		is = find_node(reported, places, i, b->handle);
 		if (is && may_be(c, &is->is, b))
 			is->is.collective = b->is.collective;
 		else

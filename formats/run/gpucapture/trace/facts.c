@@ -19,7 +19,7 @@ struct facts {
 	int error;
 };
 
-static void put(struct facts *f, const char *key, const char *json)
+static void put_fact(struct facts *f, const char *key, const char *json)
 {
 	if (!f->error)
 		f->error = fmt_names_fact_json(f->names, f->rank, key, json, strlen(json));
@@ -37,7 +37,7 @@ static void put_number(struct facts *f, const char *key, uint64_t v)
 	char text[24];
 
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
-	put(f, key, text);
+	put_fact(f, key, text);
 }
 
 static void put_count(struct facts *f, const char *key, uint64_t v)
@@ -52,7 +52,7 @@ static void put_reason(struct facts *f, const char *key, int error)
 
 	snprintf(text, sizeof(text), "\"%s\"", strerror(error));
 	if (error != 0)
-		put(f, key, text);
+		put_fact(f, key, text);
 }
 
 /* ---- of a rank */
@@ -97,14 +97,14 @@ static void put_ending(struct facts *f, const struct rec_process *p)
 	if (p->end.how == REC_EXITED)
 		return;
 	if (p->end.how == REC_RUNNING) {
-		put(f, FMT_ENDING_KEY, "\"running\"");
+		put_fact(f, FMT_ENDING_KEY, "\"running\"");
 		return;
 	}
 	snprintf(text, sizeof(text), "\"killed%s%s\"", signal ? " by " : "", signal ?: "");
-	put(f, FMT_ENDING_KEY, text);
+	put_fact(f, FMT_ENDING_KEY, text);
 	snprintf(text, sizeof(text), "\"%.100s\"", call);
 	if (*call)
-		put(f, p->end.in_call ? FMT_IN_CALL_KEY : FMT_LAST_CALL_KEY, text);
+		put_fact(f, p->end.in_call ? FMT_IN_CALL_KEY : FMT_LAST_CALL_KEY, text);
 }
 
 static int put_rank(struct rec_process *const *processes, struct fmt_names *names, uint32_t index,
@@ -157,7 +157,7 @@ int rec_repetition_put(struct fmt_names *names, const struct rec_iterations_of *
 		first++;
 	if (first == n)
 		return 0;
-	put(&f, FMT_ITERATIONS_KEY, "\"repetition\"");
+	put_fact(&f, FMT_ITERATIONS_KEY, "\"repetition\"");
 	if (steps[first].each > 1)
 		put_number(&f, FMT_REPETITIONS_KEY, steps[first].each);
 	return f.error;
@@ -214,7 +214,7 @@ static void put_level(struct facts *f, const struct rec_window *window)
 	};
 
 	if (window->digest_level < ARRAY_SIZE(levels) && levels[window->digest_level])
-		put(f, FMT_DIGEST_LEVEL_KEY, levels[window->digest_level]);
+		put_fact(f, FMT_DIGEST_LEVEL_KEY, levels[window->digest_level]);
 }
 
 static void put_window(struct facts *f, const struct rec_window *window)
@@ -225,7 +225,7 @@ static void put_window(struct facts *f, const struct rec_window *window)
 		return;
 	snprintf(text, sizeof(text), "\"%lld-%lld\"", (long long)window->first,
 		 (long long)window->last);
-	put(f, FMT_WINDOW_KEY, text);
+	put_fact(f, FMT_WINDOW_KEY, text);
 }
 
 static void put_times(struct facts *f, struct rec_process *const *processes, size_t n,
@@ -235,7 +235,7 @@ static void put_times(struct facts *f, struct rec_process *const *processes, siz
 	char why[80];
 
 	if (window->untimed) {
-		put(f, FMT_DEVICE_TIMES_KEY, "\"off\"");
+		put_fact(f, FMT_DEVICE_TIMES_KEY, "\"off\"");
 		return;
 	}
 	for (size_t i = 0; i < n; i++)
@@ -244,7 +244,7 @@ static void put_times(struct facts *f, struct rec_process *const *processes, siz
 		 (unsigned long long)unended);
 	put_count(f, "capture.operations_without_times", result->without_times);
 	if (unended > 0)
-		put(f, "capture.untimed", why);
+		put_fact(f, "capture.untimed", why);
 }
 
 /* Sums over the processes. */
@@ -277,7 +277,7 @@ int rec_facts_put(struct rec_process *const *processes, size_t n, const struct r
 	struct facts f = {names, FMT_WHOLE_TRACE, 0};
 	uint64_t unknown = 0, unlisted = 0;
 
-	put(&f, "gputrace.recorder", "\"gpucapture\"");
+	put_fact(&f, "gputrace.recorder", "\"gpucapture\"");
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
 		uint64_t v = sum(processes, n, counts[i].offset);
 

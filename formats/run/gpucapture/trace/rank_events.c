@@ -49,8 +49,8 @@ int rec_rank_events_track(struct rec_rank_events *p, uint32_t rank,
 }
 
 /* The rank and the track there; 0 where the event is left out. */
-static int find(struct rec_rank_events *p, const struct rec_process *process,
-		const struct rec_event *e, uint32_t *rank, uint32_t *track)
+static int find_track(struct rec_rank_events *p, const struct rec_process *process,
+		      const struct rec_event *e, uint32_t *rank, uint32_t *track)
 {
 	int r;
 
@@ -119,7 +119,7 @@ static int list_events(struct rec_rank_events *p, struct all_lists *l)
 
 		for (uint32_t k = 0; k < end; k++) {
 			uint32_t rank, track;
-			int r = find(p, process, &process->events[k], &rank, &track);
+			int r = find_track(p, process, &process->events[k], &rank, &track);
 
 			if (r == 1)
 				r = append(&l->of[rank], track, (struct source){(uint32_t)i, k});

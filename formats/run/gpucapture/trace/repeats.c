@@ -86,8 +86,8 @@ static int remember(struct rec_pattern *p, const uint32_t *symbols, size_t n)
 	return 0;
 }
 
-static int find(struct rec_pattern *last, const uint32_t *symbols, size_t n, size_t **starts,
-		size_t *n_starts)
+static int find_repeat(struct rec_pattern *last, const uint32_t *symbols, size_t n, size_t **starts,
+		       size_t *n_starts)
 {
 	int r = follow(last, symbols, n, starts, n_starts);
 
@@ -116,7 +116,7 @@ int rec_repeats_find(const struct fmt_run *run, const struct fmt_run_rank *rank,
 	for (size_t i = 0; i < n && r == 0; i++)
 		symbols[i] = fmt_template(run->names, rank->events[list[i].event].template)->name;
 	if (r == 0)
-		r = find(last, symbols, n, &starts, &n_starts);
+		r = find_repeat(last, symbols, n, &starts, &n_starts);
 	for (size_t i = 0; i < n_starts && r == 0; i++)
 		list[i] = list[starts[i]];
 	if (r == 0)

@@ -87,7 +87,7 @@ static void unload(struct emu_module *m)
 	}
 }
 
-static CUresult find(struct emu_module *m, const char *name, struct emu_function **ret)
+static CUresult find_function(struct emu_module *m, const char *name, struct emu_function **ret)
 {
 	for (size_t i = 0; i < m->image.n_entries; i++)
 		if (strcmp(m->image.entries[i].name, name) == 0) {
@@ -228,7 +228,8 @@ EMU_API CUresult cuModuleGetFunction(CUfunction *ret, CUmodule handle, const cha
 
 	if (!m)
 		return CUDA_ERROR_INVALID_HANDLE;
-	return ret && name ? find(m, name, (struct emu_function **)ret) : CUDA_ERROR_INVALID_VALUE;
+	return ret && name ? find_function(m, name, (struct emu_function **)ret)
+			   : CUDA_ERROR_INVALID_VALUE;
 }
 
 EMU_API CUresult cuModuleGetFunctionCount(unsigned *ret, CUmodule handle)
