@@ -29,6 +29,14 @@ static inline void test_add(const TTest *test, int n)
 
 #define TEST(name) TEST_EACH(name, 1)
 
+#define TEST_ROWS(name, array)                                                                     \
+	static void name##_row(const typeof((array)[0]) *row);                                     \
+	TEST_EACH(name, sizeof(array) / sizeof((array)[0]))                                        \
+	{                                                                                          \
+		name##_row(&(array)[_i]);                                                          \
+	}                                                                                          \
+	static void name##_row(const typeof((array)[0]) *row)
+
 int main(void)
 {
 	Suite *suite = suite_create(program_invocation_short_name);

@@ -60,26 +60,22 @@ static void check_form(const char *want, struct text *got)
 	text_done(got);
 }
 
-TEST(test_tables)
+TEST_ROWS(test_tables, tables)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
-		scoped(fmt_brief_done) struct fmt_brief b = {0};
+	scoped(fmt_brief_done) struct fmt_brief b = {0};
 
-		for (uint32_t k = 0; k < 4 && tables[i].names[k]; k++)
-			ck_assert_int_eq(fmt_brief_add(&b, k, tables[i].names[k],
-						       strlen(tables[i].names[k])),
-					 0);
-		ck_assert_int_eq(fmt_brief_settle(&b, tables[i].most), 0);
-		for (uint32_t k = 0; k < 4 && tables[i].names[k]; k++) {
-			struct text shown = {0}, label = {0};
+	for (uint32_t k = 0; k < 4 && row->names[k]; k++)
+		ck_assert_int_eq(fmt_brief_add(&b, k, row->names[k], strlen(row->names[k])), 0);
+	ck_assert_int_eq(fmt_brief_settle(&b, row->most), 0);
+	for (uint32_t k = 0; k < 4 && row->names[k]; k++) {
+		struct text shown = {0}, label = {0};
 
-			fmt_brief_put(&b, k, tables[i].most, &shown);
-			check_form(tables[i].shown[k], &shown);
-			if (!tables[i].labels[k])
-				continue;
-			fmt_brief_label(&b, k, tables[i].most, &label);
-			check_form(tables[i].labels[k], &label);
-		}
+		fmt_brief_put(&b, k, row->most, &shown);
+		check_form(row->shown[k], &shown);
+		if (!row->labels[k])
+			continue;
+		fmt_brief_label(&b, k, row->most, &label);
+		check_form(row->labels[k], &label);
 	}
 }
 

@@ -36,19 +36,16 @@ static int divide(struct fmt_busy_ops *ops, struct fmt_busy *ret)
 	return fmt_busy_divide(ops, &span, ret);
 }
 
-TEST(test_division)
+TEST_ROWS(test_division, rows)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		scoped(fmt_busy_ops_done) struct fmt_busy_ops ops = {0};
-		struct fmt_busy got;
+	scoped(fmt_busy_ops_done) struct fmt_busy_ops ops = {0};
+	struct fmt_busy got;
 
-		for (size_t k = 0; k < rows[i].n; k++)
-			ck_assert_int_eq(fmt_busy_add(&ops, rows[i].ops[k][0], rows[i].ops[k][1],
-						      (int)rows[i].ops[k][2]),
-					 0);
-		ck_assert_int_eq(divide(&ops, &got), 0);
-		ck_assert_msg(memcmp(&got, &rows[i].want, sizeof(got)) == 0, "%s", rows[i].what);
-	}
+	for (size_t k = 0; k < row->n; k++)
+		ck_assert_int_eq(
+			fmt_busy_add(&ops, row->ops[k][0], row->ops[k][1], (int)row->ops[k][2]), 0);
+	ck_assert_int_eq(divide(&ops, &got), 0);
+	ck_assert_msg(memcmp(&got, &row->want, sizeof(got)) == 0, "%s", row->what);
 }
 
 /* Counts the nanoseconds from `start` to `end` by what ran in each: nothing (0), a kernel (1), a

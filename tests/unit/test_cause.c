@@ -50,26 +50,24 @@ static const struct {
 	{&calling, {2, 2, 5, 0, 94879063891536, 7}, false, 0, "stream 7", 39, COPY, KERNEL},
 };
 
-TEST(test_first_difference)
+TEST_ROWS(test_first_difference, rows)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		scoped(made_removep) char *folder = made_directory();
-		scoped(fmt_trace_closep) struct fmt_trace *a = make(folder, "a", rows[i].a);
-		scoped(fmt_trace_closep) struct fmt_trace *b = make(folder, "b", &rows[i].b);
-		scoped(fmt_cause_done) struct fmt_cause d = {0};
+	scoped(made_removep) char *folder = made_directory();
+	scoped(fmt_trace_closep) struct fmt_trace *a = make(folder, "a", row->a);
+	scoped(fmt_trace_closep) struct fmt_trace *b = make(folder, "b", &row->b);
+	scoped(fmt_cause_done) struct fmt_cause d = {0};
 
-		ck_assert_int_eq(fmt_cause_find(a, b, &FMT_CAUSE_ALL(rows[i].calls), &d, NULL), 0);
-		ck_assert_int_eq(d.kind != FMT_CAUSE_NONE, rows[i].first != NULL);
-		if (!rows[i].first)
-			continue;
-		text_char(&d.first, 0);
-		text_char(&d.second, 0);
-		ck_assert_str_eq(d.first.data, rows[i].first);
-		ck_assert_str_eq(d.second.data, rows[i].second);
-		ck_assert_int_eq(d.rank, rows[i].rank);
-		ck_assert_str_eq(d.track, rows[i].track);
-		ck_assert_uint_eq(d.number, rows[i].number);
-	}
+	ck_assert_int_eq(fmt_cause_find(a, b, &FMT_CAUSE_ALL(row->calls), &d, NULL), 0);
+	ck_assert_int_eq(d.kind != FMT_CAUSE_NONE, row->first != NULL);
+	if (!row->first)
+		return;
+	text_char(&d.first, 0);
+	text_char(&d.second, 0);
+	ck_assert_str_eq(d.first.data, row->first);
+	ck_assert_str_eq(d.second.data, row->second);
+	ck_assert_int_eq(d.rank, row->rank);
+	ck_assert_str_eq(d.track, row->track);
+	ck_assert_uint_eq(d.number, row->number);
 }
 
 /* A call with a parameter that no layout has. */

@@ -284,16 +284,14 @@ static const struct {
 	 2},
 };
 
-TEST(unknown_nodes)
+TEST_ROWS(unknown_nodes, rows)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		scoped(recording_end) struct recording m;
+	scoped(recording_end) struct recording m;
 
-		capture_collectives(&m, false);
-		instantiate(&m, rows[i].nodes, rows[i].n);
-		ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
-		ring_look(&m.ring);
-		ck_assert_msg(m.process->counts.lost_collectives == rows[i].lost, "%s: %llu",
-			      rows[i].what, (unsigned long long)m.process->counts.lost_collectives);
-	}
+	capture_collectives(&m, false);
+	instantiate(&m, row->nodes, row->n);
+	ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
+	ring_look(&m.ring);
+	ck_assert_msg(m.process->counts.lost_collectives == row->lost, "%s: %llu", row->what,
+		      (unsigned long long)m.process->counts.lost_collectives);
 }

@@ -201,19 +201,17 @@ static const struct {
 	{"no such node", {{KERNEL_NODE, 0, 0, 1 << 7, 1}, {KERNEL_NODE, 1, 1, 3, 1}}, 2, 2, 0},
 };
 
-TEST(inconsistent_nodes)
+TEST_ROWS(inconsistent_nodes, rows)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		scoped(recording_end) struct recording m;
+	scoped(recording_end) struct recording m;
 
-		begin_with_graph(&m);
-		instantiate(&m, rows[i].nodes, rows[i].n);
-		ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
-		ring_look(&m.ring);
-		ck_assert_msg(m.process->counts.ops == rows[i].ops, "%s: %llu", rows[i].what,
-			      (unsigned long long)m.process->counts.ops);
-		ck_assert_msg(m.process->counts.graphs_whole == rows[i].whole, "%s", rows[i].what);
-	}
+	begin_with_graph(&m);
+	instantiate(&m, row->nodes, row->n);
+	ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
+	ring_look(&m.ring);
+	ck_assert_msg(m.process->counts.ops == row->ops, "%s: %llu", row->what,
+		      (unsigned long long)m.process->counts.ops);
+	ck_assert_msg(m.process->counts.graphs_whole == row->whole, "%s", row->what);
 }
 
 /* If the ring had no space for some nodes, the graph is reconstructed from calls. If the nodes were

@@ -30,20 +30,18 @@ static const struct {
 	{'s', INT64_MAX, "9.22 EB"},
 };
 
-TEST(test_numbers)
+TEST_ROWS(test_numbers, numbers)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
-		scoped(text_done) struct text t = {0};
+	scoped(text_done) struct text t = {0};
 
-		if (numbers[i].form == 'c')
-			fmt_text_count(&t, (uint64_t)numbers[i].v);
-		else if (numbers[i].form == 't')
-			fmt_text_time(&t, numbers[i].v);
-		else
-			fmt_text_size(&t, (uint64_t)numbers[i].v);
-		text_char(&t, 0);
-		ck_assert_str_eq(t.data, numbers[i].want);
-	}
+	if (row->form == 'c')
+		fmt_text_count(&t, (uint64_t)row->v);
+	else if (row->form == 't')
+		fmt_text_time(&t, row->v);
+	else
+		fmt_text_size(&t, (uint64_t)row->v);
+	text_char(&t, 0);
+	ck_assert_str_eq(t.data, row->want);
 }
 
 static const struct {
@@ -60,15 +58,13 @@ static const struct {
 	{"", 0, 3, ""},
 };
 
-TEST(test_control_characters_are_escaped)
+TEST_ROWS(test_control_characters_are_escaped, harmless)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(harmless); i++) {
-		scoped(text_done) struct text t = {0};
+	scoped(text_done) struct text t = {0};
 
-		fmt_text_harmless(&t, harmless[i].in, harmless[i].len, harmless[i].most);
-		text_char(&t, 0);
-		ck_assert_str_eq(t.data, harmless[i].want);
-	}
+	fmt_text_harmless(&t, row->in, row->len, row->most);
+	text_char(&t, 0);
+	ck_assert_str_eq(t.data, row->want);
 }
 
 TEST(test_layout)

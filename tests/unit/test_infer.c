@@ -172,10 +172,9 @@ static void check_scene(const struct scene *s)
 	}
 }
 
-TEST(test_scenes)
+TEST_ROWS(test_scenes, scenes)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(scenes); i++)
-		check_scene(&scenes[i]);
+	check_scene(row);
 }
 
 static struct fmt_constants constants_of(const struct row *rows, size_t n)
@@ -234,28 +233,25 @@ static const struct {
 	 3000},
 };
 
-TEST(test_repeated_rows)
+TEST_ROWS(test_repeated_rows, repeated)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(repeated); i++) {
-		static struct row rows[48];
-		struct fmt_constants c;
-		size_t n = 0;
+	static struct row rows[48];
+	struct fmt_constants c;
+	size_t n = 0;
 
-		for (int k = 0; k < repeated[i].times; k++)
-			for (int j = 0; j < 4 && repeated[i].rows[j].name; j++) {
-				rows[n] = repeated[i].rows[j];
-				rows[n].start += k * repeated[i].period;
-				rows[n++].correlation += 2 * k;
-			}
-		c = constants_of(rows, n);
-		ck_assert_msg(repeated[i].launch_ns < 0 || c.launch_ns == repeated[i].launch_ns,
-			      "%s: %lld", repeated[i].what, (long long)c.launch_ns);
-		ck_assert_msg(repeated[i].copy_ns < 0 || c.copy_ns == repeated[i].copy_ns,
-			      "%s: %lld", repeated[i].what, (long long)c.copy_ns);
-		for (size_t k = 0; repeated[i].no_gaps && k < sizeof(c.gap_ns) / sizeof(int64_t);
-		     k++)
-			ck_assert_int_eq((&c.gap_ns[0][0])[k], 0);
-	}
+	for (int k = 0; k < row->times; k++)
+		for (int j = 0; j < 4 && row->rows[j].name; j++) {
+			rows[n] = row->rows[j];
+			rows[n].start += k * row->period;
+			rows[n++].correlation += 2 * k;
+		}
+	c = constants_of(rows, n);
+	ck_assert_msg(row->launch_ns < 0 || c.launch_ns == row->launch_ns, "%s: %lld", row->what,
+		      (long long)c.launch_ns);
+	ck_assert_msg(row->copy_ns < 0 || c.copy_ns == row->copy_ns, "%s: %lld", row->what,
+		      (long long)c.copy_ns);
+	for (size_t k = 0; row->no_gaps && k < sizeof(c.gap_ns) / sizeof(int64_t); k++)
+		ck_assert_int_eq((&c.gap_ns[0][0])[k], 0);
 }
 
 /* The only copy on an idle stream was held back, by the loading of code: the others, behind

@@ -51,10 +51,9 @@ static void check_row(const char *launches, const char *marks)
 	ck_assert_msg(at == n_starts, "%s: %zu", launches, n_starts);
 }
 
-TEST(test_repetition_is_found)
+TEST_ROWS(test_repetition_is_found, rows)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		check_row(rows[i].launches, rows[i].marks);
+	check_row(row->launches, row->marks);
 }
 
 TEST(test_time_is_linear)

@@ -170,17 +170,13 @@ static const struct {
 	{"\\u123", "", 0},
 };
 
-TEST(test_escape_sequences)
+TEST_ROWS(test_escape_sequences, escapes)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(escapes); i++) {
-		scoped(text_done) struct text t = {0};
+	scoped(text_done) struct text t = {0};
 
-		ck_assert_uint_eq(fmt_json_unescape(&t, escapes[i].in, strlen(escapes[i].in)),
-				  escapes[i].valid);
-		ck_assert_msg(t.len == strlen(escapes[i].out) &&
-				      memcmp(t.data ?: "", escapes[i].out, t.len) == 0,
-			      "%s: %.*s", escapes[i].in, (int)t.len, t.data);
-	}
+	ck_assert_uint_eq(fmt_json_unescape(&t, row->in, strlen(row->in)), row->valid);
+	ck_assert_msg(t.len == strlen(row->out) && memcmp(t.data ?: "", row->out, t.len) == 0,
+		      "%s: %.*s", row->in, (int)t.len, t.data);
 }
 
 TEST(test_integers)

@@ -257,22 +257,20 @@ static const struct {
 	{DOC(KERNEL("a", "1", "12", "5", "")), {"slice 0 12000+5000\nkernel a"}},
 };
 
-TEST(test_dialects)
+TEST_ROWS(test_dialects, rows)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const char *const files[][2] = {{"trace.json", rows[i].json}};
-		scoped(folder_done) struct folder f = {0};
-		scoped(text_done) struct text t = {0};
-		struct fmt_error err = {0};
-		scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
+	const char *const files[][2] = {{"trace.json", row->json}};
+	scoped(folder_done) struct folder f = {0};
+	scoped(text_done) struct text t = {0};
+	struct fmt_error err = {0};
+	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
 
-		ck_assert_msg(import(&f, files, 1, &err) == 0, "%s: %s", rows[i].json, err.what);
-		trace = made_open(made_path(f.path, "trace"));
-		put_trace(&t, trace);
-		for (size_t k = 0; k < ARRAY_SIZE(rows[i].lines) && rows[i].lines[k]; k++)
-			ck_assert_msg(strstr(t.data, rows[i].lines[k]), "%s\n--- is not in\n%s",
-				      rows[i].lines[k], t.data);
-	}
+	ck_assert_msg(import(&f, files, 1, &err) == 0, "%s: %s", row->json, err.what);
+	trace = made_open(made_path(f.path, "trace"));
+	put_trace(&t, trace);
+	for (size_t k = 0; k < ARRAY_SIZE(row->lines) && row->lines[k]; k++)
+		ck_assert_msg(strstr(t.data, row->lines[k]), "%s\n--- is not in\n%s", row->lines[k],
+			      t.data);
 }
 
 TEST(test_order_does_not_matter)
@@ -369,17 +367,14 @@ static const struct {
 	{RANKED("{\"rank\":0}", "1"), DOC(""), "no events"},
 };
 
-TEST(test_files_that_do_not_belong_together)
+TEST_ROWS(test_files_that_do_not_belong_together, strangers)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(strangers); i++) {
-		const char *const files[][2] = {{"a.json", strangers[i].a},
-						{"b.json", strangers[i].b}};
-		scoped(folder_done) struct folder f = {0};
-		struct fmt_error err = {0};
+	const char *const files[][2] = {{"a.json", row->a}, {"b.json", row->b}};
+	scoped(folder_done) struct folder f = {0};
+	struct fmt_error err = {0};
 
-		ck_assert_int_eq(import(&f, files, 2, &err), -EBADMSG);
-		ck_assert_msg(strstr(err.what, strangers[i].what), "%s", err.what);
-	}
+	ck_assert_int_eq(import(&f, files, 2, &err), -EBADMSG);
+	ck_assert_msg(strstr(err.what, row->what), "%s", err.what);
 }
 
 TEST(test_skipped_events_are_counted)

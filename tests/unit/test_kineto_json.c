@@ -126,14 +126,12 @@ static const struct {
 	 "@16 // , 0:0 0:0 a='b, nan, c' d='Infinity';1 not numbers, 1 commas"},
 };
 
-TEST(test_events_are_read)
+TEST_ROWS(test_events_are_read, good)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
-		scoped(seen_done) struct seen s = {0};
+	scoped(seen_done) struct seen s = {0};
 
-		ck_assert_int_eq(read_text(good[i].json, strlen(good[i].json), &s, NULL), 0);
-		ck_assert_str_eq(s.text.data, good[i].seen);
-	}
+	ck_assert_int_eq(read_text(row->json, strlen(row->json), &s, NULL), 0);
+	ck_assert_str_eq(s.text.data, row->seen);
 }
 
 static const struct {
@@ -158,20 +156,18 @@ static const struct {
 	{IN(EVENT) "x", 80, "not JSON"},
 };
 
-TEST(test_invalid_files_are_refused)
+TEST_ROWS(test_invalid_files_are_refused, bad)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		scoped(seen_done) struct seen s = {0};
-		struct fmt_error err = {0};
+	scoped(seen_done) struct seen s = {0};
+	struct fmt_error err = {0};
 
-		ck_assert_int_eq(read_text(bad[i].json, strlen(bad[i].json), &s, &err), -EBADMSG);
-		ck_assert_msg(strstr(err.what, bad[i].what), "%s: %s", bad[i].json, err.what);
-		if (bad[i].offset < 0)
-			ck_assert_uint_eq(err.offset, FMT_NO_OFFSET);
-		else
-			ck_assert_msg(llabs((long long)err.offset - bad[i].offset) <= 1, "%s: %lld",
-				      bad[i].json, (long long)err.offset);
-	}
+	ck_assert_int_eq(read_text(row->json, strlen(row->json), &s, &err), -EBADMSG);
+	ck_assert_msg(strstr(err.what, row->what), "%s: %s", row->json, err.what);
+	if (row->offset < 0)
+		ck_assert_uint_eq(err.offset, FMT_NO_OFFSET);
+	else
+		ck_assert_msg(llabs((long long)err.offset - row->offset) <= 1, "%s: %lld",
+			      row->json, (long long)err.offset);
 }
 
 /* Valid and invalid values. */

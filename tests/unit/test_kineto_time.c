@@ -39,15 +39,13 @@ static const struct {
 	{"1e", 0, 1000, 0},
 };
 
-TEST(test_times_are_exact)
+TEST_ROWS(test_times_are_exact, rows)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		int64_t ns = 0;
-		int rounded = 0;
-		int r = kineto_time_ns(rows[i].text, strlen(rows[i].text), &ns, &rounded);
+	int64_t ns = 0;
+	int rounded = 0;
+	int r = kineto_time_ns(row->text, strlen(row->text), &ns, &rounded);
 
-		ck_assert_msg(r == rows[i].result, "%s: %d", rows[i].text, r);
-		ck_assert_msg(ns == rows[i].ns, "%s: %lld", rows[i].text, (long long)ns);
-		ck_assert_msg(rounded == rows[i].rounded, "%s", rows[i].text);
-	}
+	ck_assert_msg(r == row->result, "%s: %d", row->text, r);
+	ck_assert_msg(ns == row->ns, "%s: %lld", row->text, (long long)ns);
+	ck_assert_msg(rounded == row->rounded, "%s", row->text);
 }

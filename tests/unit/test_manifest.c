@@ -135,19 +135,15 @@ static const struct {
 	{": >$OWN/rank-00001.chunks", "rank-00001.chunks: not a trace", 4},
 };
 
-TEST(test_every_change_of_files_is_found)
+TEST_ROWS(test_every_change_of_files_is_found, changes)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
-		scoped(runs_done) struct runs k;
+	scoped(runs_done) struct runs k;
 
-		make_runs(&k);
-		run_shell(&k, changes[i].command);
-		ck_assert_msg(count_correct_slices(&k, k.own, changes[i].command) ==
-				      changes[i].left,
-			      "%s: %d slices", changes[i].command,
-			      count_correct_slices(&k, k.own, changes[i].command));
-		expect_report(k.own, changes[i].command, changes[i].says);
-	}
+	make_runs(&k);
+	run_shell(&k, row->command);
+	ck_assert_msg(count_correct_slices(&k, k.own, row->command) == row->left, "%s: %d slices",
+		      row->command, count_correct_slices(&k, k.own, row->command));
+	expect_report(k.own, row->command, row->says);
 }
 
 /* The id is that of the written trace, whatever happened to its files. */

@@ -19,16 +19,13 @@ static const struct {
 	{{{.id = 7, .n = 1, .rank = 0}, {.id = 7, .n = 3, .rank = 2}}, "[0, 1]"},
 };
 
-TEST(missing_members_are_listed)
+TEST_ROWS(missing_members_are_listed, rows)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 
-		ck_assert_int_eq(fmt_names_new(&names), 0);
-		for (uint32_t rank = 0; rank < 2; rank++)
-			ck_assert_int_eq(fmt_memberships_put(names, rank, &rows[i].m[rank], 1), 0);
-		ck_assert_int_eq(fmt_memberships_missing(names, 2), 0);
-		ck_assert_pstr_eq(fmt_fact_value(names, FMT_WHOLE_TRACE, "missing_ranks"),
-				  rows[i].missing);
-	}
+	ck_assert_int_eq(fmt_names_new(&names), 0);
+	for (uint32_t rank = 0; rank < 2; rank++)
+		ck_assert_int_eq(fmt_memberships_put(names, rank, &row->m[rank], 1), 0);
+	ck_assert_int_eq(fmt_memberships_missing(names, 2), 0);
+	ck_assert_pstr_eq(fmt_fact_value(names, FMT_WHOLE_TRACE, "missing_ranks"), row->missing);
 }

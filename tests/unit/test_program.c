@@ -240,30 +240,25 @@ static void make_slice(struct feeder *f, struct fmt_event *events)
 		f->slice.n_edges++;
 }
 
-TEST(test_events_and_edges)
+TEST_ROWS(test_events_and_edges, rows)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct feeder f = {.row = &rows[i]};
-		struct fmt_event events[8];
-		scoped(fmt_names_freep) struct fmt_names *names = NULL;
-		uint32_t number = 0;
-		struct replay_source source = {.n_ranks = 1,
-					       .numbers = &number,
-					       .context = &f,
-					       .next = next,
-					       .taken = take_slice};
-		struct replay_counts counts;
-		struct fmt_error err;
+	struct feeder f = {.row = row};
+	struct fmt_event events[8];
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	uint32_t number = 0;
+	struct replay_source source = {
+		.n_ranks = 1, .numbers = &number, .context = &f, .next = next, .taken = take_slice};
+	struct replay_counts counts;
+	struct fmt_error err;
 
-		ck_assert_int_eq(fmt_names_new(&names), 0);
-		make_names(names, f.templates);
-		make_slice(&f, events);
-		source.names = names;
-		ck_assert_int_eq(replay_feed(&source, &counts, &err), 0);
-		ck_assert_int_eq(f.taken, 1);
-		ck_assert_msg(counts.program.rootless == rows[i].rootless, "%s", rows[i].what);
-		ck_assert_msg(counts.sim.broken == 0, "%s", rows[i].what);
-	}
+	ck_assert_int_eq(fmt_names_new(&names), 0);
+	make_names(names, f.templates);
+	make_slice(&f, events);
+	source.names = names;
+	ck_assert_int_eq(replay_feed(&source, &counts, &err), 0);
+	ck_assert_int_eq(f.taken, 1);
+	ck_assert_msg(counts.program.rootless == row->rootless, "%s", row->what);
+	ck_assert_msg(counts.sim.broken == 0, "%s", row->what);
 }
 
 /* ---- a source in a thread of its own ---- */

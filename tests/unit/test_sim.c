@@ -255,38 +255,35 @@ static void check_times(const struct graph *g, const char *want, const struct ra
 	}
 }
 
-TEST(test_graphs)
+TEST_ROWS(test_graphs, graphs)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(graphs); i++) {
-		const struct graph *g = &graphs[i];
-		char specs[8][64], wants[8][64];
-		struct rank_spec ranks[8] = {0};
-		uint32_t all[8] = {0, 1, 2, 3, 4, 5, 6, 7}, group;
-		struct sim *sim;
-		int n, n_wants;
+	const struct graph *g = row;
+	char specs[8][64], wants[8][64];
+	struct rank_spec ranks[8] = {0};
+	uint32_t all[8] = {0, 1, 2, 3, 4, 5, 6, 7}, group;
+	struct sim *sim;
+	int n, n_wants;
 
-		split(g->graph, '|', specs, &n);
-		split(g->want, '|', wants, &n_wants);
-		ck_assert_int_eq(sim_new((uint32_t)n, &sim), 0);
-		ck_assert_int_eq(sim_variants(sim, VARIANTS), 0);
-		ck_assert_int_eq(sim_group(sim_collectives(sim), all, (uint32_t)n, &group), 0);
-		for (int k = 0; k < n; k++) {
-			split(specs[k], '/', ranks[k].blocks, &ranks[k].n_blocks);
-			ck_assert_int_eq(sim_scale(sim, (double[VARIANTS]){1, 2}, &ranks[k].scale),
-					 0);
-			ck_assert_uint_eq(ranks[k].scale, 1);
-			ranks[k].apart = strchr(g->graph, '~') != NULL;
-			ck_assert_int_eq(sim_rank(sim, (uint32_t)k, 8, 0), 0);
-		}
-		run_graph(sim, ranks, n);
-		for (int k = 0; k < n_wants; k++)
-			check_times(g, wants[k], &ranks[k]);
-		ck_assert_msg(sim_counts(sim)->broken == g->broken, "%s: %u broken", g->what,
-			      (unsigned)sim_counts(sim)->broken);
-		ck_assert_msg(sim_counts(sim)->too_far == g->too_far, "%s: %u too far", g->what,
-			      (unsigned)sim_counts(sim)->too_far);
-		sim_free(sim);
+	split(g->graph, '|', specs, &n);
+	split(g->want, '|', wants, &n_wants);
+	ck_assert_int_eq(sim_new((uint32_t)n, &sim), 0);
+	ck_assert_int_eq(sim_variants(sim, VARIANTS), 0);
+	ck_assert_int_eq(sim_group(sim_collectives(sim), all, (uint32_t)n, &group), 0);
+	for (int k = 0; k < n; k++) {
+		split(specs[k], '/', ranks[k].blocks, &ranks[k].n_blocks);
+		ck_assert_int_eq(sim_scale(sim, (double[VARIANTS]){1, 2}, &ranks[k].scale), 0);
+		ck_assert_uint_eq(ranks[k].scale, 1);
+		ranks[k].apart = strchr(g->graph, '~') != NULL;
+		ck_assert_int_eq(sim_rank(sim, (uint32_t)k, 8, 0), 0);
 	}
+	run_graph(sim, ranks, n);
+	for (int k = 0; k < n_wants; k++)
+		check_times(g, wants[k], &ranks[k]);
+	ck_assert_msg(sim_counts(sim)->broken == g->broken, "%s: %u broken", g->what,
+		      (unsigned)sim_counts(sim)->broken);
+	ck_assert_msg(sim_counts(sim)->too_far == g->too_far, "%s: %u too far", g->what,
+		      (unsigned)sim_counts(sim)->too_far);
+	sim_free(sim);
 }
 
 /* Two ranks that leave a collective 4 us apart. The shortest transfer is taken to be 4 us shorter

@@ -86,33 +86,31 @@ static const struct {
 	{{KERNELS, KERNELS, KERNELS, KERNELS, KERNELS}, 0, 0, 0, 0, 0, 0, 0},
 };
 
-TEST(test_partners)
+TEST_ROWS(test_partners, rows)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		scoped(teardown) struct scene m;
-		struct stability_report r;
-		const uint32_t numbers[] = {8, 9};
+	scoped(teardown) struct scene m;
+	struct stability_report r;
+	const uint32_t numbers[] = {8, 9};
 
-		setup(&m, 2);
-		for (uint32_t rank = 0; rank < 2; rank++)
-			for (uint32_t k = 0; k < ITERATIONS; k++)
-				add_iteration(&m, rank, k, rows[i].partners[k], m.sync);
-		ck_assert_int_eq(stability_finish(m.s, numbers, &r), 0);
-		ck_assert_uint_eq(r.sites, 2 * rows[i].sites);
-		ck_assert_uint_eq(r.stable, 2 * rows[i].stable);
-		ck_assert_uint_eq(r.partial, 2 * rows[i].partial);
-		ck_assert_uint_eq(r.n_worst, rows[i].n_partners > 0);
-		if (r.n_worst == 0)
-			continue;
-		ck_assert_uint_eq(r.worst[0].gpu, 8);
-		ck_assert_uint_eq(r.worst[0].gpus, 2);
-		ck_assert_uint_eq(r.worst[0].at.nth, 1);
-		ck_assert_uint_eq(r.worst[0].seen, ITERATIONS);
-		ck_assert_uint_eq(r.worst[0].partners, rows[i].n_partners);
-		ck_assert_uint_eq(r.worst[0].usual, rows[i].usual);
-		ck_assert_uint_eq(r.worst[0].partner.nth, rows[i].nth);
-		ck_assert_uint_eq(r.worst[0].back, rows[i].back);
-	}
+	setup(&m, 2);
+	for (uint32_t rank = 0; rank < 2; rank++)
+		for (uint32_t k = 0; k < ITERATIONS; k++)
+			add_iteration(&m, rank, k, row->partners[k], m.sync);
+	ck_assert_int_eq(stability_finish(m.s, numbers, &r), 0);
+	ck_assert_uint_eq(r.sites, 2 * row->sites);
+	ck_assert_uint_eq(r.stable, 2 * row->stable);
+	ck_assert_uint_eq(r.partial, 2 * row->partial);
+	ck_assert_uint_eq(r.n_worst, row->n_partners > 0);
+	if (r.n_worst == 0)
+		return;
+	ck_assert_uint_eq(r.worst[0].gpu, 8);
+	ck_assert_uint_eq(r.worst[0].gpus, 2);
+	ck_assert_uint_eq(r.worst[0].at.nth, 1);
+	ck_assert_uint_eq(r.worst[0].seen, ITERATIONS);
+	ck_assert_uint_eq(r.worst[0].partners, row->n_partners);
+	ck_assert_uint_eq(r.worst[0].usual, row->usual);
+	ck_assert_uint_eq(r.worst[0].partner.nth, row->nth);
+	ck_assert_uint_eq(r.worst[0].back, row->back);
 }
 
 TEST(test_rules_that_depend_on_times_do_not_count)

@@ -71,31 +71,28 @@ static const struct {
 	{100000, 681, 147},
 };
 
-TEST(many_short_repetitions_are_one_iteration)
+TEST_ROWS(many_short_repetitions_are_one_iteration, rows)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		scoped(steps_done) struct steps s = {0};
-		const struct fmt_iteration *all;
-		uint32_t kernels[3];
+	scoped(steps_done) struct steps s = {0};
+	const struct fmt_iteration *all;
+	uint32_t kernels[3];
 
-		made_init(&s.made, 1);
-		for (int k = 0; k < 3; k++)
-			kernels[k] =
-				made_template(&s.made, FMT_KERNEL, (char[]){'a' + k, 0}, NULL, 0);
-		repeat(&s.rank, &s.part, kernels, 3, s.made.launch, 3 * rows[i].repetitions);
-		steps_find(&s);
-		ck_assert_uint_eq(s.of.each, rows[i].each);
-		ck_assert_uint_eq(s.rank.n_iterations, rows[i].iterations);
-		all = s.rank.iterations;
-		for (size_t k = 0; k < s.rank.n_iterations; k++) {
-			ck_assert_int_eq(all[k].number, (int64_t)k);
-			ck_assert(k == 0 ||
-				  all[k].start_ns == all[k - 1].start_ns + all[k - 1].duration_ns);
-		}
-		/* The last iteration is complete. */
-		ck_assert_int_eq(all[s.rank.n_iterations - 1].start_ns,
-				 (int64_t)(300 * (rows[i].repetitions - rows[i].each)));
+	made_init(&s.made, 1);
+	for (int k = 0; k < 3; k++)
+		kernels[k] = made_template(&s.made, FMT_KERNEL, (char[]){'a' + k, 0}, NULL, 0);
+	repeat(&s.rank, &s.part, kernels, 3, s.made.launch, 3 * row->repetitions);
+	steps_find(&s);
+	ck_assert_uint_eq(s.of.each, row->each);
+	ck_assert_uint_eq(s.rank.n_iterations, row->iterations);
+	all = s.rank.iterations;
+	for (size_t k = 0; k < s.rank.n_iterations; k++) {
+		ck_assert_int_eq(all[k].number, (int64_t)k);
+		ck_assert(k == 0 ||
+			  all[k].start_ns == all[k - 1].start_ns + all[k - 1].duration_ns);
 	}
+	/* The last iteration is complete. */
+	ck_assert_int_eq(all[s.rank.n_iterations - 1].start_ns,
+			 (int64_t)(300 * (row->repetitions - row->each)));
 }
 
 /* Ranges that cover a twentieth of a run: their name, and whether they mark iterations. One may
@@ -139,8 +136,7 @@ static void check_ranges(const char *format, int duration_ns, bool tells)
 	ck_assert_int_eq(s.rank.iterations[tells ? 9 : 0].start_ns, tells ? 53600 : 0);
 }
 
-TEST(ranges_named_like_steps_are_iterations)
+TEST_ROWS(ranges_named_like_steps_are_iterations, named)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(named); i++)
-		check_ranges(named[i].format, named[i].duration_ns, named[i].tells);
+	check_ranges(row->format, row->duration_ns, row->tells);
 }

@@ -43,15 +43,13 @@ static const struct {
 	{"\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac", 9, 2, "\xe2\x82\xac…"},
 };
 
-TEST(test_strings)
+TEST_ROWS(test_strings, strings)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(strings); i++) {
-		scoped(text_done) struct text t = {0};
+	scoped(text_done) struct text t = {0};
 
-		fmt_svg_string(&t, strings[i].in, strings[i].len, strings[i].most);
-		text_char(&t, 0);
-		ck_assert_str_eq(t.data, strings[i].want);
-	}
+	fmt_svg_string(&t, row->in, row->len, row->most);
+	text_char(&t, 0);
+	ck_assert_str_eq(t.data, row->want);
 }
 
 TEST(test_pixels)

@@ -21,15 +21,13 @@ static const struct {
 	{"\t\t", 2, ";", "\\t\\t"},
 };
 
-TEST(test_fields)
+TEST_ROWS(test_fields, fields)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-		scoped(text_done) struct text t = {0};
+	scoped(text_done) struct text t = {0};
 
-		fmt_field_text(&t, fields[i].field, fields[i].len, fields[i].special);
-		ck_assert_uint_eq(t.len, strlen(fields[i].want));
-		ck_assert_mem_eq(t.data ? t.data : "", fields[i].want, t.len);
-	}
+	fmt_field_text(&t, row->field, row->len, row->special);
+	ck_assert_uint_eq(t.len, strlen(row->want));
+	ck_assert_mem_eq(t.data ? t.data : "", row->want, t.len);
 }
 
 TEST(test_digits)

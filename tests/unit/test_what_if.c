@@ -97,32 +97,29 @@ static const struct row {
 	{"gpu=2x/host=2x", NULL, "slash"},
 };
 
-TEST(test_specs)
+TEST_ROWS(test_specs, rows)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const struct row *row = &rows[i];
-		struct what_if_error err = {""};
-		struct what_if *w = NULL;
-		char got[400] = "";
-		int r = what_if_parse(row->spec, &w, &err);
+	struct what_if_error err = {""};
+	struct what_if *w = NULL;
+	char got[400] = "";
+	int r = what_if_parse(row->spec, &w, &err);
 
-		if (!row->want) {
-			ck_assert_msg(r == -EINVAL && strstr(err.why, row->why), "'%s': %d, %s",
-				      row->spec, r, err.why);
-			continue;
-		}
-		ck_assert_msg(r == 0, "'%s': %s", row->spec, err.why);
-		ck_assert_str_eq(w->spec, row->spec);
-		for (uint32_t k = 0; k < w->n; k++) {
-			size_t len = strlen(got);
-
-			if (k > 0)
-				got[len++] = ' ';
-			write_change(&w->changes[k], got + len, sizeof(got) - len);
-		}
-		ck_assert_str_eq(got, row->want);
-		what_if_free(w);
+	if (!row->want) {
+		ck_assert_msg(r == -EINVAL && strstr(err.why, row->why), "'%s': %d, %s", row->spec,
+			      r, err.why);
+		return;
 	}
+	ck_assert_msg(r == 0, "'%s': %s", row->spec, err.why);
+	ck_assert_str_eq(w->spec, row->spec);
+	for (uint32_t k = 0; k < w->n; k++) {
+		size_t len = strlen(got);
+
+		if (k > 0)
+			got[len++] = ' ';
+		write_change(&w->changes[k], got + len, sizeof(got) - len);
+	}
+	ck_assert_str_eq(got, row->want);
+	what_if_free(w);
 }
 
 TEST(test_limits)
