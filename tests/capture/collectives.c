@@ -19,11 +19,7 @@
 #define COUNT 4096
 #define LATE_NS 300000
 
-static const char ptx[] = ".version 8.0\n"
-			  ".target sm_90\n"
-			  ".address_size 64\n"
-			  ".visible .entry work(.param .u64 x, .param .u32 ns)\n"
-			  "{ ret; }\n";
+static const char ptx[] = PTX(ENTRY("work(.param .u64 x, .param .u32 ns)"));
 
 struct rank {
 	int rank, n;

@@ -18,11 +18,7 @@
 #define MOST 8
 #define COUNT 4096
 
-static const char ptx[] = ".version 8.0\n"
-			  ".target sm_90\n"
-			  ".address_size 64\n"
-			  ".visible .entry work(.param .u64 x)\n"
-			  "{ ret; }\n";
+static const char ptx[] = PTX(ENTRY("work(.param .u64 x)"));
 
 struct gpu {
 	CUcontext context;

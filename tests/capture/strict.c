@@ -62,12 +62,7 @@ static void capture_joined_by_event(void)
 /* Returns a kernel that was not launched yet, with one pointer parameter. */
 static CUfunction new_kernel(void)
 {
-	CUfunction function;
-
-	function = load_kernel(".version 8.0\n.target sm_90\n"
-			       ".entry noted(.param .u64 a) { ret; }\n",
-			       "noted");
-	return function;
+	return load_kernel(PTX(ENTRY("noted(.param .u64 a)")), "noted");
 }
 
 static void launch(CUfunction function, CUdeviceptr pointer)

@@ -8,11 +8,7 @@
 #include <nccl.h>
 #include <string.h>
 
-static const char ptx[] = ".version 8.0\n"
-			  ".target sm_52\n"
-			  ".address_size 64\n"
-			  ".visible .entry count_items(.param .u64 items, .param .u64 count)\n"
-			  "{ ret; }\n";
+static const char ptx[] = PTX(ENTRY("count_items(.param .u64 items, .param .u64 count)"));
 
 static char logged[4096];
 
@@ -27,18 +23,16 @@ static uint64_t counted_bytes(CUdeviceptr items)
 {
 	CUdeviceptr count;
 	CUfunction f;
-	CUmodule module;
 	void *params[] = {&items, &count};
 	uint64_t bytes;
 	char text[64];
 
 	OK(cuMemAlloc(&count, sizeof(bytes)));
-	OK(cuModuleLoadData(&module, ptx));
-	OK(cuModuleGetFunction(&f, module, "count_items"));
+	f = load_kernel(ptx, "count_items");
 	OK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
 	OK(cuMemcpyDtoH(&bytes, count, sizeof(bytes)));
 	OK(cuMemcpyDtoH(text, items, sizeof(text))); /* not arbitrary: not counted */
-	OK(cuModuleUnload(module));
+	unload(f);
 	return bytes;
 }
 

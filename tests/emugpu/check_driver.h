@@ -22,6 +22,10 @@ static inline void check_is(CUresult got, CUresult want, const char *call, int l
 	exit(1);
 }
 
+/* A module of kernels without code, and such a kernel: PTX(ENTRY("add(.param .u64 x)")). */
+#define PTX(entries) ".version 8.0\n.target sm_52\n.address_size 64\n" entries
+#define ENTRY(head) ".visible .entry " head " { ret; }\n"
+
 /* Initialises the driver and makes a device's primary context current. */
 static inline CUcontext use_device(int ordinal)
 {
@@ -42,4 +46,36 @@ static inline CUfunction load_kernel(const char *image, const char *name)
 	OK(cuModuleLoadData(&module, image));
 	OK(cuModuleGetFunction(&ret, module, name));
 	return ret;
+}
+
+/* Unloads the image of a kernel. */
+static inline void unload(CUfunction kernel)
+{
+	CUmodule module;
+
+	OK(cuFuncGetModule(&module, kernel));
+	OK(cuModuleUnload(module));
+}
+
+/* An event that is recorded on the null stream. */
+static inline CUevent record_now(void)
+{
+	CUevent event;
+
+	OK(cuEventCreate(&event, 0));
+	OK(cuEventRecord(event, NULL));
+	return event;
+}
+
+/* Milliseconds from record_now() until the null stream gets here. */
+static inline float ms_since(CUevent from)
+{
+	CUevent to = record_now();
+	float ms;
+
+	OK(cuEventSynchronize(to));
+	OK(cuEventElapsedTime(&ms, from, to));
+	OK(cuEventDestroy(from));
+	OK(cuEventDestroy(to));
+	return ms;
 }

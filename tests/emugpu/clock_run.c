@@ -48,9 +48,6 @@ static void kernel_cost(const struct gpuemu_launch *launch, void *const *args,
 
 static const struct gpuemu_kernel kernel = {.name = "k", .run = kernel_run, .cost = kernel_cost};
 
-static const char ptx[] = ".version 8.0\n.target sm_70\n.address_size 64\n"
-			  ".visible .entry k(.param .align 8 .b8 work[16]) { ret; }\n";
-
 static void nothing(void *unused)
 {
 }
@@ -58,13 +55,11 @@ static void nothing(void *unused)
 static void set_up_gpu(uint32_t i)
 {
 	CUdevice device;
-	CUmodule module;
 
 	OK(cuDeviceGet(&device, (int)i));
 	OK(cuDevicePrimaryCtxRetain(&gpus[i].context, device));
 	OK(cuCtxSetCurrent(gpus[i].context));
-	OK(cuModuleLoadData(&module, ptx));
-	OK(cuModuleGetFunction(&gpus[i].kernel, module, "k"));
+	gpus[i].kernel = load_kernel(PTX(ENTRY("k(.param .align 8 .b8 work[16])")), "k");
 	for (int s = 1; s < STREAMS; s++)
 		OK(cuStreamCreate(&gpus[i].streams[s],
 				  s == 1 ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING));

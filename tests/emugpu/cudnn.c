@@ -139,12 +139,8 @@ static float time_of(int direction, cudnnTensorDescriptor_t tx, cudnnTensorDescr
 		     const CUdeviceptr at[3])
 {
 	void *px = (void *)at[0], *pw = (void *)at[1], *py = (void *)at[2];
-	CUevent before, after;
-	float ms;
+	CUevent before = record_now();
 
-	OK(cuEventCreate(&before, 0));
-	OK(cuEventCreate(&after, 0));
-	OK(cuEventRecord(before, NULL));
 	if (direction == 0)
 		DNN(cudnnConvolutionForward(handle, &one, tx, px, tw, pw, c,
 					    CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, NULL, 0,
@@ -157,12 +153,7 @@ static float time_of(int direction, cudnnTensorDescriptor_t tx, cudnnTensorDescr
 		DNN(cudnnConvolutionBackwardFilter(handle, &one, tx, px, ty, py, c,
 						   CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, NULL, 0,
 						   &zero, tw, pw));
-	OK(cuEventRecord(after, NULL));
-	OK(cuEventSynchronize(after));
-	OK(cuEventElapsedTime(&ms, before, after));
-	OK(cuEventDestroy(before));
-	OK(cuEventDestroy(after));
-	return ms;
+	return ms_since(before);
 }
 
 /* Gradients take about as long as the convolution: the filter's, too, whose result is small. */

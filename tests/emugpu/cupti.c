@@ -187,14 +187,11 @@ int main(void)
 {
 	CUpti_SubscriberHandle subscriber;
 	CUdeviceptr to;
-	CUmodule module;
 	CUfunction f;
 	CUstream s;
 
 	use_device(0);
-	OK(cuModuleLoadData(&module, ".version 7.0\n.target sm_52\n.address_size 64\n"
-				     ".visible .entry nothing()\n{\n\tret;\n}\n"));
-	OK(cuModuleGetFunction(&f, module, "nothing"));
+	f = load_kernel(PTX(ENTRY("nothing()")), "nothing");
 	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	OK(cuMemAlloc(&to, BYTES));
 	check_refusals();
@@ -220,7 +217,7 @@ int main(void)
 	TRUE(seen.last_end <= seen.ended);
 	CUPTI(cuptiActivityEnableDriverApi(CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent, 1));
 	finalise_in_call(f, s, to);
-	OK(cuModuleUnload(module));
+	unload(f);
 	OK(cuMemFree(to));
 	OK(cuStreamDestroy(s));
 	return 0;

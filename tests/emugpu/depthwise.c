@@ -4,14 +4,11 @@
  * their tensors tell. */
 #include "tests/emugpu/check_driver.h"
 
-#define PARAMS                                                                                     \
-	"(.param .align 8 .b8 a[40], .param .align 8 .b8 b[40], .param .align 8 .b8 c[40])"        \
-	" { ret; }\n"
+#define PARAMS "(.param .align 8 .b8 a[40], .param .align 8 .b8 b[40], .param .align 8 .b8 c[40])"
 
-static const char ptx[] = ".version 7.0\n.target sm_52\n.address_size 64\n"
-			  ".visible .entry conv_depthwise2d_forward_kernel" PARAMS
-			  ".visible .entry conv_depthwise2d_backward_kernel" PARAMS
-			  ".visible .entry conv_depthwise2d_grad_weight_kernel" PARAMS;
+static const char ptx[] = PTX(ENTRY("conv_depthwise2d_forward_kernel" PARAMS)
+				      ENTRY("conv_depthwise2d_backward_kernel" PARAMS)
+					      ENTRY("conv_depthwise2d_grad_weight_kernel" PARAMS));
 
 struct accessor {
 	void *data;
@@ -26,21 +23,12 @@ static float time_of(const char *name, struct accessor *a, struct accessor *b, u
 {
 	CUfunction f = load_kernel(ptx, name);
 	void *params[] = {a, b, &w};
-	CUevent before, after;
-	CUmodule module;
+	CUevent before = record_now();
 	float ms;
 
-	OK(cuEventCreate(&before, 0));
-	OK(cuEventCreate(&after, 0));
-	OK(cuEventRecord(before, NULL));
 	OK(cuLaunchKernel(f, blocks, 1, 1, 256, 1, 1, 0, NULL, params, NULL));
-	OK(cuEventRecord(after, NULL));
-	OK(cuEventSynchronize(after));
-	OK(cuEventElapsedTime(&ms, before, after));
-	OK(cuEventDestroy(before));
-	OK(cuEventDestroy(after));
-	OK(cuFuncGetModule(&module, f));
-	OK(cuModuleUnload(module));
+	ms = ms_since(before);
+	unload(f);
 	return ms;
 }
 

@@ -227,8 +227,7 @@ static void test_first_launches(CUcontext context)
  * refused. */
 static void test_link(void)
 {
-	static const char more[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
-				   ".visible .entry another() { ret; }\n";
+	static const char more[] = PTX(ENTRY("another()"));
 	CUlinkState link;
 	CUmodule linked;
 	CUfunction f;

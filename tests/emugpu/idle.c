@@ -24,7 +24,6 @@ int main(void)
 	int others = 0;
 	CUdevice device;
 	CUcontext context;
-	CUmodule module;
 	CUstream stream;
 	CUevent event;
 	CUfunction f;
@@ -33,8 +32,7 @@ int main(void)
 	OK(cuInit(0));
 	OK(cuDeviceGet(&device, 0));
 	OK(cuCtxCreate(&context, NULL, 0, device));
-	OK(cuModuleLoadData(&module, ".version 8.0\n.target sm_90\n.entry noted() { ret; }\n"));
-	OK(cuModuleGetFunction(&f, module, "noted"));
+	f = load_kernel(PTX(ENTRY("noted()")), "noted");
 	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
 	for (int i = 0; i < 2000; i++) {
@@ -49,7 +47,7 @@ int main(void)
 	TRUE(others == 0);
 	OK(cuEventDestroy(event));
 	OK(cuStreamDestroy(stream));
-	OK(cuModuleUnload(module));
+	unload(f);
 	OK(cuCtxDestroy(context));
 	return 0;
 }

@@ -10,12 +10,7 @@
 enum { N = 1000, THREADS = 128, BLOCKS = (N + THREADS - 1) / THREADS };
 
 /* void scale(int n, const float *x, float *y) */
-static const char ptx[] =
-	".version 8.0\n"
-	".target sm_52\n"
-	".address_size 64\n"
-	".visible .entry _Z5scaleiPKfPf(.param .u32 n, .param .u64 x, .param .u64 y)\n"
-	"{ ret; }\n";
+static const char ptx[] = PTX(ENTRY("_Z5scaleiPKfPf(.param .u32 n, .param .u64 x, .param .u64 y)"));
 
 static void scale(CUfunction f, int n, CUdeviceptr x, CUdeviceptr y)
 {

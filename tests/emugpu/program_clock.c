@@ -182,7 +182,7 @@ static void test_gpu(void)
 
 	gpuemu_register(&kernel);
 	use_device(0);
-	f = load_kernel(".version 8.0\n.target sm_90\n.entry slow() { ret; }\n", "slow");
+	f = load_kernel(PTX(ENTRY("slow()")), "slow");
 	OK(cuEventCreate(&from, 0));
 	OK(cuEventCreate(&to, 0));
 	OK(cuEventRecord(from, NULL));

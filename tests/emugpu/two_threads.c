@@ -17,10 +17,7 @@ enum { MAX_GPUS = 64, ITEMS = 1000 };
 
 #define KERNEL_NS 1000000
 
-static const char ptx[] = ".version 8.0\n"
-			  ".target sm_52\n"
-			  ".address_size 64\n"
-			  ".visible .entry add_one(.param .u64 items) { ret; }\n";
+static const char ptx[] = PTX(ENTRY("add_one(.param .u64 items)"));
 
 static void add_one(struct gpuemu_launch *launch, void *const *args)
 {
@@ -137,20 +134,12 @@ static void run_pair(struct gpu *gpus, int n, void *(*first)(void *), void *(*se
 /* Returns the virtual milliseconds in which two threads on one GPU run one kernel each. */
 static float pair_ms(struct gpu *g)
 {
-	CUevent from, to;
-	float ms;
+	CUevent from;
 
 	OK(cuCtxSetCurrent(g->context));
-	OK(cuEventCreate(&from, 0));
-	OK(cuEventCreate(&to, 0));
-	OK(cuEventRecord(from, NULL));
+	from = record_now();
 	run_pair(g, 1, run_one_kernel, run_one_kernel);
-	OK(cuEventRecord(to, NULL));
-	OK(cuEventSynchronize(to));
-	OK(cuEventElapsedTime(&ms, from, to));
-	OK(cuEventDestroy(from));
-	OK(cuEventDestroy(to));
-	return ms;
+	return ms_since(from);
 }
 
 static void open_gpu(struct gpu *g)

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* `gputrace pack` and `gputrace unpack`. */
+#include "base/array.h"
 #include "base/scope.h"
 #include "formats/trace/store/pack.h"
 #include "formats/trace/store/verify.h"
@@ -11,75 +14,121 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OPT_OUTPUT, OPT_LEVEL, OPT_FORCE };
+enum { OPT_OUTPUT, OPT_FORCE, OPT_LEVEL };
 
-static const struct cli_option options[] = {
+#define FORCE                                                                                      \
+	{                                                                                          \
+		"force", 'f', NULL, "replace a trace that is there"                                \
+	}
+
+static const struct cli_option pack_options[] = {
 	[OPT_OUTPUT] = {"output", 'o', "FILE",
-			"the packed file (default: TRACE.gputrace, or NAME.packed.gputrace for "
-			"NAME.gputrace)"},
+			"the packed file (TRACE.gputrace; of NAME.gputrace NAME.packed.gputrace)"},
+	[OPT_FORCE] = FORCE,
 	[OPT_LEVEL] = {"level", 0, "N", "compress all anew at that level of zstd, 1 to 22"},
-	[OPT_FORCE] = {"force", 'f', NULL, "replace a trace that is there"},
 	{0},
 };
 
-/* "runs/a/" becomes "runs/a.gputrace", and "a.gputrace" becomes "a.packed.gputrace". */
-static int default_output(const char *trace, char *buf, size_t len)
-{
-	static const char end[] = ".gputrace";
-	size_t n = strlen(trace), m = strlen(end);
-	const char *packed = "";
+static const struct cli_option unpack_options[] = {
+	[OPT_OUTPUT] =
+		{"output", 'o', "DIR",
+		 "the directory (of NAME.gputrace NAME, of NAME.packed.gputrace NAME.gputrace)"},
+	[OPT_FORCE] = FORCE,
+	{0},
+};
 
-	while (n > 1 && trace[n - 1] == '/')
+/* How the end of a name changes: the first that matches. */
+struct renaming {
+	const char *end, *becomes;
+};
+
+static const struct renaming packed_names[] = {{".gputrace", ".packed.gputrace"},
+					       {"", ".gputrace"}};
+static const struct renaming unpacked_names[] = {{".packed.gputrace", ".gputrace"},
+						 {".gputrace", ""}};
+
+/* The output's name that follows from the input's. -EINVAL if none does. */
+static int default_output(const char *input, const struct renaming names[2], char *buf, size_t len)
+{
+	size_t n = strlen(input);
+
+	while (n > 1 && input[n - 1] == '/')
 		n--;
-	if (n > m && strncmp(trace + n - m, end, m) == 0) {
-		n -= m;
-		packed = ".packed";
+	for (int i = 0; i < 2; i++) {
+		size_t m = strlen(names[i].end);
+
+		if (n <= m || strncmp(input + n - m, names[i].end, m) != 0)
+			continue;
+		return (size_t)snprintf(buf, len, "%.*s%s", (int)(n - m), input, names[i].becomes) <
+				       len
+			       ? 0
+			       : -ENAMETOOLONG;
 	}
-	return (size_t)snprintf(buf, len, "%.*s%s%s", (int)n, trace, packed, end) < len
-		       ? 0
-		       : -ENAMETOOLONG;
+	return -EINVAL;
 }
 
-static int pack(const struct cli_args *args)
+/* Makes `output` of `input`, which it verifies. */
+static int convert(const struct cli_args *args, bool packs, int level, const char *input,
+		   const char *output)
 {
-	const char *trace = args->operands[0], *output = args->values[OPT_OUTPUT];
 	scoped(output_done) struct output target = {0};
 	struct damage damage = {0};
 	struct fmt_verified verified;
 	struct fmt_error err = {0};
-	char name[PATH_MAX];
-	int64_t level;
-	int r = 0;
+	int r = output_begin(&target, output, args->values[OPT_FORCE] != NULL);
 
-	if (cli_number(args, &cmd_pack, OPT_LEVEL, 1, 22, 0, &level) < 0)
-		return CLI_USAGE;
-	if (!output)
-		r = default_output(trace, name, sizeof(name));
-	if (r < 0)
-		return cli_fail(r, NULL, "pack", trace, NULL);
-	output = output ? output : name;
-	r = output_begin(&target, output, args->values[OPT_FORCE] != NULL);
 	if (r < 0)
 		return output_fail(r, output, 1);
-	r = fmt_verify_to(trace, FMT_VERIFY_BYTES, damage_add_problem, &damage, &verified, &err);
+	r = packs ? 0 : fmt_unpack(input, target.trace, &err);
 	if (r == 0)
-		r = fmt_pack(trace, target.trace, (int)level, &err);
+		r = fmt_verify_to(input, FMT_VERIFY_BYTES, damage_add_problem, &damage, &verified,
+				  &err);
+	if (r == 0 && packs)
+		r = fmt_pack(input, target.trace, level, &err);
 	if (r < 0)
-		return trace_arg_fail(r, &err, "pack", trace);
+		return packs ? trace_arg_fail(r, &err, "pack", input)
+			     : cli_fail(r, &err, "unpack", input, NULL);
 	if (output_signal())
 		return CLI_FAILED;
 	r = output_commit(&target);
 	if (r < 0)
 		return output_fail(r, output, 1);
-	return damage.n > 0 ? damage_say(&damage, trace, "%s is damaged too", output) : CLI_OK;
+	return damage.n > 0 ? damage_say(&damage, input, "%s is damaged too", output) : CLI_OK;
 }
 
-static int run(const struct cli_args *args)
+static int run(const struct cli_args *args, bool packs, int level)
 {
-	int status = pack(args);
+	const char *input = args->operands[0], *output = args->values[OPT_OUTPUT];
+	char name[PATH_MAX];
+	int r = output ? 0
+		       : default_output(input, packs ? packed_names : unpacked_names, name,
+					sizeof(name));
+	int status;
 
+	if (r == -EINVAL && !packs) {
+		cli_error("cannot unpack %s: its name does not end with .gputrace; give -o DIR",
+			  input);
+		return CLI_USAGE;
+	}
+	if (r < 0)
+		return cli_fail(r, NULL, packs ? "pack" : "unpack", input, NULL);
+	status = convert(args, packs, level, input, output ?: name);
 	output_raise();
 	return status;
+}
+
+static int pack(const struct cli_args *args)
+{
+	int64_t level;
+
+	if (cli_number(args, &cmd_pack, OPT_LEVEL, 1, 22, 0, &level) < 0)
+		return CLI_USAGE;
+	return run(args, true, (int)level);
+}
+
+static int unpack(const struct cli_args *args)
+{
+	return run(args, false, 0);
 }
 
 const struct cli_command cmd_pack = {
@@ -88,9 +137,21 @@ const struct cli_command cmd_pack = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.what = "Pack a trace into one file, to share it",
-	.options = options,
+	.options = pack_options,
 	.notes = "The file contains the same bytes as the trace; every command reads it. --level\n"
 		 "changes the bytes, but not the id. A damaged trace is packed as it is, with\n"
 		 "exit status 1; --level refuses it.\n",
-	.run = run,
+	.run = pack,
+};
+
+const struct cli_command cmd_unpack = {
+	.name = "unpack",
+	.operands = "FILE",
+	.min_operands = 1,
+	.max_operands = 1,
+	.what = "Unpack a packed trace into a directory",
+	.options = unpack_options,
+	.notes = "Gives the same files that were packed. A damaged file is unpacked as it is,\n"
+		 "with exit status 1.\n",
+	.run = unpack,
 };

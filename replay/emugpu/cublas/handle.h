@@ -57,5 +57,15 @@ static inline uint8_t emu_fill_letter(cublasFillMode_t uplo)
 	M(Z, cuDoubleComplex, EMU_C64, _64, int64_t)
 #define EMU_ALL(M) EMU_REAL(M) EMU_COMPLEX(M)
 
+/* Expand M(name, type, data type, 1 if Hermitian, suffix, int) for symmetric and Hermitian
+ * matrices. */
+#define EMU_SYMMETRIC(M, suffix, I)                                                                \
+	M(Ssym, float, EMU_F32, 0, suffix, I)                                                      \
+	M(Dsym, double, EMU_F64, 0, suffix, I)                                                     \
+	M(Csym, cuComplex, EMU_C32, 0, suffix, I)                                                  \
+	M(Zsym, cuDoubleComplex, EMU_C64, 0, suffix, I)                                            \
+	M(Chem, cuComplex, EMU_C32, 1, suffix, I)                                                  \
+	M(Zhem, cuDoubleComplex, EMU_C64, 1, suffix, I)
+
 /* The same where only the integer differs: M(suffix, int). */
 #define EMU_SIZES(M) M(, int) M(_64, int64_t)

@@ -59,7 +59,7 @@ EMU_ALL(GEMV)
 
 /* The matrix is symmetric or Hermitian, and one triangle of it is stored. */
 #define MIRRORED(name, type, x_, hermitian_, suffix, I)                                            \
-	EMU_API cublasStatus_t cublas##name##_v2##suffix(                                          \
+	EMU_API cublasStatus_t cublas##name##v_v2##suffix(                                         \
 		cublasHandle_t handle, cublasFillMode_t uplo, I n, const type *alpha,              \
 		const type *A, I lda, const type *x, I incx, const type *beta, type *y, I incy)    \
 	{                                                                                          \
@@ -76,14 +76,7 @@ EMU_ALL(GEMV)
 				    emu_operand_column(x_, y, n, incy));                           \
 	}
 
-#define MIRROREDS(suffix, I)                                                                       \
-	MIRRORED(Ssymv, float, EMU_F32, 0, suffix, I)                                              \
-	MIRRORED(Dsymv, double, EMU_F64, 0, suffix, I)                                             \
-	MIRRORED(Csymv, cuComplex, EMU_C32, 0, suffix, I)                                          \
-	MIRRORED(Zsymv, cuDoubleComplex, EMU_C64, 0, suffix, I)                                    \
-	MIRRORED(Chemv, cuComplex, EMU_C32, 1, suffix, I)                                          \
-	MIRRORED(Zhemv, cuDoubleComplex, EMU_C64, 1, suffix, I)
-
+#define MIRROREDS(suffix, I) EMU_SYMMETRIC(MIRRORED, suffix, I)
 EMU_SIZES(MIRROREDS)
 
 /* A += alpha x y^T, in the whole of A or in one triangle. */

@@ -75,7 +75,7 @@ static cublasStatus_t rank_k(cublasHandle_t handle, enum emu_type type, enum emu
 EMU_SIZES(RANK_K)
 
 #define SYMM(name, type, x, hermitian_, suffix, I)                                                 \
-	EMU_API cublasStatus_t cublas##name##_v2##suffix(                                          \
+	EMU_API cublasStatus_t cublas##name##m_v2##suffix(                                         \
 		cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo, I m, I n,     \
 		const type *alpha, const type *A, I lda, const type *B, I ldb, const type *beta,   \
 		type *C, I ldc)                                                                    \
@@ -96,14 +96,7 @@ EMU_SIZES(RANK_K)
 		return launch(handle, &work, alpha, beta, x);                                      \
 	}
 
-#define SYMMS(suffix, I)                                                                           \
-	SYMM(Ssymm, float, EMU_F32, 0, suffix, I)                                                  \
-	SYMM(Dsymm, double, EMU_F64, 0, suffix, I)                                                 \
-	SYMM(Csymm, cuComplex, EMU_C32, 0, suffix, I)                                              \
-	SYMM(Zsymm, cuDoubleComplex, EMU_C64, 0, suffix, I)                                        \
-	SYMM(Chemm, cuComplex, EMU_C32, 1, suffix, I)                                              \
-	SYMM(Zhemm, cuDoubleComplex, EMU_C64, 1, suffix, I)
-
+#define SYMMS(suffix, I) EMU_SYMMETRIC(SYMM, suffix, I)
 EMU_SIZES(SYMMS)
 
 #define GEAM(letter, type, x, suffix, I)                                                           \

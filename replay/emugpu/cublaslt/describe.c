@@ -149,6 +149,15 @@ ACCESS(MatrixTransformDesc, cublasLtMatrixTransformDesc_t, cublasLtMatrixTransfo
 ACCESS(MatmulPreference, cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t,
        preference_fields)
 
+static cublasStatus_t init(void *descriptor, size_t size, const void *value, size_t bytes)
+{
+	if (!descriptor || size < bytes)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	memset(descriptor, 0, size);
+	memcpy(descriptor, value, bytes);
+	return CUBLAS_STATUS_SUCCESS;
+}
+
 EMU_API cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t matLayout,
 							 size_t size, cudaDataType type,
 							 uint64_t rows, uint64_t cols, int64_t ld)
@@ -156,11 +165,7 @@ EMU_API cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t 
 	struct emu_lt_layout l = {
 		.type = type, .rows = rows, .columns = cols, .ld = ld, .batch = 1};
 
-	if (!matLayout || size < sizeof(l))
-		return CUBLAS_STATUS_INVALID_VALUE;
-	memset(matLayout, 0, size);
-	memcpy(matLayout, &l, sizeof(l));
-	return CUBLAS_STATUS_SUCCESS;
+	return init(matLayout, size, &l, sizeof(l));
 }
 
 EMU_API cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t matmulDesc, size_t size,
@@ -174,11 +179,7 @@ EMU_API cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t matm
 				  .aux_type = -1,
 				  .bias_type = -1};
 
-	if (!matmulDesc || size < sizeof(d))
-		return CUBLAS_STATUS_INVALID_VALUE;
-	memset(matmulDesc, 0, size);
-	memcpy(matmulDesc, &d, sizeof(d));
-	return CUBLAS_STATUS_SUCCESS;
+	return init(matmulDesc, size, &d, sizeof(d));
 }
 
 EMU_API cublasStatus_t cublasLtMatrixTransformDescInit_internal(
@@ -186,11 +187,7 @@ EMU_API cublasStatus_t cublasLtMatrixTransformDescInit_internal(
 {
 	struct emu_lt_transform t = {.scale = scaleType};
 
-	if (!transformDesc || size < sizeof(t))
-		return CUBLAS_STATUS_INVALID_VALUE;
-	memset(transformDesc, 0, size);
-	memcpy(transformDesc, &t, sizeof(t));
-	return CUBLAS_STATUS_SUCCESS;
+	return init(transformDesc, size, &t, sizeof(t));
 }
 
 EMU_API cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t pref,
@@ -200,11 +197,7 @@ EMU_API cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPrefe
 				      .alignment = {256, 256, 256, 256},
 				      .impl = UINT32_MAX};
 
-	if (!pref || size < sizeof(p))
-		return CUBLAS_STATUS_INVALID_VALUE;
-	memset(pref, 0, size);
-	memcpy(pref, &p, sizeof(p));
-	return CUBLAS_STATUS_SUCCESS;
+	return init(pref, size, &p, sizeof(p));
 }
 
 /* Allocated with the size of the public opaque type. */
