@@ -5,6 +5,7 @@
 #include "formats/render/bandwidth.h"
 #include "formats/render/export/row_template.h"
 #include "formats/render/report/instances.h"
+#include "formats/render/time.h"
 #include "formats/trace/store/part.h"
 #include "fs/render.h"
 
@@ -166,13 +167,6 @@ static void put_template(struct fs_tree *t, const struct part *p, struct text *o
 		template->args[FMT_COLLECTIVE_BYTES].value >= 0);
 }
 
-static int64_t sum(int64_t a, int64_t b)
-{
-	int64_t c;
-
-	return __builtin_add_overflow(a, b, &c) ? INT64_MAX : c;
-}
-
 /* The bandwidths of a collective with a transfer time of `ns`. */
 static void put_bandwidth(struct fs_tree *t, const struct part *p, int64_t comm, int64_t ns,
 			  struct text *out)
@@ -204,13 +198,13 @@ static void put_collective(struct fs_tree *t, const struct part *p, size_t n, in
 			latest = p[i].rank;
 		first = p[i].start_ns < first ? p[i].start_ns : first;
 		last = p[i].start_ns > last ? p[i].start_ns : last;
-		end = sum(p[i].start_ns, p[i].duration_ns) > end
-			      ? sum(p[i].start_ns, p[i].duration_ns)
+		end = fmt_add_ns(p[i].start_ns, p[i].duration_ns) > end
+			      ? fmt_add_ns(p[i].start_ns, p[i].duration_ns)
 			      : end;
 		shortest = p[i].duration_ns < shortest ? p[i].duration_ns : shortest;
 	}
 	for (size_t i = 0; i < n; i++)
-		waited = sum(waited, p[i].duration_ns - shortest);
+		waited = fmt_add_ns(waited, p[i].duration_ns - shortest);
 	put_template(t, told, out);
 	put_int(out, (int64_t)n, 1);
 	put_int(out, first, 1);

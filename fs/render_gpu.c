@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/render/export/row_template.h"
+#include "formats/render/time.h"
 #include "formats/trace/store/loader.h"
 #include "fs/render.h"
 
@@ -21,8 +22,7 @@ static void add_total(struct total *to, const struct total *t)
 		to->shortest_ns = t->shortest_ns;
 	if (to->n == 0 || t->longest_ns > to->longest_ns)
 		to->longest_ns = t->longest_ns;
-	if (__builtin_add_overflow(to->sum_ns, t->sum_ns, &to->sum_ns))
-		to->sum_ns = INT64_MAX;
+	fmt_sum_ns(&to->sum_ns, t->sum_ns);
 	to->n += t->n;
 }
 
@@ -170,24 +170,20 @@ static int streams_slice(struct fs_tree *t, const struct fmt_slice *s, void *con
 	for (size_t i = 0; i < s->n_events; i++) {
 		const struct fmt_event *e = &s->events[i];
 		const struct fmt_template *template = fmt_template(t->names, e->template);
+		int64_t end_ns = fmt_end_ns(e);
 		struct stream *to;
-		int64_t end;
 
 		if (!template || e->track >= streams->n_tracks)
 			return -EBADMSG;
-		/* Times of a trace are arbitrary: an end beyond int64_t is shown as the largest. */
-		if (__builtin_add_overflow(e->start_ns, e->duration_ns, &end))
-			end = INT64_MAX;
 		if (!FMT_IS_OP(template->kind))
 			continue;
 		to = &streams->by_track[e->track];
 		if (to->busy_ns == 0 && to->end_ns == 0 && to->start_ns == 0)
-			*to = (struct stream){.start_ns = e->start_ns, .end_ns = end};
+			*to = (struct stream){.start_ns = e->start_ns, .end_ns = end_ns};
 		to->counts[template->kind]++;
 		to->start_ns = e->start_ns < to->start_ns ? e->start_ns : to->start_ns;
-		to->end_ns = end > to->end_ns ? end : to->end_ns;
-		if (__builtin_add_overflow(to->busy_ns, e->duration_ns, &to->busy_ns))
-			to->busy_ns = INT64_MAX;
+		to->end_ns = end_ns > to->end_ns ? end_ns : to->end_ns;
+		fmt_sum_ns(&to->busy_ns, e->duration_ns);
 	}
 	return 0;
 }

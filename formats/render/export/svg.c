@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "formats/render/export/svg_picture.h"
 #include "formats/render/report/busy.h"
+#include "formats/render/time.h"
 #include "formats/trace/store/loader.h"
 
 #include <inttypes.h>
@@ -137,10 +138,8 @@ static int block_init(struct block *b)
 /* Draws an operation, and adds it to the division of the GPU's time. */
 static int draw_op(struct block *b, uint32_t track, const struct fmt_svg_box *box, bool collective)
 {
-	int64_t end_ns;
+	int64_t end_ns = fmt_add_ns(box->start_ns, box->duration_ns);
 
-	if (__builtin_add_overflow(box->start_ns, box->duration_ns, &end_ns))
-		end_ns = INT64_MAX;
 	if (fmt_svg_track_add(&b->tracks[track], &b->p->seen.scale, box) < 0 ||
 	    fmt_busy_add(&b->all.ops, box->start_ns, end_ns, collective) < 0 ||
 	    fmt_busy_add(&b->without_waiting.ops, end_ns - (box->duration_ns - box->waiting_ns),

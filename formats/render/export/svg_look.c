@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/render/time.h"
 #include "formats/trace/store/loader.h"
 
 /* Short names of all that a picture may show. */
@@ -91,8 +92,8 @@ static int note_slice(struct fmt_svg_picture *p, const struct fmt_slice *slice)
 		note_track(p, slice->rank, e->track);
 		if (e->start_ns < p->scale.from_ns)
 			p->scale.from_ns = e->start_ns;
-		if (fmt_svg_event_end(e) > p->scale.to_ns)
-			p->scale.to_ns = fmt_svg_event_end(e);
+		if (fmt_end_ns(e) > p->scale.to_ns)
+			p->scale.to_ns = fmt_end_ns(e);
 	}
 	return fmt_instances_collect(&p->instances, p->names, slice);
 }
@@ -147,7 +148,7 @@ static int note_near(void *context, const struct fmt_slice *slice)
 		};
 
 		if (!fmt_svg_is_drawn(p, slice, e) || !FMT_IS_OP(template->kind) ||
-		    e->start_ns >= p->scale.to_ns || fmt_svg_event_end(e) <= p->scale.from_ns)
+		    e->start_ns >= p->scale.to_ns || fmt_end_ns(e) <= p->scale.from_ns)
 			continue;
 		near.collective = template->kind == FMT_COLLECTIVE;
 		near.box.ink = near.collective ? FMT_INK_NEAR_TRANSFER : FMT_INK_NEAR;

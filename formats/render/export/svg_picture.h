@@ -51,10 +51,3 @@ bool fmt_svg_is_drawn(const struct fmt_svg_picture *p, const struct fmt_slice *s
 /* The time that a rank waited in a collective for the last rank; 0 if unknown. */
 int64_t fmt_svg_waiting(const struct fmt_svg_picture *p, int64_t comm, int64_t seq,
 			int64_t duration_ns);
-
-static inline int64_t fmt_svg_event_end(const struct fmt_event *e)
-{
-	int64_t end_ns;
-
-	return __builtin_add_overflow(e->start_ns, e->duration_ns, &end_ns) ? INT64_MAX : end_ns;
-}

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/render/grid.h"
+#include "formats/render/time.h"
 #include "formats/trace/json.h"
 
 #include <inttypes.h>
@@ -128,8 +129,7 @@ int fmt_svg_track_add(struct fmt_svg_track *l, const struct fmt_svg_scale *scale
 	double waiting = (double)event->waiting_ns * per_ns;
 
 	l->n++;
-	if (__builtin_add_overflow(l->busy_ns, event->duration_ns, &l->busy_ns))
-		l->busy_ns = INT64_MAX;
+	fmt_sum_ns(&l->busy_ns, event->duration_ns);
 	if (from > scale->width || from + width < 0)
 		return 0;
 	if (width < scale->box || (double)l->n_boxes > 2 * scale->width / scale->box) {
@@ -158,8 +158,7 @@ int fmt_svg_track_fold(struct fmt_svg_track *l, const struct fmt_svg_track *from
 		memcpy(l->boxes + l->n_boxes, from->boxes, from->n_boxes * sizeof(*l->boxes));
 	l->n_boxes += from->n_boxes;
 	l->n += from->n;
-	if (__builtin_add_overflow(l->busy_ns, from->busy_ns, &l->busy_ns))
-		l->busy_ns = INT64_MAX;
+	fmt_sum_ns(&l->busy_ns, from->busy_ns);
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "formats/render/report/busy.h"
 
 #include "base/array.h"
+#include "formats/render/time.h"
 
 /* A union of intervals that are added in the order of their starts: its length and end so far. */
 struct cover {
@@ -46,13 +47,11 @@ int fmt_busy_collect(struct fmt_busy_ops *ops, const struct fmt_names *names,
 	for (size_t i = 0; i < slice->n_events; i++) {
 		const struct fmt_event *e = &slice->events[i];
 		const struct fmt_template *template = fmt_template(names, e->template);
-		int64_t end_ns;
+		int64_t end_ns = fmt_end_ns(e);
 		int r;
 
 		if (!template || !FMT_IS_OP(template->kind))
 			continue;
-		if (__builtin_add_overflow(e->start_ns, e->duration_ns, &end_ns))
-			end_ns = INT64_MAX;
 		if (within && (e->start_ns >= within->end_ns || end_ns <= within->start_ns))
 			continue;
 		r = fmt_busy_add(ops, e->start_ns, end_ns, template->kind == FMT_COLLECTIVE);

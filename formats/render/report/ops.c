@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/render/report/brief.h"
+#include "formats/render/time.h"
 
 #include <inttypes.h>
 

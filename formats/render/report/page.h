@@ -15,13 +15,6 @@ struct fmt_page {
 	unsigned top;
 };
 
-/* Sums stay at the end of the scale, whatever a trace holds. */
-static inline void fmt_sum_ns(int64_t *sum, int64_t ns)
-{
-	if (__builtin_add_overflow(*sum, ns, sum))
-		*sum = INT64_MAX;
-}
-
 void fmt_page_heading(const struct fmt_page *p, const char *title, const char *note);
 
 /* How many GPUs the report's part has. */

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/render/time.h"
 
 #include <inttypes.h>
 

@@ -2,18 +2,15 @@
 #include "formats/render/report/waits.h"
 
 #include "base/array.h"
+#include "formats/render/time.h"
 
 int fmt_waits_add(struct fmt_waits *w, uint32_t rank, int64_t start_ns, int64_t length_ns)
 {
-	int64_t end_ns;
-
 	if (length_ns <= 0)
 		return 0;
-	if (__builtin_add_overflow(start_ns, length_ns, &end_ns))
-		end_ns = INT64_MAX;
 	if (array_reserve(&w->items, w->n + 1, &w->cap) < 0)
 		return -ENOMEM;
-	w->items[w->n++] = (struct fmt_wait){rank, start_ns, end_ns};
+	w->items[w->n++] = (struct fmt_wait){rank, start_ns, fmt_add_ns(start_ns, length_ns)};
 	return 0;
 }
 
