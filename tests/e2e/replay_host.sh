@@ -8,6 +8,7 @@ program=$programs/tests/e2e/replay_host
 [ -x "$program" ] || skip "the program was not built (no nvcc)"
 cd "$work"
 virtual_only
+late=0
 
 # functions TRACE WANTED: the durations of functions of the host in milliseconds, by their start.
 # No other operation of the stream overlaps them.
@@ -42,8 +43,9 @@ functions nodes '[3, 5, 2, 2, 2]'
 functions again '[3, 5]'
 gputrace info events | no_line 'without times' -
 
+# NVIDIA's runtime makes the primary context of a device current before it retains it.
 for level in comm launch; do
-	gpucapture --digest=$level --payloads=0-9 --embed-images -o memory.$level -- \
+	GPUEMU_LATE_RETAIN=$((++late % 2)) gpucapture --digest=$level --payloads=0-9 --embed-images -o memory.$level -- \
 		gpuemu -o report -- "$program" memory >told
 	gpuemu -o report --kernels "$programs/tests/e2e/replay_host.so" -- gpureplay --json memory.$level >same ||
 		die "$level: $(cat same)"

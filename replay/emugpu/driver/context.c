@@ -97,6 +97,14 @@ EMU_API CUresult cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
 	return CUDA_SUCCESS;
 }
 
+/* For the emulated runtime, as NVIDIA's gets it without a public call. NULL without memory. */
+EMU_API CUcontext gpuemu_primary_context(CUdevice device)
+{
+	struct emu_device *d = emu_is_ready() ? emu_device(device) : NULL;
+
+	return d ? (CUcontext)emu_primary(d) : NULL;
+}
+
 EMU_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 {
 	struct emu_device *d = emu_device(device);

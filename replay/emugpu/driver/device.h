@@ -72,6 +72,7 @@ struct emu_device *emu_device(CUdevice ordinal);
 
 /* The primary context of a device, created on first use; NULL without memory. */
 struct emu_context *emu_primary(struct emu_device *d);
+CUcontext gpuemu_primary_context(CUdevice device);
 
 /* The same, or NULL if it was not used yet. */
 static inline struct emu_context *emu_primary_made(const struct emu_device *d)

@@ -133,6 +133,17 @@ cudaError_t rt_context(int device, CUcontext *ret)
 	return rt_result(r);
 }
 
+/* NVIDIA's runtime makes the primary context current before it retains it. */
+static void set_current_early(void)
+{
+	const char *wanted = getenv("GPUEMU_LATE_RETAIN");
+	CUcontext (*primary)(CUdevice) =
+		(CUcontext(*)(CUdevice))dlsym(state.library, "gpuemu_primary_context");
+
+	if (wanted && strcmp(wanted, "1") == 0 && primary)
+		RT_DRIVER(cuCtxSetCurrent)(primary(self.device));
+}
+
 static cudaError_t bind_thread(void)
 {
 	CUcontext c = NULL;
@@ -143,6 +154,7 @@ static cudaError_t bind_thread(void)
 	/* A context that the program made current through the driver API is used. */
 	RT_DRIVER(cuCtxGetCurrent)(&c);
 	if (!c) {
+		set_current_early();
 		e = rt_context(self.device, &c);
 		if (!e)
 			e = rt_result(RT_DRIVER(cuCtxSetCurrent)(c));
