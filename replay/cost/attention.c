@@ -16,6 +16,10 @@
  * others published. */
 #define BACKWARD 3
 
+/* A block begins by loading queries and keys, and ends by storing its result, with nothing else to
+ * do: latencies of loads. Short sequences are slower by them. */
+#define BLOCK_LOADS 4
+
 /* With few queries, blocks share the keys of a head; a part has at least so many. */
 #define PART_KEYS 256
 
@@ -68,6 +72,9 @@ struct cost cost_of_attention(const struct cost_gpu *g, const struct cost_attent
 	double busy_s =
 		operations / rate_of(g, a, math) +
 		(backward ? BACKWARD : 1) * pairs / (EXPONENTIALS * g->sms * g->clock_khz * 1e3);
+	if (!a->small_tiles)
+		busy_s += waves * (backward ? BACKWARD : 1) * BLOCK_LOADS * cost_load_ns(g, 0.5) /
+			  1e9;
 	/* Blocks with few keys fill the gaps of a causal mask's last wave. */
 	double slots = a->causal ? fmax(1, waves) : ceil(waves);
 	double ns = fmax(1e9 * busy_s * slots / waves, cost_stream_ns(g, bytes, 0.6));

@@ -100,6 +100,7 @@ static const struct {
 	KEY(cache_end),
 	KEY(write_penalty),
 	KEY(load_cycles),
+	KEY(load_ns),
 	KEY(indexed_elements),
 	KEY(row_norm),
 	KEY(l1_share),

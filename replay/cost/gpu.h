@@ -44,9 +44,10 @@ struct cost_gpu {
 	double process_nm, memory_joules_per_byte, operations_per_joule;
 	double sustained_clock, sustained_ns;
 	double cache_bytes_per_cycle, cache_begin, cache_end, write_penalty;
-	/* Of a load that a thread waits for; elements whose offsets a multiprocessor calculates in
-	 * a cycle. */
-	double load_cycles, indexed_elements;
+	/* Of a load that a thread waits for: to the L2 cache, and more to the memory, whose latency
+	 * does not depend on the clock; elements whose offsets a multiprocessor calculates in a
+	 * cycle. */
+	double load_cycles, load_ns, indexed_elements;
 	double row_norm, l1_share, l2_share, warp_cycles, warp_item_cycles, warp_efficiency;
 	double block_cycles, block_item_cycles, block_reread;
 	double layer_norm_cycles, layer_norm_item_cycles, layer_norm_reread, layer_norm_norm;

@@ -139,18 +139,21 @@ static double held_of(const struct cost_launch *l)
 	return l->held_bytes > 0 ? l->held_bytes : l->bytes;
 }
 
+double cost_load_ns(const struct cost_gpu *g, double hits)
+{
+	return 1e6 * g->load_cycles / g->clock_khz + (1 - hits) * g->load_ns;
+}
+
 /* Blocks run in waves. Those of a wave share the memory; each of the loads that a thread waits for
- * takes the memory's latency, however few blocks are left. The L2 cache has half of it. */
+ * takes the memory's latency, however few blocks are left. */
 static double waves_ns(const struct cost_gpu *g, const struct cost_launch *l, double stream)
 {
-	double blocks = product_of(l->grid), load_ns = g->load_cycles / (g->clock_khz * 1e-6);
+	double blocks = product_of(l->grid), load_ns = cost_load_ns(g, hits_of(g, held_of(l)));
 	double held = cost_occupancy(g, product_of(l->block), l->registers, l->shared_bytes);
 	double slots = g->sms * fmax(1, held), full = floor(blocks / slots);
-	double rest = blocks - full * slots, waits_ns;
-	double ns = l->final_steps * load_ns / 2;
+	double rest = blocks - full * slots, waits_ns = l->steps * load_ns;
+	double ns = l->final_steps * cost_load_ns(g, 1);
 
-	load_ns *= 1 - hits_of(g, held_of(l)) / 2;
-	waits_ns = l->steps * load_ns;
 	ns += full * (fmax(stream * slots / blocks, waits_ns) + load_ns);
 	if (rest > 0)
 		ns += fmax(stream * rest / blocks, waits_ns) + load_ns;
