@@ -2,7 +2,7 @@
 #include "replay/engine/sim.h"
 
 #include "replay/engine/capacity.h"
-#include "replay/engine/state.h"
+#include "replay/engine/sim_impl.h"
 
 #include "base/array.h"
 

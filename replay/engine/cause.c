@@ -5,7 +5,7 @@
  * because they are gone when all ranks have left. */
 #include "replay/engine/cause.h"
 
-#include "replay/engine/state.h"
+#include "replay/engine/sim_impl.h"
 
 #include "base/array.h"
 

@@ -6,12 +6,6 @@
 
 #include "replay/engine/sim.h"
 
-/* A moment of a rank, in 60 bits. */
-#define SIM_REF(rank, moment) ((uint64_t)(rank) << 40 | (moment))
-#define SIM_REF_RANK(ref) ((uint32_t)((ref) >> 40))
-#define SIM_REF_MOMENT(ref) ((ref) & ((1ull << 40) - 1))
-#define SIM_REF_MASK ((1ull << 60) - 1)
-
 /* Remembers who arrives last at each collective, for sim_cause(), in the times of the clock (run 0)
  * and in those of its first n_runs - 1 variants. Before the first sim_push(). */
 int sim_causes(struct sim *s, uint32_t n_runs);

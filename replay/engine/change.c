@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/change.h"
 
-#include "replay/engine/change_state.h"
+#include "replay/engine/change_impl.h"
 
 #include "base/array.h"
 #include "base/scope.h"

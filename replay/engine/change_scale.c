@@ -3,7 +3,7 @@
 /* The factors by which changed runs multiply times. */
 #include "replay/engine/change.h"
 
-#include "replay/engine/change_state.h"
+#include "replay/engine/change_impl.h"
 
 #include "base/array.h"
 #include "replay/engine/copies.h"

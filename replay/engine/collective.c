@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/collective.h"
 
-#include "replay/engine/sim.h"
-
 #include "base/array.h"
 #include "base/scope.h"
 

@@ -19,6 +19,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define SIM_NONE UINT32_MAX
+#define SIM_PENDING INT64_MIN /* a time that is not known yet */
+
 struct sim_collective {
 	int64_t seq;
 	struct moment_collective when;

@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "formats/run/peers.h"
-#include "replay/engine/overlap.h"
 
 static int64_t end_of(const struct fmt_event *e)
 {

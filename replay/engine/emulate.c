@@ -2,7 +2,7 @@
 #include "replay/engine/emulate.h"
 
 #include "base/host.h"
-#include "replay/engine/pass.h"
+#include "replay/engine/emulate_impl.h"
 
 #include "base/scope.h"
 

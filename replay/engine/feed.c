@@ -2,7 +2,7 @@
 #include "replay/engine/feed.h"
 
 #include "replay/engine/cause.h"
-#include "replay/engine/source_thread.h"
+#include "replay/engine/feed_impl.h"
 
 #include "base/scope.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/engine/overlap.h"
+#include "replay/engine/compile.h"
 
 #include "base/array.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/engine/pass.h"
+#include "replay/engine/emulate_impl.h"
 
 #include "formats/run/infer/constants.h"
 

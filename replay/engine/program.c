@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/program.h"
 
-#include "replay/engine/overlap.h"
+#include "replay/engine/compile.h"
 
 #include "base/array.h"
 #include "base/scope.h"

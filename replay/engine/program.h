@@ -17,6 +17,7 @@
 #include "formats/trace/error.h"
 #include "formats/trace/names.h"
 
+#include "replay/engine/program_counts.h"
 #include "replay/engine/sim.h"
 #include "replay/engine/what_if.h"
 
@@ -38,25 +39,5 @@ void program_free(struct program *p);
  * belongs to the same iteration. -ENOMEM, or -EBADMSG for an inconsistent slice. */
 int program_slice(struct program *p, uint32_t rank, const struct fmt_slice *slice, int more,
 		  struct sim_block **ret, struct fmt_error *err);
-
-struct program_counts {
-	uint64_t ops;
-	uint64_t rootless; /* ops without dependency: they start with the rank's first call */
-	uint64_t repeated; /* collectives with the number of an earlier one on their rank */
-
-	/* Collectives whose duration contains waiting that is not known apart: they are matched
-	 * with none, or a rank of their communicator is not in the trace. */
-	uint64_t unmatched;
-	int64_t unmatched_ns; /* their recorded durations */
-	int64_t alone_ns;     /* of those that are matched with none */
-	int64_t blocking_ns;  /* own costs of calls that wait */
-
-	/* Collectives to which a change of latency or bandwidth applies, but whose latency is not
-	 * known. */
-	uint64_t no_latency;
-	int64_t no_latency_ns; /* their recorded durations */
-	uint64_t no_model;     /* kernels of which another GPU model knows nothing */
-	int64_t no_model_ns;   /* their recorded durations */
-};
 
 const struct program_counts *program_counts(const struct program *p);

@@ -7,7 +7,8 @@
 
 #include "replay/engine/change.h"
 #include "replay/engine/launches.h"
-#include "replay/engine/program.h"
+#include "replay/engine/program_counts.h"
+#include "replay/engine/sim.h"
 
 #include "base/arena.h"
 #include "base/array.h"

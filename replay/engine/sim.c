@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/sim.h"
 
-#include "replay/engine/state.h"
+#include "replay/engine/sim_impl.h"
 
 #include "base/array.h"
 #include "base/scope.h"

@@ -25,11 +25,15 @@
 
 #include "replay/engine/collective.h"
 
-#define SIM_NONE UINT32_MAX
-#define SIM_PENDING INT64_MIN  /* a time that is not known yet */
 #define SIM_NEVER MOMENT_NEVER /* time of a slot without a point */
 /* own_ns of a point that does not depend on the previous one. */
 #define SIM_ANEW (INT64_MIN / 2)
+
+/* A moment of a rank, in 60 bits. */
+#define SIM_REF(rank, moment) ((uint64_t)(rank) << 40 | (moment))
+#define SIM_REF_RANK(ref) ((uint32_t)((ref) >> 40))
+#define SIM_REF_MOMENT(ref) ((ref) & ((1ull << 40) - 1))
+#define SIM_REF_MASK ((1ull << 60) - 1)
 
 struct sim_point {
 	int64_t own_ns; /* after the point before it on the track */

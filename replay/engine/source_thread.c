@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/engine/source_thread.h"
+#include "replay/engine/feed_impl.h"
 
 #include "base/array.h"
 #include "base/host.h"

@@ -5,7 +5,7 @@
  * variant follows the first one, a row of points at a time, and never has to wait. */
 #include "replay/engine/variant.h"
 
-#include "replay/engine/state.h"
+#include "replay/engine/sim_impl.h"
 
 #include "base/array.h"
 #include "formats/run/infer/network.h"

@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/run/collectives/sequence.h"
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/collectives/sequence.h"
+#include "formats/run/collectives/ends.h"
 
 #include "base/array.h"
 #include "base/scope.h"

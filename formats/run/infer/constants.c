@@ -24,24 +24,6 @@ static const struct {
 /* The most frequent gap, then gaps by class: class before, class after, gap. */
 #define GAPS "\"gaps_ns\":"
 
-enum fmt_gap_class fmt_gap_class(enum fmt_kind kind, int64_t duration_ns)
-{
-	switch (kind) {
-	case FMT_MEMCPY:
-		return FMT_GAP_MEMCPY;
-	case FMT_MEMSET:
-		return FMT_GAP_MEMSET;
-	case FMT_KERNEL:
-		if (duration_ns >= 10000)
-			return FMT_GAP_LONG;
-		return duration_ns >= 5000 ? FMT_GAP_MEDIUM
-		       : duration_ns > 0   ? (enum fmt_gap_class)(duration_ns / 1000)
-					   : FMT_GAP_SHORT;
-	default:
-		return FMT_GAP_COLLECTIVE;
-	}
-}
-
 static int64_t *field(struct fmt_constants *c, size_t i)
 {
 	return (int64_t *)((char *)c + fields[i].offset);

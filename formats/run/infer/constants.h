@@ -36,7 +36,23 @@ struct fmt_constants {
 };
 
 /* The class of an operation. */
-enum fmt_gap_class fmt_gap_class(enum fmt_kind kind, int64_t duration_ns);
+static inline enum fmt_gap_class fmt_gap_class(enum fmt_kind kind, int64_t duration_ns)
+{
+	switch (kind) {
+	case FMT_MEMCPY:
+		return FMT_GAP_MEMCPY;
+	case FMT_MEMSET:
+		return FMT_GAP_MEMSET;
+	case FMT_KERNEL:
+		if (duration_ns >= 10000)
+			return FMT_GAP_LONG;
+		return duration_ns >= 5000 ? FMT_GAP_MEDIUM
+		       : duration_ns > 0   ? (enum fmt_gap_class)(duration_ns / 1000)
+					   : FMT_GAP_SHORT;
+	default:
+		return FMT_GAP_COLLECTIVE;
+	}
+}
 
 /* Returns 1 when the rank has constants, else 0; *ret is filled in both cases. */
 int fmt_constants_get(const struct fmt_names *n, uint32_t rank, struct fmt_constants *ret);

@@ -4,7 +4,6 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/run/clocks.h"
-#include "formats/run/collectives/sequence.h"
 #include "formats/trace/wrap.h"
 
 /* The string of that key, if it is the same for all events of the template; else 0. */

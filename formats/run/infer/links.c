@@ -3,8 +3,8 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/run/infer/edge.h"
 #include "formats/run/infer/scan.h"
-#include "formats/run/infer/walk.h"
 #include "formats/trace/hash.h"
 
 #define TOLERANCE INFER_TOLERANCE_NS

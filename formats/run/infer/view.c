@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/infer/view.h"
 
-#include "formats/run/infer/edge.h"
-
 #include "base/array.h"
 #include "base/scope.h"
 
@@ -355,6 +353,21 @@ int64_t infer_gap(const struct infer_view *v, const struct infer_op *op)
 	return v->constants.gap_ns[a][b] + rest;
 }
 
+int64_t infer_base(const struct infer_view *v, const struct infer_op *op, int *by_stream)
+{
+	const struct infer_call *call = &v->calls[op->call];
+	int64_t base = op->pageable && call->waits ? call->start_ns + v->constants.copy_ns
+						   : infer_launched(v, call);
+
+	int64_t after = infer_prev(v, op) != INFER_NONE
+				? v->ops[infer_prev(v, op)].end_ns + infer_gap(v, op)
+				: INT64_MIN;
+
+	if (by_stream)
+		*by_stream = after > base;
+	return after > base ? after : base;
+}
+
 uint32_t infer_ended(const struct infer_view *v, uint32_t stream, int64_t end_ns)
 {
 	size_t low = array_bound(i, v->streams[stream].first, v->streams[stream].end,
@@ -385,25 +398,4 @@ uint32_t infer_outermost(const struct infer_view *v, uint32_t event)
 	       e[event - 1].start_ns == e[event].start_ns)
 		event--;
 	return event;
-}
-
-int infer_add(struct infer_view *v, const struct infer_edge *e)
-{
-	if (array_reserve(&v->edges, v->n_edges + 1, &v->edges_cap) < 0)
-		return -ENOMEM;
-	v->edges[v->n_edges++] = *e;
-	return 0;
-}
-
-int infer_add_ops(struct infer_view *v, uint32_t from_op, uint32_t to_op, enum fmt_edge_kind kind,
-		  enum infer_rule rule, int64_t lag_ns)
-{
-	v->ops[to_op].waits = 1;
-	return infer_add(v, &(struct infer_edge){.from = v->ops[from_op].event,
-						 .to = v->ops[to_op].event,
-						 .from_op = from_op,
-						 .to_op = to_op,
-						 .lag_ns = lag_ns,
-						 .kind = (uint8_t)kind,
-						 .rule = (uint8_t)rule});
 }

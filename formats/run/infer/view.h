@@ -15,6 +15,9 @@
 
 #define INFER_NONE UINT32_MAX
 #define INFER_US 1000
+/* Starts and ends agree within so much: clocks of host and device drift, and some recorders keep
+ * whole microseconds. */
+#define INFER_TOLERANCE_NS (10 * INFER_US)
 /* An operation that starts later than its rules say, by more than this, is unexplained. */
 #define INFER_UNEXPLAINED_NS (50 * INFER_US)
 
@@ -109,6 +112,10 @@ int64_t infer_launched(const struct infer_view *v, const struct infer_call *call
 
 /* The gap that stream order leaves before `op`, which has one before it. */
 int64_t infer_gap(const struct infer_view *v, const struct infer_op *op);
+
+/* When `op` would start if only its launch and its stream held it back. *by_stream, if not NULL,
+ * says whether the stream does. */
+int64_t infer_base(const struct infer_view *v, const struct infer_op *op, int *by_stream);
 
 /* The last operation of a stream that ended at or before `end_ns`; or INFER_NONE. */
 uint32_t infer_ended(const struct infer_view *v, uint32_t stream, int64_t end_ns);

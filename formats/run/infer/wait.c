@@ -6,21 +6,6 @@
 #define TOLERANCE INFER_TOLERANCE_NS
 #define BACK 64 /* collectives of one stream that are looked at for one that has ended */
 
-int64_t infer_base(const struct infer_view *v, const struct infer_op *op, int *by_stream)
-{
-	const struct infer_call *call = &v->calls[op->call];
-	int64_t base = op->pageable && call->waits ? call->start_ns + v->constants.copy_ns
-						   : infer_launched(v, call);
-
-	int64_t after = infer_prev(v, op) != INFER_NONE
-				? v->ops[infer_prev(v, op)].end_ns + infer_gap(v, op)
-				: INT64_MIN;
-
-	if (by_stream)
-		*by_stream = after > base;
-	return after > base ? after : base;
-}
-
 /* comm-wait-compute, compute-wait-comm, event-wait: what the stream was made to wait for since its
  * last operation. */
 static int linked_waits(struct infer_walk *w, uint32_t op, int64_t *base_ns)

@@ -13,9 +13,6 @@
 
 #include <stdbool.h>
 
-/* Starts and ends agree within so much: clocks of host and device drift, and some recorders keep
- * whole microseconds. */
-#define INFER_TOLERANCE_NS (10 * INFER_US)
 struct infer_node {
 	int64_t number;
 	uint32_t op;
@@ -54,10 +51,6 @@ int infer_nodes_of(struct infer_walk *w, const struct infer_call *call);
 
 /* Edges of the operations that `call` launched. */
 int infer_waits(struct infer_walk *w, const struct infer_call *call);
-
-/* When `op` would start if only its launch and its stream held it back. *by_stream, if not NULL,
- * says whether the stream does. */
-int64_t infer_base(const struct infer_view *v, const struct infer_op *op, int *by_stream);
 
 /* Edges of a call that waited; `link` is its first link, if it has any. */
 int infer_syncs(struct infer_walk *w, uint32_t call, uint32_t link);

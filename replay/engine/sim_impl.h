@@ -4,7 +4,7 @@
 #pragma once
 
 #include "replay/engine/capacity.h"
-#include "replay/engine/cause.h"
+#include "replay/engine/sim.h"
 
 #include "base/arena.h"
 
