@@ -146,16 +146,12 @@ static const struct {
 	{"cuTensorMapEncodeTiled", "globalStrides", {1, 2, 0}, 0, 0},
 };
 
-TEST(test_lengths)
+TEST_ROWS(test_lengths, lengths)
 {
-	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
-		const struct api_call *c = call(lengths[i].call);
-		const uint64_t bytes =
-			api_bytes(c, arg(c, lengths[i].arg), lengths[i].words, lengths[i].ranks);
+	const struct api_call *c = call(row->call);
+	const uint64_t bytes = api_bytes(c, arg(c, row->arg), row->words, row->ranks);
 
-		ck_assert_msg(bytes == lengths[i].bytes, "%s(%s): %lu", c->name, lengths[i].arg,
-			      (unsigned long)bytes);
-	}
+	ck_assert_msg(bytes == row->bytes, "%s(%s): %lu", c->name, row->arg, (unsigned long)bytes);
 }
 
 static const struct api_field *field(const struct api_struct *s, const char *name)

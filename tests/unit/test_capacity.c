@@ -34,21 +34,18 @@ static const struct {
 	{"a very long operation", {{0, INT64_MAX / 2, 1, 0, INT64_MAX / 2}}},
 };
 
-TEST(test_operations_take_free_capacity)
+TEST_ROWS(test_operations_take_free_capacity, cases)
 {
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct capacity r = {0};
+	struct capacity r = {0};
 
-		for (const struct ask *a = cases[i].asks; a->end_ns; a++) {
-			int64_t start = capacity_start(&r, a->ready_ns);
-			int64_t end =
-				capacity_take(&r, start, a->duration_ns, capacity_share(a->part));
+	for (const struct ask *a = row->asks; a->end_ns; a++) {
+		int64_t start = capacity_start(&r, a->ready_ns);
+		int64_t end = capacity_take(&r, start, a->duration_ns, capacity_share(a->part));
 
-			ck_assert_msg(start == a->start_ns && end == a->end_ns,
-				      "%s: ask %d is from %ld to %ld, not %ld to %ld",
-				      cases[i].what, (int)(a - cases[i].asks), (long)start,
-				      (long)end, (long)a->start_ns, (long)a->end_ns);
-		}
+		ck_assert_msg(start == a->start_ns && end == a->end_ns,
+			      "%s: ask %d is from %ld to %ld, not %ld to %ld", row->what,
+			      (int)(a - row->asks), (long)start, (long)end, (long)a->start_ns,
+			      (long)a->end_ns);
 	}
 }
 

@@ -43,24 +43,21 @@ static const struct {
 	{"{\"gaps_ns\":[1,[0,1,2]],\"copy_ns\":3,\"launch_ns\":7}", 7, 3, 2},
 };
 
-TEST(test_strange_facts)
+TEST_ROWS(test_strange_facts, rows)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		scoped(fmt_names_freep) struct fmt_names *names = NULL;
-		struct fmt_constants got;
-		fmt_str s;
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	struct fmt_constants got;
+	fmt_str s;
 
-		ck_assert_int_eq(fmt_names_new(&names), 0);
-		ck_assert_int_eq(fmt_constants_get(names, 0, &got), 0);
-		ck_assert_int_eq(got.copy_ns, 15000);
-		ck_assert_int_eq(fmt_names_string(names, rows[i].text, strlen(rows[i].text), &s),
-				 0);
-		ck_assert_int_eq(fmt_names_fact(names, 0, "gputrace.emulation", s), 0);
-		ck_assert_int_eq(fmt_constants_get(names, 0, &got), 1);
-		ck_assert_int_eq(got.launch_ns, rows[i].launch_ns);
-		ck_assert_int_eq(got.copy_ns, rows[i].copy_ns);
-		ck_assert_int_eq(got.gap_ns[0][1], rows[i].gap_ns);
-	}
+	ck_assert_int_eq(fmt_names_new(&names), 0);
+	ck_assert_int_eq(fmt_constants_get(names, 0, &got), 0);
+	ck_assert_int_eq(got.copy_ns, 15000);
+	ck_assert_int_eq(fmt_names_string(names, row->text, strlen(row->text), &s), 0);
+	ck_assert_int_eq(fmt_names_fact(names, 0, "gputrace.emulation", s), 0);
+	ck_assert_int_eq(fmt_constants_get(names, 0, &got), 1);
+	ck_assert_int_eq(got.launch_ns, row->launch_ns);
+	ck_assert_int_eq(got.copy_ns, row->copy_ns);
+	ck_assert_int_eq(got.gap_ns[0][1], row->gap_ns);
 }
 
 static const struct {
@@ -71,26 +68,23 @@ static const struct {
 	{"[0, 7,0,9,9", {0, 7, 0}}, {"{\"0\":7}", {0, 0, 0}}, {"[5", {5, 0, 0}},
 };
 
-TEST(test_gaps_of_templates)
+TEST_ROWS(test_gaps_of_templates, gap_rows)
 {
-	for (size_t i = 0; i < sizeof(gap_rows) / sizeof(gap_rows[0]); i++) {
-		scoped(fmt_names_freep) struct fmt_names *names = NULL;
-		const char *text = gap_rows[i].text;
-		scoped(fmt_template_gaps_done) struct fmt_template_gaps got;
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+	const char *text = row->text;
+	scoped(fmt_template_gaps_done) struct fmt_template_gaps got;
 
-		ck_assert_int_eq(fmt_names_new(&names), 0);
-		ck_assert_int_eq(fmt_template_gaps_init(&got, 3), 0);
-		if (text)
-			ck_assert_int_eq(fmt_names_fact_json(names, FMT_WHOLE_TRACE,
-							     "gputrace.gaps", text, strlen(text)),
-					 0);
-		fmt_template_gaps_get(names, &got);
-		for (uint32_t k = 0; k < 4; k++)
-			ck_assert_int_eq(fmt_template_gap(&got, k),
-					 k < 3 ? gap_rows[i].want[k] : 0);
-		ck_assert_int_eq(fmt_template_gaps_put(names, &got), 0);
-		memset(got.ns, 0, 3 * sizeof(*got.ns));
-		fmt_template_gaps_get(names, &got);
-		ck_assert_int_eq(memcmp(got.ns, gap_rows[i].want, sizeof(gap_rows[i].want)), 0);
-	}
+	ck_assert_int_eq(fmt_names_new(&names), 0);
+	ck_assert_int_eq(fmt_template_gaps_init(&got, 3), 0);
+	if (text)
+		ck_assert_int_eq(fmt_names_fact_json(names, FMT_WHOLE_TRACE, "gputrace.gaps", text,
+						     strlen(text)),
+				 0);
+	fmt_template_gaps_get(names, &got);
+	for (uint32_t k = 0; k < 4; k++)
+		ck_assert_int_eq(fmt_template_gap(&got, k), k < 3 ? row->want[k] : 0);
+	ck_assert_int_eq(fmt_template_gaps_put(names, &got), 0);
+	memset(got.ns, 0, 3 * sizeof(*got.ns));
+	fmt_template_gaps_get(names, &got);
+	ck_assert_int_eq(memcmp(got.ns, row->want, sizeof(row->want)), 0);
 }

@@ -42,13 +42,13 @@ static const struct {
 	{EMU_F64, 0.1, 0.1},
 };
 
-TEST_EACH(narrowing_conversions, sizeof(rows) / sizeof(rows[0]))
+TEST_ROWS(narrowing_conversions, rows)
 {
 	uint8_t memory[16];
 
-	emu_store(rows[_i].type, memory, 0, rows[_i].in);
-	ck_assert_msg(emu_load(rows[_i].type, memory, 0) == rows[_i].out, "row %d: %a became %a",
-		      _i, rows[_i].in, emu_load(rows[_i].type, memory, 0));
+	emu_store(row->type, memory, 0, row->in);
+	ck_assert_msg(emu_load(row->type, memory, 0) == row->out, "row %d: %a became %a",
+		      (int)(row - rows), row->in, emu_load(row->type, memory, 0));
 }
 
 /* Every value of the narrow floating-point types survives conversion to float and back. */

@@ -65,35 +65,35 @@ static const struct {
 	{EMU_C64, EMU_C64, EMU_C64, 20, 21, 22, 1, 0, 2, 0, 1e-15},
 };
 
-TEST_EACH(products, sizeof(rows) / sizeof(rows[0]))
+TEST_ROWS(products, rows)
 {
-	int64_t m = rows[_i].m, n = rows[_i].n, k = rows[_i].k;
-	struct emu_gemm g = {m, n, k, rows[_i].compute, {rows[_i].alpha, 0}, {rows[_i].beta, 0}};
+	int64_t m = row->m, n = row->n, k = row->k;
+	struct emu_gemm g = {m, n, k, row->compute, {row->alpha, 0}, {row->beta, 0}};
 	scoped(free_ptr) char *old = NULL;
 
-	g.a = rows[_i].ta ? matrix(rows[_i].in, k, m, 1) : matrix(rows[_i].in, m, k, 0);
-	g.b = rows[_i].tb ? matrix(rows[_i].in, n, k, 1) : matrix(rows[_i].in, k, n, 0);
-	g.a.conjugate = rows[_i].ta && rows[_i].in >= EMU_C32;
-	g.c = g.d = matrix(rows[_i].out, m, n, 0);
+	g.a = row->ta ? matrix(row->in, k, m, 1) : matrix(row->in, m, k, 0);
+	g.b = row->tb ? matrix(row->in, n, k, 1) : matrix(row->in, k, n, 0);
+	g.a.conjugate = row->ta && row->in >= EMU_C32;
+	g.c = g.d = matrix(row->out, m, n, 0);
 	old = malloc((size_t)((m + 1) * (n + 1)) * emu_type_bytes(g.c.type));
 	memcpy(old, g.c.data, (size_t)((m + 1) * (n + 1)) * emu_type_bytes(g.c.type));
 	ck_assert_int_eq(emu_gemm(&g), 0);
 	g.c.data = old;
 	for (int64_t j = 0; j < n; j++) {
 		for (int64_t i = 0; i < m; i++) {
-			double complex want = rows[_i].beta * element(&g.c, i, j);
+			double complex want = row->beta * element(&g.c, i, j);
 			double size = cabs(want) + 1e-30;
 
 			for (int64_t p = 0; p < k; p++) {
 				double complex v =
-					element(&g.a, i, p) * element(&g.b, p, j) * rows[_i].alpha;
+					element(&g.a, i, p) * element(&g.b, p, j) * row->alpha;
 
 				want += v;
 				size += cabs(v);
 			}
-			ck_assert_msg(cabs(element(&g.d, i, j) - want) <= size * rows[_i].tolerance,
-				      "row %d (%ld, %ld): %g not %g", _i, (long)i, (long)j,
-				      creal(element(&g.d, i, j)), creal(want));
+			ck_assert_msg(cabs(element(&g.d, i, j) - want) <= size * row->tolerance,
+				      "row %d (%ld, %ld): %g not %g", (int)(row - rows), (long)i,
+				      (long)j, creal(element(&g.d, i, j)), creal(want));
 		}
 		/* The unused row is unchanged. */
 		ck_assert(element(&g.d, m, j) == element(&g.c, m, j));

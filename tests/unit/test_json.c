@@ -25,16 +25,14 @@ static const struct {
 	{BYTES("\xf4\x90\x80\x80x"), "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdx\""},
 };
 
-TEST(test_strings)
+TEST_ROWS(test_strings, strings)
 {
-	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
-		scoped(text_done) struct text t = {0};
+	scoped(text_done) struct text t = {0};
 
-		fmt_json_string(&t, strings[i].in, strings[i].len);
-		ck_assert(fmt_json_valid(t.data, t.len));
-		text_char(&t, 0);
-		ck_assert_str_eq(t.data, strings[i].want);
-	}
+	fmt_json_string(&t, row->in, row->len);
+	ck_assert(fmt_json_valid(t.data, t.len));
+	text_char(&t, 0);
+	ck_assert_str_eq(t.data, row->want);
 }
 
 static const struct {
@@ -68,11 +66,9 @@ static const struct {
 	{"[[1]", 0},
 };
 
-TEST(test_validity)
+TEST_ROWS(test_validity, values)
 {
-	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
-		ck_assert_msg(fmt_json_valid(values[i].in, strlen(values[i].in)) == values[i].valid,
-			      "%s", values[i].in);
+	ck_assert_msg(fmt_json_valid(row->in, strlen(row->in)) == row->valid, "%s", row->in);
 }
 
 TEST(test_deep_nesting_is_refused)

@@ -47,7 +47,7 @@ static const struct {
 	{"no latency below zero", {{KIB, 10}, {MIB, 100000}, {2 * MIB, 300000}}, 3, 0, 100000},
 };
 
-TEST_EACH(test_fit, ARRAY_SIZE(rows))
+TEST_ROWS(test_fit, rows)
 {
 	struct fmt_network_sample samples[8];
 	scoped(fmt_network_done) struct fmt_network made = {0};
@@ -57,10 +57,9 @@ TEST_EACH(test_fit, ARRAY_SIZE(rows))
 	size_t n = 0;
 
 	ck_assert_int_eq(fmt_names_new(&names), 0);
-	for (; n < 8 && rows[_i].samples[n][0]; n++)
-		samples[n] =
-			(struct fmt_network_sample){2, string(names, "all_reduce"),
-						    rows[_i].samples[n][0], rows[_i].samples[n][1]};
+	for (; n < 8 && row->samples[n][0]; n++)
+		samples[n] = (struct fmt_network_sample){2, string(names, "all_reduce"),
+							 row->samples[n][0], row->samples[n][1]};
 	ck_assert_int_eq(fmt_network_fit(names, samples, n, &made), 0);
 	ck_assert_int_eq(fmt_network_put(names, &made), 0);
 	ck_assert_int_eq(fmt_network_get(names, &got), 0);
@@ -69,9 +68,9 @@ TEST_EACH(test_fit, ARRAY_SIZE(rows))
 	f = fmt_network_find(&got, 2, "all_reduce");
 	ck_assert_ptr_nonnull(f);
 	ck_assert_int_eq(f->collectives, (int64_t)n);
-	ck_assert_int_eq(f->sizes, rows[_i].sizes);
-	ck_assert_int_le(llabs(f->latency_ns - rows[_i].latency_ns), 3);
-	ck_assert_int_le(llabs(fmt_network_ns(f, MIB) - rows[_i].mib_ns), 40);
+	ck_assert_int_eq(f->sizes, row->sizes);
+	ck_assert_int_le(llabs(f->latency_ns - row->latency_ns), 3);
+	ck_assert_int_le(llabs(fmt_network_ns(f, MIB) - row->mib_ns), 40);
 }
 
 /* Samples of four ranks that leave within 8 us: each is off by 1.69 us by chance. */
@@ -89,7 +88,7 @@ static const struct {
 	{-1, APART_NS, 2 * OFF_NS, 0.55, 0, 13000}, /* sizes are not known */
 };
 
-TEST_EACH(test_noise, ARRAY_SIZE(noisy))
+TEST_ROWS(test_noise, noisy)
 {
 	struct fmt_network_sample samples[SAMPLES];
 	scoped(fmt_network_done) struct fmt_network made = {0};
@@ -100,19 +99,18 @@ TEST_EACH(test_noise, ARRAY_SIZE(noisy))
 	for (int i = 0; i < SAMPLES; i++)
 		samples[i] = (struct fmt_network_sample){
 			.collective = string(names, "all_reduce"),
-			.bytes = noisy[_i].bytes,
-			.transfer_ns = 13000 + (i % 2 ? 1 : -1) * noisy[_i].off_ns,
-			.apart_ns = noisy[_i].apart_ns,
+			.bytes = row->bytes,
+			.transfer_ns = 13000 + (i % 2 ? 1 : -1) * row->off_ns,
+			.apart_ns = row->apart_ns,
 			.n_ranks = 4,
 		};
 	ck_assert_int_eq(fmt_network_fit(names, samples, SAMPLES, &made), 0);
 	ck_assert_int_eq(fmt_network_put(names, &made), 0);
 	ck_assert_int_eq(fmt_network_get(names, &got), 0);
 	ck_assert_uint_eq(got.n, 1);
-	ck_assert_double_eq_tol(got.fits[0].noise_share, noisy[_i].noise_share, 0.01);
-	ck_assert_int_eq(got.fits[0].latency_ns, noisy[_i].latency_ns);
-	ck_assert_int_le(
-		llabs(fmt_network_ns(&got.fits[0], noisy[_i].bytes) - noisy[_i].message_ns), 1);
+	ck_assert_double_eq_tol(got.fits[0].noise_share, row->noise_share, 0.01);
+	ck_assert_int_eq(got.fits[0].latency_ns, row->latency_ns);
+	ck_assert_int_le(llabs(fmt_network_ns(&got.fits[0], row->bytes) - row->message_ns), 1);
 }
 
 TEST(test_shortest)
@@ -139,17 +137,17 @@ static const struct {
 	{"[{\"collective\": \"x\", \"latency_ns\": 99999999999999999999999999}]", 1},
 };
 
-TEST_EACH(test_facts, ARRAY_SIZE(facts))
+TEST_ROWS(test_facts, facts)
 {
 	scoped(fmt_network_done) struct fmt_network got;
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 
 	ck_assert_int_eq(fmt_names_new(&names), 0);
-	ck_assert_int_eq(fmt_names_fact_json(names, FMT_WHOLE_TRACE, FMT_NETWORK_KEY,
-					     facts[_i].fact, strlen(facts[_i].fact)),
+	ck_assert_int_eq(fmt_names_fact_json(names, FMT_WHOLE_TRACE, FMT_NETWORK_KEY, row->fact,
+					     strlen(row->fact)),
 			 0);
 	ck_assert_int_eq(fmt_network_get(names, &got), 0);
-	ck_assert_uint_eq(got.n, facts[_i].fits);
+	ck_assert_uint_eq(got.n, row->fits);
 	for (size_t i = 0; i < got.n; i++)
 		ck_assert_int_eq(fmt_network_ns(&got.fits[i], INT64_MAX), 0);
 }

@@ -20,16 +20,14 @@ static const struct {
 	{INT64_MIN, "-9223372036854775.808"},
 };
 
-TEST(test_microseconds)
+TEST_ROWS(test_microseconds, us)
 {
-	for (size_t i = 0; i < sizeof(us) / sizeof(us[0]); i++) {
-		scoped(text_done) struct text t = {0};
+	scoped(text_done) struct text t = {0};
 
-		text_end(&t, text_put_us(text_reserve(&t, TEXT_NUMBER), us[i].ns));
-		text_char(&t, 0);
-		ck_assert_int_eq(t.error, 0);
-		ck_assert_str_eq(t.data, us[i].want);
-	}
+	text_end(&t, text_put_us(text_reserve(&t, TEXT_NUMBER), row->ns));
+	text_char(&t, 0);
+	ck_assert_int_eq(t.error, 0);
+	ck_assert_str_eq(t.data, row->want);
 }
 
 TEST(test_integers)
