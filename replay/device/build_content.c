@@ -154,7 +154,7 @@ static bool batch_of(const struct rex_built *b, size_t i, struct source *ret)
 	const uint64_t *from = b->behind[1], *sizes = b->behind[2];
 	uint64_t id = element(b, "srcs", "id", i);
 
-	ret->is_locked = id && rex_place_host(id, element(b, "srcs", "offset", i), 0);
+	ret->is_locked = id && rex_place_host(id, element(b, "srcs", "offset", i), sizes[i]);
 	ret->at = (uint8_t *)from[i];
 	ret->width = sizes[i];
 	ret->rows = ret->layers = 1;
