@@ -50,27 +50,23 @@ static int add_root(const struct fmt_trace *t, const struct fmt_member *m, struc
 static int compute_id(struct fmt_trace *t, uint8_t ret[FMT_SHA_BYTES])
 {
 	struct fmt_merkle tree = {0};
+	const struct fmt_member *m;
+	uint32_t next = 0;
 	int r = 0;
 
 	if (t->shared.source.name)
 		return root_of(t, &t->shared, ret);
-	for (uint32_t i = 0; r == 0 && i < t->n_ranks; i++)
-		r = add_root(t, &t->ranks[i].member, &tree);
-	if (r == 0 && t->blobs.source.name)
-		r = add_root(t, &t->blobs, &tree);
+	while (r == 0 && (m = fmt_member_next(t, &next)))
+		r = add_root(t, m, &tree);
 	if (r == 0)
 		fmt_merkle_root(&tree, ret);
 	return r;
 }
 
-static void make_id(struct fmt_trace *t)
+void fmt_root_text(const uint8_t root[FMT_SHA_BYTES], char ret[65])
 {
-	uint8_t root[FMT_SHA_BYTES];
-
-	if (compute_id(t, root) < 0)
-		return;
-	for (size_t i = 0; i < sizeof(root); i++)
-		snprintf(t->id + 2 * i, 3, "%02x", root[i]);
+	for (size_t i = 0; i < FMT_SHA_BYTES; i++)
+		snprintf(ret + 2 * i, 3, "%02x", root[i]);
 }
 
 const char *fmt_trace_id(const struct fmt_trace *t)
@@ -78,8 +74,8 @@ const char *fmt_trace_id(const struct fmt_trace *t)
 	struct fmt_trace *own = (struct fmt_trace *)(uintptr_t)t;
 
 	pthread_mutex_lock(&own->lock);
-	if (!own->id[0])
-		make_id(own);
+	if (!own->id[0] && compute_id(own, own->root) == 0)
+		fmt_root_text(own->root, own->id);
 	pthread_mutex_unlock(&own->lock);
 	return t->id;
 }

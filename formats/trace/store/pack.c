@@ -96,9 +96,8 @@ static int pack_anew(struct packing *p, const struct fmt_trace *t, const struct 
 		struct fmt_chunk c = m->chunks[i];
 
 		r = fmt_member_read(m, name, &c, &raw, err);
-		if (r >= 0) {
+		if (r >= 0)
 			r = fmt_output_chunk(&out, &c, (const char *)raw, c.raw_bytes, level, err);
-		}
 	}
 	span->data_bytes = out.bytes;
 	if (r == 0)
@@ -122,16 +121,11 @@ static int pack_member(struct packing *p, const struct fmt_trace *t, const struc
 static int finish(struct packing *p, struct fmt_trace *t, struct fmt_error *err)
 {
 	struct fmt_footer f = {0};
-	const char *id = fmt_trace_id(t);
 	size_t before = p->tails.len;
 	int r;
 
-	for (size_t i = 0; i < sizeof(f.root); i++) {
-		unsigned int byte = 0;
-
-		sscanf(id + 2 * i, "%2x", &byte);
-		f.root[i] = (uint8_t)byte;
-	}
+	if (*fmt_trace_id(t))
+		memcpy(f.root, t->root, sizeof(f.root));
 	r = fmt_members_put(&p->tails, p->spans, p->n);
 	f.index_bytes = p->tails.len - before;
 	fmt_footer_put(&p->tails, &f);
@@ -148,6 +142,8 @@ int fmt_pack(const char *from, const char *to, int level, struct fmt_error *err)
 	scoped(fmt_trace_closep) struct fmt_trace *t = NULL;
 	scoped(packing_done) struct packing p = {.path = to, .fd = -1};
 	scoped(text_done) struct text header = {0};
+	const struct fmt_member *m;
+	uint32_t next = 0;
 	int r = fmt_trace_open(from, &t, err);
 
 	if (r < 0)
@@ -161,12 +157,8 @@ int fmt_pack(const char *from, const char *to, int level, struct fmt_error *err)
 		return fmt_fail(err, -errno, to, FMT_NO_OFFSET, "cannot create: %s",
 				strerror(errno));
 	r = write_at_end(p.fd, to, header.data, header.len, err);
-	if (r == 0 && t->shared.source.name)
-		r = pack_member(&p, t, &t->shared, level, err);
-	for (uint32_t i = 0; r == 0 && i < t->n_ranks; i++)
-		r = pack_member(&p, t, &t->ranks[i].member, level, err);
-	if (r == 0 && t->blobs.source.name)
-		r = pack_member(&p, t, &t->blobs, level, err);
+	while (r == 0 && (m = fmt_member_next(t, &next)))
+		r = pack_member(&p, t, m, level, err);
 	return r < 0 ? r : finish(&p, t, err);
 }
 
@@ -190,6 +182,8 @@ static int unpack_member(const struct fmt_trace *t, const struct fmt_member *m, 
 int fmt_unpack(const char *from, const char *to, struct fmt_error *err)
 {
 	scoped(fmt_trace_closep) struct fmt_trace *t = NULL;
+	const struct fmt_member *m;
+	uint32_t next = 0;
 	int r = fmt_trace_open(from, &t, err);
 
 	if (r < 0)
@@ -200,11 +194,7 @@ int fmt_unpack(const char *from, const char *to, struct fmt_error *err)
 	if (mkdir(to, 0777) < 0)
 		return fmt_fail(err, -errno, to, FMT_NO_OFFSET, "cannot create: %s",
 				strerror(errno));
-	if (t->shared.source.name)
-		r = unpack_member(t, &t->shared, to, err);
-	for (uint32_t i = 0; r == 0 && i < t->n_ranks; i++)
-		r = unpack_member(t, &t->ranks[i].member, to, err);
-	if (r == 0 && t->blobs.source.name)
-		r = unpack_member(t, &t->blobs, to, err);
+	while (r == 0 && (m = fmt_member_next(t, &next)))
+		r = unpack_member(t, m, to, err);
 	return r;
 }

@@ -126,21 +126,15 @@ static int count_member(struct fmt_trace *t, const struct fmt_member *m, struct 
 
 int fmt_sizes(struct fmt_trace *t, struct fmt_size_row rows[FMT_SIZE_ROWS], struct fmt_error *err)
 {
+	const struct fmt_member *m;
 	uint64_t members = 0;
+	uint32_t next = 0;
 	int r = 0, n = 0;
 
 	memcpy(rows, empty, sizeof(empty));
-	if (t->shared.source.name) {
-		r = count_member(t, &t->shared, rows, err);
-		members += t->shared.source.bytes;
-	}
-	if (r == 0 && t->blobs.source.name) {
-		r = count_member(t, &t->blobs, rows, err);
-		members += t->blobs.source.bytes;
-	}
-	for (uint32_t i = 0; r == 0 && i < t->n_ranks; i++) {
-		r = count_member(t, &t->ranks[i].member, rows, err);
-		members += t->ranks[i].member.source.bytes;
+	while (r == 0 && (m = fmt_member_next(t, &next))) {
+		r = count_member(t, m, rows, err);
+		members += m->source.bytes;
 	}
 	if (r < 0)
 		return r;

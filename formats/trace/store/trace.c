@@ -15,6 +15,18 @@ void fmt_member_path(const struct fmt_trace *t, const struct fmt_member *m, char
 		 m->source.name ? m->source.name : "");
 }
 
+struct fmt_member *fmt_member_next(struct fmt_trace *t, uint32_t *next)
+{
+	struct fmt_member *m = NULL;
+
+	while ((!m || !m->source.name) && *next < t->n_ranks + 2) {
+		uint32_t i = (*next)++;
+
+		m = i == 0 ? &t->shared : i <= t->n_ranks ? &t->ranks[i - 1].member : &t->blobs;
+	}
+	return m && m->source.name ? m : NULL;
+}
+
 void fmt_rank_done(struct fmt_rank_state *r)
 {
 	free(r->slices);

@@ -58,13 +58,21 @@ struct fmt_trace {
 	size_t n_bases, bases_cap;
 	uint64_t base_bytes, clock;
 	uint64_t bases_limit; /* bytes that bases may take while nobody uses them */
-	char id[65];
+	uint8_t root[32];
+	char id[65];	     /* `root`, once it is known; else "" */
 	char mounted_id[65]; /* opened through a mount: the id that the mount shows; else "" */
 };
 
 /* Writes the path of a member for messages: "DIR/rank-00001.chunks", or "PACKED:rank-00001.chunks".
  */
 void fmt_member_path(const struct fmt_trace *t, const struct fmt_member *m, char *buf, size_t len);
+
+/* The next member in the order of packed files: trace.chunks, ranks, contents; those that are
+ * there. *next is 0 at first. NULL at the end. */
+struct fmt_member *fmt_member_next(struct fmt_trace *t, uint32_t *next);
+
+/* A root as 64 hex digits. */
+void fmt_root_text(const uint8_t root[32], char ret[65]);
 
 /* Finds the members of the trace at `path`, in any order: sets path, descriptors and the sources of
  * the members. formats/trace/store/open.c. */

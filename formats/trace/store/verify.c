@@ -402,12 +402,11 @@ static int take_damage(void *context, const struct fmt_error *e)
  * when it was opened. */
 static void check_packed(struct verifying *v)
 {
-	char id[65] = "";
+	char id[65];
 
 	if (!v->t->has_packed_root)
 		return;
-	for (size_t i = 0; i < sizeof(v->t->packed_root); i++)
-		snprintf(id + 2 * i, 3, "%02x", v->t->packed_root[i]);
+	fmt_root_text(v->t->packed_root, id);
 	if (strcmp(id, fmt_trace_id(v->t)) == 0)
 		return;
 	v->rank = NULL;
@@ -426,26 +425,18 @@ int fmt_verify_to(const char *path, enum fmt_verify_depth depth,
 		  struct fmt_verified *ret, struct fmt_error *err)
 {
 	scoped(verifying_done) struct verifying v = {.result = ret, .depth = depth};
+	uint32_t next = 0;
 	int r = fmt_trace_open(path, &v.t, err);
 
 	if (r < 0)
 		return r;
 	memset(ret, 0, sizeof(*ret));
 	ret->bytes = fmt_trace_bytes(v.t);
-	if (v.t->shared.source.name) {
-		v.member = &v.t->shared;
+	while (r == 0 && (v.member = fmt_member_next(v.t, &next))) {
+		v.rank_index = next - 2;
+		v.rank = v.rank_index < v.t->n_ranks ? &v.t->ranks[v.rank_index] : NULL;
 		r = check_member(&v);
 	}
-	for (uint32_t i = 0; r == 0 && i < v.t->n_ranks; i++) {
-		v.rank = &v.t->ranks[i];
-		v.rank_index = i;
-		v.member = &v.rank->member;
-		r = check_member(&v);
-	}
-	v.rank = NULL;
-	v.member = &v.t->blobs;
-	if (r == 0 && v.member->source.name)
-		r = check_member(&v);
 	if (r < 0)
 		return fmt_fail(err, r, v.path, FMT_NO_OFFSET, "cannot read: %s", strerror(-r));
 	check_packed(&v);
