@@ -405,20 +405,43 @@ static int look_at(struct rec_ring_reader *f)
 	return look_at_one(f, (const void *)last, from);
 }
 
+/* Whether the next group of `a` comes before that of `b`, which is a later reader or NULL. */
+static bool is_before(const struct rec_ring_reader *a, const struct rec_ring_reader *b,
+		      bool a_first)
+{
+	return !b || a->group_order < b->group_order ||
+	       (a_first && a->group_order == b->group_order);
+}
+
 int rec_ring_readers_follow(struct rec_ring_reader *const *readers, size_t n, bool all)
 {
 	for (;;) {
-		struct rec_ring_reader *first = NULL;
-		int r;
+		struct rec_ring_reader *first = NULL, *second = NULL;
+		bool in_order = false; /* first is an earlier reader than second */
 
-		for (size_t i = 0; i < n; i++)
-			if (find_group(readers[i]) &&
-			    (!first || readers[i]->group_order < first->group_order))
+		for (size_t i = 0; i < n; i++) {
+			if (!find_group(readers[i]))
+				continue;
+			if (is_before(readers[i], first, false)) {
+				second = first;
 				first = readers[i];
-		if (!first || (!all && first->group_end > first->safe))
+				in_order = false;
+			} else if (is_before(readers[i], second, false)) {
+				second = readers[i];
+				in_order = true;
+			}
+		}
+		if (!first)
 			return 0;
-		r = look_at(first);
-		if (r < 0)
-			return r;
+		/* Most calls of a thread follow one another. */
+		while (find_group(first) && is_before(first, second, in_order)) {
+			int r;
+
+			if (!all && first->group_end > first->safe)
+				return 0;
+			r = look_at(first);
+			if (r < 0)
+				return r;
+		}
 	}
 }
