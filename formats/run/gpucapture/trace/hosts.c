@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/run/gpucapture/trace/facts.h"
 #include "formats/trace/facts.h"
 #include "formats/trace/json.h"
 #include "formats/trace/store/cursor.h"
