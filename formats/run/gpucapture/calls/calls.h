@@ -6,7 +6,7 @@
 
 #include "formats/run/gpucapture/process/call.h"
 
-/* Adds the operations that the call launched, and the waits that it recorded (work.c). */
+/* Adds the operations that the driver call launched, and the waits that it recorded (work.c). */
 int rec_call_work(struct rec_call *c);
 
 /* Follows a call of NCCL that makes or ends communicators, or launches collectives (comms.c). */

@@ -263,21 +263,38 @@ static int drop_times(struct rec_process *p, const struct rec_thread *t)
 	return r;
 }
 
-static int look_at_call(struct rec_call *c)
+/* Whether the call works on a stream or waits for it, and makes, changes and ends no object. */
+static bool is_work(const struct rec_call *c)
 {
-	struct rec_thread *t = c->thread;
+	const uint64_t classes = 1ull << API_CLASS_LAUNCH | 1ull << API_CLASS_COPY |
+				 1ull << API_CLASS_SET | 1ull << API_CLASS_GRAPH_LAUNCH |
+				 1ull << API_CLASS_EVENT_RECORD | 1ull << API_CLASS_EVENT_WAIT |
+				 1ull << API_CLASS_SYNC;
+
+	return c->api && c->api->library == API_LIBRARY_CUDA && classes >> c->api->class & 1;
+}
+
+/* What the call did to the objects of its process: what was made is known before it is added. */
+static int follow(struct rec_call *c)
+{
 	int r = rec_call_makes(c);
 
 	if (r == 0)
 		r = rec_call_add(c);
 	if (r == 0)
-		r = rec_call_work(c);
-	if (r == 0)
 		r = rec_call_graphs(c);
 	if (r == 0)
 		r = rec_call_comms(c);
-	if (r == 0)
-		r = rec_call_ends(c);
+	return r < 0 ? r : rec_call_ends(c);
+}
+
+static int look_at_call(struct rec_call *c)
+{
+	struct rec_thread *t = c->thread;
+	int r = is_work(c) ? rec_call_add(c) : follow(c);
+
+	if (r == 0 && is_work(c))
+		r = rec_call_work(c);
 	if (cap_id_ordinal(c->record->id) > t->seen)
 		t->seen = cap_id_ordinal(c->record->id);
 	if (c->record->head.depth > 0)

@@ -339,7 +339,7 @@ static int synchronise(struct rec_call *c)
 
 int rec_call_work(struct rec_call *c)
 {
-	if (!c->api || c->api->library != API_LIBRARY_CUDA || c->record->result != 0)
+	if (c->record->result != 0)
 		return 0;
 	switch ((enum api_class)c->api->class) {
 	case API_CLASS_LAUNCH:

@@ -133,11 +133,12 @@ static void keep_if_lasting(const struct rec_call *c)
 int rec_call_add(struct rec_call *c)
 {
 	struct rec_args m;
-	struct rec_event e = rec_call_event(c, FMT_CALL);
+	struct rec_event e;
 	int r;
 
 	if (c->process->only_plan)
 		return add_planned(c);
+	e = rec_call_event(c, FMT_CALL);
 	rec_args_begin(&m, c->process->names, last_call(c));
 	rec_args_of(&m, c);
 	rec_args_put(&m, rec_key_of(NULL, "result"), FMT_INT, c->record->result);
