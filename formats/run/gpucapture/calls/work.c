@@ -157,16 +157,17 @@ static void read_code(const struct rec_call *c, struct launch *l)
 
 static int launch_kernel(struct rec_call *c)
 {
-	struct rec_op o = {.kind = FMT_KERNEL, .category = "kernel"};
+	struct rec_op o;
 	struct launch l = {.grid = {1, 1, 1}, .block = {1, 1, 1}};
 	struct rec_memo *memo = &c->process->memo;
 	struct fmt_hash_slot *known;
 	struct api_view config;
-	bool has_config = rec_view(c, "config", &config);
+	bool has_config = c->api->stream < 0 && rec_view(c, "config", &config);
 	struct rec_object *stream =
 		has_config ? rec_stream_of(c, api_number(&config, "hStream")) : rec_stream(c);
 	int r;
 
+	rec_op_begin(&o, FMT_KERNEL, "kernel");
 	if (stream && c->process->only_plan && !stream->capturing)
 		return rec_op_add_at(c, stream, &o);
 	if (has_config)

@@ -22,6 +22,16 @@ struct rec_op {
 	int error;
 };
 
+/* Begins one without arguments. Their arrays stay without values: launches are frequent. */
+static inline void rec_op_begin(struct rec_op *o, enum fmt_kind kind, const char *category)
+{
+	o->kind = kind;
+	o->category = category;
+	o->name = 0;
+	o->index = o->branch = o->n_args = o->n_values = o->template = o->exec = 0;
+	o->error = 0;
+}
+
 /* Each adds an argument; what fails is in o->error. */
 void rec_op_arg(struct rec_call *c, struct rec_op *o, const char *key, enum fmt_type type,
 		int varies, int64_t value);

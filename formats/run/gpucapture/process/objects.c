@@ -25,16 +25,15 @@ enum { STREAM_LEGACY = 1, STREAM_PER_THREAD = 2 };
 
 struct rec_object *rec_stream_of(const struct rec_call *c, uint64_t handle)
 {
-	const struct rec_thread *t = c->thread;
-	uint64_t context = rec_current_context(c);
 	struct rec_object *s;
 
 	if (handle == 0)
 		handle = c->api && c->api->per_thread ? STREAM_PER_THREAD : STREAM_LEGACY;
 	if (handle == STREAM_LEGACY)
-		handle = context | STREAM_LEGACY;
+		handle = rec_current_context(c) | STREAM_LEGACY;
 	else if (handle == STREAM_PER_THREAD)
-		handle = (context | STREAM_PER_THREAD) ^ (uint64_t)(t->track + 1) << 48;
+		handle = (rec_current_context(c) | STREAM_PER_THREAD) ^
+			 (uint64_t)(c->thread->track + 1) << 48;
 	s = rec_handles_find(c->process->handles, API_MEANING_STREAM, handle);
 	if (s)
 		return s;
