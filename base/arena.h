@@ -23,7 +23,8 @@ struct arena {
 	size_t left;
 };
 
-/* Uninitialised bytes, owned by the arena; NULL if out of memory. `align` is a power of two. */
+/* Returns uninitialised bytes, owned by the arena; NULL if out of memory. `align` is a power of
+ * two. */
 static inline void *arena_take(struct arena *a, size_t size, size_t align)
 {
 	size_t skip = -(uintptr_t)a->at & (align - 1),
@@ -52,7 +53,7 @@ static inline void *arena_take(struct arena *a, size_t size, size_t align)
 }
 
 /* Reserves space for `want` items of `size` bytes in the array *(void **)items, and copies its *cap
- * items; 0 or -ENOMEM. The smaller array stays in the arena. */
+ * items. Returns 0 or -ENOMEM. The smaller array remains in the arena. */
 static inline int arena_reserve_bytes(struct arena *a, void *items, size_t want, uint32_t *cap,
 				      size_t size, size_t align)
 {

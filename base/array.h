@@ -18,7 +18,8 @@
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Reserves space for `want` items of `size` bytes in the array *(void **)items; 0 or -ENOMEM. */
+/* Reserves space for `want` items of `size` bytes in the array *(void **)items. Returns 0 or
+ * -ENOMEM. */
 static inline int array_reserve_bytes(void *items, size_t want, size_t *cap, size_t size)
 {
 	void *old, *grown;
@@ -43,7 +44,7 @@ static inline int array_reserve_bytes(void *items, size_t want, size_t *cap, siz
 #define array_reserve(items, want, cap)                                                            \
 	array_reserve_bytes((items), (want), (cap), sizeof(**(items)))
 
-/* The order of two numbers, for qsort(). Chain several with `?:`. */
+/* Compares two numbers, for qsort(). Chain several with `?:`. */
 #define array_order(a, b) (((a) > (b)) - ((a) < (b)))
 
 /* For qsort() of int64_t. */

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The time of a clock of clock_gettime(). */
+/* Returns the time of a clock of clock_gettime(). */
 static inline int64_t host_clock_ns(clockid_t clock)
 {
 	struct timespec t = {0};
@@ -23,7 +23,7 @@ static inline int64_t host_clock_ns(clockid_t clock)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* The processors that this process may use, at least 1. */
+/* Returns the number of processors that this process may use, at least 1. */
 static inline unsigned host_n_processors(void)
 {
 	cpu_set_t set;
@@ -31,8 +31,8 @@ static inline unsigned host_n_processors(void)
 	return sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
 }
 
-/* Starts a thread with all signals blocked: they are for the program's own threads. 0 or a negative
- * errno. */
+/* Starts a thread with all signals blocked, so that only the program's own threads get them.
+ * Returns 0 or a negative errno. */
 static inline int host_thread_start(pthread_t *ret, void *(*run)(void *arg), void *arg)
 {
 	sigset_t all, old;
@@ -45,7 +45,8 @@ static inline int host_thread_start(pthread_t *ret, void *(*run)(void *arg), voi
 	return -r;
 }
 
-/* The number in field `field` (from 4) of /proc/PID/stat; 0: no such process, or a zombie. */
+/* Returns the number in field `field` (from 4) of /proc/PID/stat; 0: no such process, or a
+ * zombie. */
 static inline uint64_t host_process_field(uint64_t pid, int field)
 {
 	char path[40], text[1024];
@@ -73,8 +74,8 @@ static inline uint64_t host_process_parent(uint64_t pid)
 	return host_process_field(pid, 4);
 }
 
-/* The start time of a process in clock ticks since boot. Together with the id it identifies a
- * process, because the kernel reuses ids. */
+/* Returns the start time of a process in clock ticks since boot. With the process id it identifies
+ * a process, because the kernel reuses ids. */
 static inline uint64_t host_process_started(uint64_t pid)
 {
 	return host_process_field(pid, 22);

@@ -28,7 +28,7 @@
 		taken_;                                                                            \
 	})
 
-/* Defines name(T *p), for scoped(name), that calls fn(*p); fn accepts NULL. */
+/* Defines name(T *p), for scoped(name), which calls fn(*p); fn must accept NULL. */
 #define define_cleanup(name, type, fn)                                                             \
 	__attribute__((unused)) static inline void name(type *p)                                   \
 	{                                                                                          \

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Text that is built piece by piece. Every report, table, timeline and mounted file is rendered
- * with it.
+/* Text built piece by piece: used to render every report, table, timeline and mounted file.
  *
  * A text grows in memory; or, with `flush`, is written out whenever it has `limit` bytes, so that
  * output of any length needs a bounded buffer. The first error (out of memory, a failed flush) is
- * kept in `error` as a negative errno, and later calls do nothing: a renderer checks once, at its
- * end. Not thread-safe.
- */
+ * stored in `error` as a negative errno, and later calls do nothing: a renderer checks once, at its
+ * end. Not thread-safe. */
 #pragma once
 
 #include <errno.h>
@@ -33,7 +31,7 @@ static inline void text_done(struct text *t)
 	memset(t, 0, sizeof(*t));
 }
 
-/* Flushes the rest, at the end of a rendering. Returns t->error. */
+/* Flushes the rest, at the end of rendering. Returns t->error. */
 static inline int text_flush(struct text *t)
 {
 	if (!t->error && t->flush && t->len > 0) {
@@ -44,8 +42,8 @@ static inline int text_flush(struct text *t)
 	return t->error;
 }
 
-/* Reserves space for `n` more bytes. Returns its address, or NULL. The caller adds the bytes that
- * it wrote to t->len. */
+/* Reserves space for `n` more bytes. Returns its address, or NULL. The caller adds the number of
+ * bytes written to t->len. */
 static inline char *text_reserve(struct text *t, size_t n)
 {
 	size_t next;
@@ -93,7 +91,7 @@ static inline void text_char(struct text *t, char c)
 	}
 }
 
-/* The decimal digits of `v`, right-aligned before `end`; returns the first. */
+/* Writes the decimal digits of `v`, right-aligned before `end`; returns the first. */
 static inline char *text_digits(char *end, uint64_t v)
 {
 	static const char pairs[] = "0001020304050607080910111213141516171819"
@@ -159,7 +157,7 @@ static inline unsigned text_u64_length(uint64_t v)
 }
 
 /* These functions write at `at`, where the caller has reserved space, and return the end: for lines
- * of many small fields. */
+ * with many small fields. */
 #define TEXT_NUMBER 24 /* bytes that any number fits into */
 
 static inline char *text_put(char *at, const char *s, size_t n)
@@ -183,7 +181,7 @@ static inline char *text_put_i64(char *at, int64_t v)
 	return text_put_u64(at, v < 0 ? -(uint64_t)v : (uint64_t)v);
 }
 
-/* `ns` in microseconds with exactly three decimals, as in 1234.567. */
+/* Writes `ns` in microseconds with exactly three decimals, as in 1234.567. */
 static inline char *text_put_us(char *at, int64_t ns)
 {
 	uint64_t v = ns < 0 ? -(uint64_t)ns : (uint64_t)ns, us = v / 1000;
@@ -199,7 +197,7 @@ static inline char *text_put_us(char *at, int64_t ns)
 	return at;
 }
 
-/* Ends a write that began at text_reserve(); `at` is the end of it, or NULL if that failed. */
+/* Ends a write that began with text_reserve(); `at` is its end, or NULL if that failed. */
 static inline void text_end(struct text *t, const char *at)
 {
 	if (at)
@@ -220,7 +218,7 @@ static inline void text_i64(struct text *t, int64_t v)
 	text_end(t, at ? text_put_i64(at, v) : NULL);
 }
 
-/* Bytes as pairs of hex digits. */
+/* Appends bytes as pairs of hex digits. */
 static inline void text_hex(struct text *t, const uint8_t *bytes, size_t n)
 {
 	char *at = text_reserve(t, 2 * n);
@@ -232,7 +230,7 @@ static inline void text_hex(struct text *t, const uint8_t *bytes, size_t n)
 	t->len += at ? 2 * n : 0;
 }
 
-/* As printf(), which is slower. */
+/* Appends text formatted as by printf(); slower than the other functions. */
 __attribute__((format(printf, 2, 3))) static inline void text_printf(struct text *t,
 								     const char *format, ...)
 {

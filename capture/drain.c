@@ -18,9 +18,9 @@ struct cap_drain {
 	const uint8_t *data;
 	uint64_t data_bytes;		/* a power of two */
 	uint64_t tail;			/* trusted; the thread may overwrite the one in the ring */
-	uint64_t next;			/* the tail after what was taken is released */
+	uint64_t next;			/* the tail after the copied records are released */
 	size_t mapped_bytes;		/* 0: not mapped by us */
-	int gone;			/* the file was truncated: it is not accessed any more */
+	int gone;			/* the file was truncated: no longer accessed */
 	struct cap_drain_status status; /* the latest */
 	uint8_t *copy;			/* owned */
 	size_t copy_cap;
@@ -45,8 +45,8 @@ static void catch_bus(void)
 	sigaction(SIGBUS, &action, NULL);
 }
 
-/* Calls touch(), which has no effects but on memory. -EFAULT: it has accessed memory that is gone.
- */
+/* Calls touch(), which must only access memory. -EFAULT: the memory is no longer mapped to the
+ * file. */
 static int guarded(struct cap_drain *d, void (*touch)(struct cap_drain *d, void *arg), void *arg)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;

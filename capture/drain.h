@@ -39,21 +39,21 @@ define_cleanup(cap_drain_closep, struct cap_drain *, cap_drain_close);
 const struct cap_drain_about *cap_drain_about(const struct cap_drain *d);
 struct cap_drain_status cap_drain_status(struct cap_drain *d);
 
-/* Copies the new records; *ret is valid until the next call. Returns 1; 0 without new records;
- * -EBADMSG if head and tail contradict each other (the records are lost), or if the file was
- * truncated (no more will follow). Releases the records of the previous call. */
+/* Copies new records; *ret is valid until the next call. Releases the records of the previous call.
+ * Returns 1; 0 if there are no new records; -EBADMSG if head and tail are inconsistent (the records
+ * are lost), or if the file was truncated (no more will follow). */
 int cap_drain_take(struct cap_drain *d, struct fmt_cursor *ret);
 
-/* Frees the copy of what was taken; the records are still in the ring. */
+/* Frees the copy; the records remain in the ring. */
 void cap_drain_forget(struct cap_drain *d);
 
-/* Lets the thread overwrite what was taken. */
+/* Releases the copied records: the thread may overwrite them. */
 void cap_drain_release(struct cap_drain *d);
 
 /* Makes the next cap_drain_take() return the same records again, unless they were released. */
 void cap_drain_unread(struct cap_drain *d);
 
-/* Number of bytes of the ring that were taken so far; and sets it, if another recorder had taken
+/* Return and set the number of bytes read from the ring so far; set it if another recorder has read
  * them before. */
 uint64_t cap_drain_position(const struct cap_drain *d);
 void cap_drain_seek(struct cap_drain *d, uint64_t position);

@@ -7,16 +7,17 @@
 
 #include "formats/raw/ring.h"
 
-/* Programs that traced processes started, by any exec or spawn function, and that have not joined
- * the session. */
+/* Programs that traced processes started, by any exec or spawn function, and that have not yet
+ * joined the session. */
 #define CAP_STARTS 7
 #define CAP_STARTS_OFFSET 2048
 struct cap_start {
-	/* Of the process that runs the program; -PID: of its parent; 0: the entry is free;
-	   CAP_START_WRITING. Publishes the rest: stored with release. */
+	/* process that executes the program; -PID: of its parent; 0: the entry is free;
+	 * CAP_START_WRITING. Stored with release, after the other members. */
 	int32_t pid;
-	int32_t obstacle; /* why it cannot join: errno of the control page, or CAP_START_... */
-	char path[248];	  /* as it was passed to exec, truncated */
+	int32_t obstacle; /* reason why it cannot join: errno of the control page, or CAP_START_...
+			   */
+	char path[248];	  /* as passed to exec, truncated */
 };
 
 #define CAP_START_WRITING INT32_MIN /* in pid: the entry is being written */
@@ -35,9 +36,9 @@ static inline struct cap_start *cap_starts(struct cap_control *control)
 #define CAP_DEATHS 30
 #define CAP_DEATHS_OFFSET 3840
 struct cap_deaths {
-	uint32_t n; /* number of notes ever made */
+	uint32_t n; /* total number of notes */
 	uint32_t spare;
-	uint64_t of[CAP_DEATHS]; /* pid, and the signal above its 32 bits; 0: none */
+	uint64_t of[CAP_DEATHS]; /* pid, and the signal in the upper 32 bits; 0: none */
 };
 
 static inline struct cap_deaths *cap_deaths(struct cap_control *control)
@@ -54,7 +55,7 @@ static inline void cap_note_death(struct cap_control *control, int32_t pid, int 
 			 __ATOMIC_RELAXED);
 }
 
-/* The signal that ended the process; 0: unknown. */
+/* Returns the signal that ended the process; 0: unknown. */
 static inline int cap_signal_of(struct cap_control *control, int32_t pid)
 {
 	const struct cap_deaths *d = cap_deaths(control);

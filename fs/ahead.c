@@ -10,7 +10,7 @@
 #define LAST_BATCH (UINT64_C(16) << 20)
 #define MAX_WORKERS 4
 
-/* One per processor; none if there is a single one, which the reader needs. */
+/* One per processor; none if there is only one, which the reader needs. */
 static unsigned n_workers(void)
 {
 	unsigned n = host_n_processors();
@@ -64,7 +64,7 @@ bool fs_ahead_note(struct fs_ahead *a, fs_ino ino, uint64_t offset, size_t size)
 
 /* ---- storing */
 
-/* Registers the window as being stored. Returns its slot, or -1 if it is registered already or all
+/* Registers the window as being stored. Returns its slot, or -1 if already registered, or if all
  * slots are in use. */
 static int begin_storing(struct fs_ahead *a, fs_ino ino, uint64_t from)
 {
@@ -93,7 +93,7 @@ static void end_storing(struct fs_ahead *a, int slot)
 	pthread_mutex_unlock(&a->lock);
 }
 
-/* Stores a page once all parts of it are known. */
+/* Stores a page once all its parts are known. */
 static int store_edge(struct fs_ahead *a, fs_ino ino, uint64_t offset, const char *data,
 		      size_t size)
 {
@@ -169,7 +169,7 @@ void fs_ahead_answered(struct fs_ahead *a, fs_ino ino, uint64_t offset, size_t s
 
 	if (!view_is_new(view) || fs_window(a->fs, ino, offset + size - 1, &w) < 0)
 		return;
-	/* A sequential reader has the bytes before `offset`; a random one needs all. */
+	/* A sequential reader has the bytes before `offset`; a random reader needs all. */
 	if (w.from < offset && size > FS_PAGE && offset + size < w.end)
 		store_window(a, ino, offset + size, &w);
 	else

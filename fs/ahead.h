@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Puts parts of long files into the kernel's page cache before anybody asks for them.
+/* Stores parts of long files in the kernel's page cache ahead of reads.
  *
- * A read request costs a wake-up in each direction, and the kernel asks for 4 KiB (random reads) to
- * 128 KiB (sequential ones). Rendering is cheaper by the window (fs_window(): 256 KiB to 2 MiB). So
- * the window of which something was rendered for a read is stored in the page cache as a whole; and
- * while a file is read sequentially, threads of the pool store the windows that follow, one thread
- * a processor. The amount ahead doubles with each request that was still necessary. One sequential
+ * A read request costs a wake-up in each direction, and the kernel requests 4 KiB (random reads) to
+ * 128 KiB (sequential reads). Rendering is cheaper by the window (fs_window(): 256 KiB to 2 MiB).
+ * So the whole window is stored in the page cache when part of it was rendered for a read. While a
+ * file is read sequentially, threads of the pool also store the following windows, one thread per
+ * processor. The amount ahead doubles with each read request that still arrives. One sequential
  * reader is followed at a time.
  *
  * Storing blocks while the kernel waits for an answer to a read of the same page. So only threads
- * of the pool store, few enough that others are left to answer; and while fs_ahead_is_storing(),
+ * of the pool store, few enough that others remain to answer; and while fs_ahead_is_storing(),
  * requests must be received and answered.
  *
- * Any number of threads may use it at once. Internal to fs/.
- */
+ * Thread-safe. Internal to fs/. */
 #pragma once
 
 #include "fs/edges.h"
 #include "fs/node.h"
 #include "fs/pool.h"
 
-/* Stores whole pages, or the end of the file. 0 or a negative errno. */
+/* Stores whole pages, or the end of the file. Returns 0 or a negative errno. */
 typedef int fs_store(void *context, fs_ino ino, uint64_t offset, const void *data, size_t size);
 
-#define FS_STORING_MAX 5 /* threads; less than the pool has */
+#define FS_STORING_MAX 5 /* threads; fewer than in the pool */
 
 struct fs_ahead {
 	struct fs *fs;	      /* not owned */
@@ -33,17 +32,17 @@ struct fs_ahead {
 	void *context; /* of store */
 	struct fs_edges edges;
 
-	pthread_mutex_t claiming; /* held by the worker that looks for its next window */
+	pthread_mutex_t claiming; /* held by a worker while it selects its next window */
 
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the following members */
 	bool closing;
 	struct {
 		fs_ino ino; /* 0: unused */
 		uint64_t from;
 	} storing[FS_STORING_MAX]; /* windows */
-	fs_ino ino;		   /* of the file that was read last */
-	uint64_t end;		   /* of that read */
-	uint64_t next;		   /* the workers continue here ... */
+	fs_ino ino;		   /* the last read file */
+	uint64_t end;		   /* end of that read */
+	uint64_t next;		   /* the workers continue from here ... */
 	uint64_t until;		   /* ... up to here */
 	uint64_t batch;		   /* bytes ahead of a read */
 	unsigned n_workers, max_workers;
@@ -53,17 +52,17 @@ void fs_ahead_init(struct fs_ahead *a, struct fs *fs, struct fs_pool *pool, fs_s
 		   void *context);
 void fs_ahead_done(struct fs_ahead *a);
 
-/* Notes a read, before it is answered. Returns true if a worker has to be started. */
+/* Notes a read, before it is answered. Returns true if a worker must be started. */
 bool fs_ahead_note(struct fs_ahead *a, fs_ino ino, uint64_t offset, size_t size);
 
 /* Notes a read of a long file, before it is answered, and starts a worker if one is needed. */
 void fs_ahead_read(struct fs_ahead *a, fs_ino ino, uint64_t offset, size_t size);
 
-/* For the pool, once a read of a long file was answered from `view`: stores the rest of the window,
- * if something of it was rendered for this read. */
+/* For the pool, after a read of a long file was answered from `view`: stores the rest of the
+ * window, if part of it was rendered for this read. */
 void fs_ahead_answered(struct fs_ahead *a, fs_ino ino, uint64_t offset, size_t size,
 		       const struct fs_view *view);
 
-/* No window is begun any more. */
+/* Stops starting windows. */
 void fs_ahead_close(struct fs_ahead *a);
 bool fs_ahead_is_storing(struct fs_ahead *a);

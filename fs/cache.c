@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #define BUCKETS 8192u
-#define ITEM_COST (sizeof(struct fs_item) + 64) /* what an item takes beside its value */
+#define ITEM_COST (sizeof(struct fs_item) + 64) /* memory of an item in addition to its value */
 
 enum state { MAKING, READY, FAILED };
 
@@ -31,7 +31,7 @@ struct fs_cache {
 	struct fs_item *buckets[BUCKETS];
 	struct fs_item *newest, *oldest;
 	size_t bytes, limit;
-	size_t reserved; /* beside `bytes`, by n_reserved threads */
+	size_t reserved; /* in addition to `bytes`, by n_reserved threads */
 	unsigned n_reserved;
 	pthread_cond_t released;
 };
@@ -170,7 +170,7 @@ static int wait_made(struct fs_cache *c, struct fs_item *i)
 	return i->state == READY ? 0 : i->error;
 }
 
-/* With the lock held: adds an item whose value is being made; other threads wait for it. */
+/* With the lock held: adds an item under construction; other threads wait for it. */
 static int add_making(struct fs_cache *c, struct fs_key key, struct fs_item **ret)
 {
 	struct fs_item *i = calloc(1, sizeof(*i));

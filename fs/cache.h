@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Cache of values that were made recently: rendered files or parts of them, and decoded slices,
- * together in a bounded number of bytes.
+/* Cache of recently made values: rendered files or parts of them, and decoded slices, with a common
+ * limit in bytes.
  *
- * Any number of threads may use it at once. A value that several threads request is made once; the
- * others wait for it. Values in use and the value used last are never dropped, so the cache exceeds
- * its bound by the values in use, or by one value that is larger than the bound.
- */
+ * Thread-safe. A value that several threads request is made once; the others wait for it. Values in
+ * use and the value used last are never dropped, so the cache may exceed its limit by the values in
+ * use, or by one value larger than the limit. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,13 +21,13 @@ struct fs_key {
 
 /* Makes and frees a value. */
 struct fs_maker {
-	/* Sets *ret and its size in bytes. 0 or a negative errno; errors are not cached. */
+	/* Sets *ret and its size in bytes. Returns 0 or a negative errno; errors are not cached. */
 	int (*make)(void *context, void **ret, size_t *bytes);
 	void (*drop)(void *value);
 	void *context;
 };
 
-/* `limit_bytes` bounds cached values and reservations together. */
+/* `limit_bytes` limits cached values and reservations together. */
 int fs_cache_new(size_t limit_bytes, struct fs_cache **ret);
 void fs_cache_free(struct fs_cache *c);
 
@@ -41,7 +40,7 @@ int fs_cache_get(struct fs_cache *c, struct fs_key key, const struct fs_maker *m
 void fs_cache_reserve(struct fs_cache *c, size_t bytes);
 void fs_cache_release(struct fs_cache *c, size_t bytes);
 
-/* The item if it is cached, else NULL. */
+/* Returns the item if it is cached, else NULL. */
 struct fs_item *fs_cache_peek(struct fs_cache *c, struct fs_key key);
 void fs_cache_put(struct fs_cache *c, struct fs_item *item);
 
@@ -51,8 +50,8 @@ void fs_cache_put_last(struct fs_cache *c, struct fs_item *item);
 
 void *fs_item_value(const struct fs_item *item);
 
-/* True on the first call for an item; `item` may be NULL. */
+/* Returns true on the first call for an item; `item` may be NULL. */
 bool fs_item_claim(struct fs_item *item);
 
-/* Bytes cached now. */
+/* Returns the number of bytes now in the cache. */
 size_t fs_cache_bytes(struct fs_cache *c);

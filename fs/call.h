@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A request of the kernel that another thread than its receiver may answer later. */
+/* A request of the kernel that another thread than the receiving one may answer later. */
 #pragma once
 
 #include "fs/ino.h"
@@ -9,12 +9,12 @@
 
 struct fs_call {
 	void (*answer)(const struct fs_call *c);
-	void *request;			       /* whatever `answer` replies to */
-	void (*then)(const struct fs_call *c); /* the answer, once a run was emulated */
+	void *request;			       /* the request that `answer` replies to */
+	void (*then)(const struct fs_call *c); /* answers, after a run was emulated */
 	fs_ino ino;
 	size_t size;
 	uint64_t offset;
 	char name[FS_NAME_BYTES];
-	bool is_pooled;	      /* a thread of the pool answers it: fs_pool_give() sets this */
-	struct fs_call *next; /* in the list of the call's owner */
+	bool is_pooled;	      /* a thread of the pool answers it: set by fs_pool_give() */
+	struct fs_call *next; /* list of the call's owner */
 };

@@ -11,10 +11,10 @@
 
 #include <stdbool.h>
 
-/* ---- files, heads and tails that are rendered whole */
+/* ---- files, heads and tails rendered whole */
 
-/* Heads of tables, and tails, are the same for every file: their keys in the cache, beside those of
- * the pieces. */
+/* Heads of tables, and tails, are the same for every file: their keys in the cache, distinct from
+ * those of pieces. */
 #define TAILS UINT64_MAX
 #define TABLE_HEADS (UINT64_MAX - FS_PIECES)
 
@@ -62,7 +62,7 @@ static int whole_make(void *context, void **ret, size_t *bytes)
 	return fs_blob_of(&out, ret, bytes);
 }
 
-/* Memory for rendering a file: the slices that a loader holds. */
+/* Returns the memory for rendering a file: the slices that a loader holds. */
 static size_t memory_of(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file)
 {
 	struct fs_cursor cursor = {0};
@@ -108,7 +108,7 @@ static int get_tail(const struct fs_file *file, struct text *out)
 
 /* ---- sizes */
 
-/* The lengths of head and tail. A file without pieces is all head. */
+/* Returns the lengths of head and tail. A file without pieces consists of the head. */
 static int ends_size(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
 		     uint64_t *head, uint64_t *tail)
 {
@@ -154,7 +154,7 @@ int fs_content_size(struct fs_tree *t, const struct fs_node *where, const struct
 	return 0;
 }
 
-/* Decoding and counting so many records takes about as long as answering a request. */
+/* Decoding and counting this many records takes about as long as answering a request. */
 #define QUICK_RECORDS 512u
 
 int fs_content_is_quick(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file)
@@ -175,12 +175,12 @@ int fs_content_is_quick(struct fs_tree *t, const struct fs_node *where, const st
 
 /* ---- reading */
 
-/* The bytes that a read still needs, while the parts of the file are visited. */
+/* The remaining bytes of a read, while the parts of the file are visited. */
 struct wanted {
 	uint64_t skip; /* bytes of the file before it */
 	size_t left;
 	struct fs_view *view;
-	/* Ends the use of an item that was read to its end. */
+	/* Releases an item that was read to its end. */
 	void (*put)(struct fs_cache *c, struct fs_item *item);
 };
 
@@ -248,7 +248,7 @@ static int want_piece(struct wanted *w, struct fs_piece *p)
 	return r;
 }
 
-/* The tail is short and not cached: it becomes an item of its own. */
+/* The tail is short and not cached: it becomes a separate item. */
 static int tail_make(void *context, void **ret, size_t *bytes)
 {
 	scoped(text_done) struct text out = {0};
@@ -286,10 +286,11 @@ static int want_pieces(struct fs_tree *t, const struct fs_node *where, const str
 
 /* ---- windows */
 
-/* A window begins at the first part behind each multiple of this number of bytes. */
+/* A window begins at the first part after each multiple of this number of bytes. */
 #define WINDOW_STEP (256u << 10)
 
-/* Visits the parts of a file that are rendered at once: pieces, or windows of long pieces. */
+/* Iterates over the parts of a file that are rendered together: pieces, or windows of long
+ * pieces. */
 struct part_walk {
 	struct fs_piece piece;
 	const struct fs_node *where;
@@ -299,7 +300,7 @@ struct part_walk {
 	uint64_t piece_end;
 };
 
-/* Starts at or before the part that contains `offset`, which must be behind the head. */
+/* Starts at or before the part that contains `offset`, which must be after the head. */
 static void start_parts(struct part_walk *w, uint64_t head, uint64_t offset)
 {
 	uint64_t skip = offset - head;
@@ -329,8 +330,8 @@ static int next_part(struct part_walk *w)
 	return 1;
 }
 
-/* Finds the part that contains `offset`. 1; 0 if `offset` is behind all parts (w->end is their
- * end); or a negative errno. */
+/* Finds the part that contains `offset`. Returns 1; 0 if `offset` is after all parts (w->end is
+ * their end); or a negative errno. */
 static int find_part(struct part_walk *w, uint64_t head, uint64_t offset)
 {
 	int r;
@@ -386,8 +387,8 @@ int fs_content_window(struct fs_tree *t, const struct fs_node *where, const stru
 	return 0;
 }
 
-/* The kernel caches what it has read. So a text leaves the cache once it has been read to its end:
- * decoded slices are worth more, and reused memory costs less than fresh memory. */
+/* The kernel caches the bytes that it has read. So a text leaves the cache once it has been read to
+ * its end: decoded slices are worth more, and reused memory costs less than fresh memory. */
 int fs_content_read(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
 		    uint64_t offset, size_t size, struct fs_view *view)
 {

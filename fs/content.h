@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Contents of files. A file is rendered whole; or it consists of a head, a piece for each slice of
- * its scope, and a tail, and only the parts that are read are rendered. Any number of threads may
- * read at once.
- * Functions return 0 or a negative errno. Internal to fs/.
- */
+/* Contents of files. A file is rendered as a whole; or it consists of a head, a piece for each
+ * slice of its scope, and a tail, and only the requested parts are rendered. Any number of threads
+ * may read at once. Functions return 0 or a negative errno. Internal to fs/. */
 #pragma once
 
 #include "fs/tree.h"
@@ -13,7 +11,7 @@
 enum fs_made {
 	FS_WHOLE,     /* by `render`; the scope may be the whole run */
 	FS_QUICK,     /* by `render`, without decoding slices */
-	FS_PIECES_OF, /* pieces number `piece` */
+	FS_PIECES_OF, /* pieces with number `piece` */
 };
 
 struct fs_file {
@@ -21,20 +19,20 @@ struct fs_file {
 	enum fs_made made;
 	int piece; /* enum fmt_table, or FS_PIECE_TIMELINE */
 	int (*render)(struct fs_tree *t, const struct fs_node *where, struct text *out);
-	/* Of FS_QUICK: the size of the text if it is known before rendering; or NULL. */
+	/* FS_QUICK: returns the size if it is known before rendering; or NULL. */
 	int (*size)(struct fs_tree *t, const struct fs_node *where, uint64_t *ret);
 };
 
 int fs_content_size(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
 		    uint64_t *ret);
 
-/* True if the size is known, or can be found without long rendering. */
+/* Returns true if the size is known, or can be found without long rendering. */
 int fs_content_is_quick(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file);
 
 /* Appends the bytes [offset, offset + size) to *view; fewer only at the end of the file. */
 int fs_content_read(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
 		    uint64_t offset, size_t size, struct fs_view *view);
 
-/* The window that contains `offset`; see fs_window(). */
+/* Returns the window that contains `offset`; see fs_window(). */
 int fs_content_window(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
 		      uint64_t offset, struct fs_window *ret);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Writes the tree of a trace into a directory, as copying a mount would. */
+/* Writes the tree of a trace into a directory, like a copy of a mount. */
 #pragma once
 
 #include "fs/node.h"
@@ -10,12 +10,11 @@
 
 /* Copies the tree below `ino` (1: all), except emulated/, into the directory `path`, which is
  * created if missing. `what` is a mask of FS_COPY_. Files get the time of the run; none may exist
- * yet. Files that cannot be rendered because the trace is damaged are left out and counted in
+ * yet. Files that cannot be rendered because the trace is damaged are omitted and counted in
  * *left_out. stopped() is called before each file; if it returns non-zero, the copy ends with
  * -ECANCELED.
  *
- * Returns 0 or a negative errno. On failure, files already written stay, and `failed` (of `size`
- * bytes) names the file that failed.
- */
+ * Returns 0 or a negative errno. After an error, files already written remain, and `failed` (of
+ * `size` bytes) contains the name of the failed file. */
 int fs_copy(struct fs *fs, fs_ino ino, const char *path, unsigned what, int (*stopped)(void),
 	    uint64_t *left_out, char *failed, size_t size);

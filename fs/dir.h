@@ -15,12 +15,13 @@ struct fs_sub {
 struct fs_more {
 	/* Upper bound on the number of entries; some may not exist. */
 	uint64_t (*n)(const struct fs_tree *t, const struct fs_node *dir);
-	/* The i-th entry: returns true and sets *ret and `name`, or false if it does not exist. */
+	/* Returns true and sets *ret and `name` to the i-th entry, or false if it does not
+	 * exist. */
 	bool (*at)(const struct fs_tree *t, const struct fs_node *dir, uint64_t i,
 		   struct fs_node *ret, char name[FS_NAME_BYTES]);
-	/* The only i that can have this name; the caller checks. */
+	/* Returns the only i that can have this name; the caller checks it. */
 	uint64_t (*guess)(const struct fs_tree *t, const struct fs_node *dir, const char *name);
-	/* Number of entries that are directories. */
+	/* Returns the number of entries that are directories. */
 	uint32_t (*n_dirs)(const struct fs_tree *t, const struct fs_node *dir);
 };
 
@@ -35,13 +36,13 @@ struct fs_dir_kind {
 
 const struct fs_dir_kind *fs_dir_kind(enum fs_dir dir);
 
-/* True if the trace has this file or directory. */
+/* Returns true if the trace has this file or directory. */
 bool fs_node_exists(const struct fs_tree *t, const struct fs_node *p);
 
-/* The directory that holds directory `dir`. */
+/* Returns the directory that contains directory `dir`. */
 struct fs_node fs_parent_of(const struct fs_tree *t, struct fs_node dir);
 
 mode_t fs_type_of(const struct fs_node *p);
 
-/* The link count of a directory, without the roots of other runs and what-if/. */
+/* Returns the link count of a directory, without the roots of other runs and what-if/. */
 uint32_t fs_n_links(const struct fs_tree *t, const struct fs_node *dir);

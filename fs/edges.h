@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Pages that two windows share. The kernel accepts whole pages only, so the part of the page in the
- * window that is rendered first is kept until the other window is rendered.
+/* Pages that overlap two windows. The kernel accepts whole pages only, so the part of the page in
+ * the first rendered window is kept until the other window is rendered.
  *
- * The number of pages is bounded; newer pages replace older ones. Any number of threads may use it
- * at once. Internal to fs/.
- */
+ * The number of pages is bounded; newer pages replace older ones. Thread-safe. Internal to fs/. */
 #pragma once
 
 #include "fs/ino.h"
@@ -32,6 +30,6 @@ struct fs_edges {
 void fs_edges_init(struct fs_edges *e);
 void fs_edges_done(struct fs_edges *e);
 
-/* Adds bytes of one page. If the page is complete then, copies it to `page` and returns true. */
+/* Adds bytes of one page. If the page is then complete, copies it to `page` and returns true. */
 bool fs_edges_add(struct fs_edges *e, fs_ino ino, uint64_t offset, const char *bytes, size_t size,
 		  char page[FS_PAGE]);

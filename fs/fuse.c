@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Valid while the mount exists: a trace cannot change. Attributes of what changes are asked for at
- * each use: the kernel drops a listing if the time of the directory has changed. */
+/* Valid while the trace is mounted, since a trace cannot change. Attributes of files that change
+ * are queried at each use: the kernel drops a listing if the time of the directory has changed. */
 #define FOREVER 1e9
 #define BACKGROUND_REQUESTS 64
 
@@ -31,7 +31,7 @@ static void reply_error(fuse_req_t req, int r)
 /* The kind of a call. */
 enum asks {
 	ABOUT, /* the file or directory itself */
-	INSIDE /* what it holds */
+	INSIDE /* its contents */
 };
 
 static void emulate(const struct fs_call *c)
@@ -285,7 +285,7 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 		fuse_reply_open(req, fi);
 }
 
-/* The limit of writev() on parts of a reply, one of which is the header. */
+/* Maximum number of parts of a reply for writev(), including the header. */
 #define MAX_PARTS 1000
 
 static void reply_parts(fuse_req_t req, const struct fs_view *view)
@@ -385,7 +385,7 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	conn->max_background = BACKGROUND_REQUESTS;
 	conn->time_gran = 1;
 	s->no_open = conn->capable & FUSE_CAP_NO_OPEN_SUPPORT;
-	/* The helper of auto_unmount opens the root to see whether the server is dead. */
+	/* The helper of auto_unmount opens the root to check if the server is dead. */
 	s->no_opendir = (conn->capable & FUSE_CAP_NO_OPENDIR_SUPPORT) &&
 			!strstr(s->mount->options, "auto_unmount");
 	if (s->mount->ready)

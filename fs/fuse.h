@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Answers the requests of FUSE. Only fuse.h includes libfuse. Internal to fs/. */
+/* Answers the requests of FUSE. Only this header includes libfuse. Internal to fs/. */
 #pragma once
 
 #define FUSE_USE_VERSION 35
@@ -16,8 +16,8 @@ struct fs_server {
 	struct fuse_session *session;
 	const struct fs_mount *mount;
 	struct fs_pool pool;
-	struct fs_pool emulator;  /* one thread: it emulates a run, then answers the call */
-	bool no_open, no_opendir; /* answered with ENOSYS: the kernel stops asking */
+	struct fs_pool emulator;  /* one thread, which emulates a run, then answers the call */
+	bool no_open, no_opendir; /* the kernel got ENOSYS, and no longer sends the request */
 	uid_t owner;
 	gid_t group;
 	struct fs_eager eager;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* An inode number encodes the position of a file in the tree. So nothing is stored per inode, and
- * the numbers are the same in every mount of a trace, but for the changed runs, which are numbered
- * as they are looked up.
+/* An inode number encodes the path of a file in the tree. So no data is stored per inode, and the
+ * numbers are equal in every mount of a trace, except for changed runs, which are numbered in the
+ * order of their lookup.
  *
  *     bits 0-3    directory (enum fs_dir)
  *     bits 4-11   0: the directory itself, n: its n-th file, FS_LINK: a link in it, FS_STORED: a
@@ -11,8 +11,7 @@
  *     bits 20-39  GPU: index of the rank
  *     bits 40-63  iteration: index, from 0; or communicator; or content
  *
- * The root must have number 1 in FUSE: FS_ROOT of the recorded run.
- */
+ * The root must have number 1 in FUSE: FS_ROOT of the recorded run. */
 #pragma once
 
 #include <stdbool.h>
@@ -33,13 +32,13 @@ enum fs_dir {
 	FS_MODULES,
 	FS_CONTENTS,
 	FS_WHAT_IF, /* of the recorded run: the roots of the changed runs */
-	FS_DIRS,    /* not one of them */
+	FS_DIRS,    /* number of directories; not a directory */
 };
 
 enum fs_run_number {
 	FS_RECORDED,
 	FS_EMULATED,
-	FS_CHANGED, /* the first one of what-if/ */
+	FS_CHANGED, /* first file or directory of what-if/ */
 	FS_RUNS = 256,
 };
 
@@ -48,7 +47,7 @@ enum fs_run_number {
 #define FS_MAX_GPUS (1u << 20)
 #define FS_MAX_ITERATIONS (1u << 24)
 
-/* Of a file, without and with the final NUL. */
+/* Of a file name, without and with the NUL. */
 #define FS_NAME_MAX 255
 #define FS_NAME_BYTES (FS_NAME_MAX + 1)
 
@@ -78,8 +77,7 @@ static inline struct fs_node fs_node_of(fs_ino ino)
 	};
 }
 
-/* True for what-if/ and its file `errors`: they change while the mount exists. Nothing else does.
- */
+/* Returns true for what-if/ and its file `errors`: only they change while the trace is mounted. */
 static inline bool fs_ino_changes(fs_ino ino)
 {
 	return fs_node_of(ino).dir == FS_WHAT_IF;

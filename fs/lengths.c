@@ -86,7 +86,7 @@ struct counting {
 	struct fs_tree *tree;
 	struct fs_scope scope;
 	int piece;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the following members */
 	struct fs_cursor cursor;
 	int error;
 };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Counts the lengths of pieces, so that the size of a file is known before it is rendered. Any
- * number of threads may count at once. Functions return 0 or a negative errno. Internal to fs/.
- */
+/* Counts the lengths of pieces, so that the size of a file is known before it is rendered.
+ * Thread-safe. Functions return 0 or a negative errno. Internal to fs/. */
 #pragma once
 
 #include "fs/tree.h"
@@ -15,12 +14,12 @@ struct fs_piece {
 	uint32_t window;
 };
 
-/* The length plus 1; 0 if it is not known. */
+/* Returns 1 + the length; 0 if unknown. */
 uint64_t fs_piece_known(const struct fs_piece *p);
 void fs_piece_set_length(const struct fs_piece *p, uint64_t length);
 
-/* The length. If it is not known, counts it; of a table, counts the slice's pieces of all tables.
- */
+/* Returns the length. If unknown, counts it; for a table, counts the slice's pieces of all
+ * tables. */
 int fs_piece_length(const struct fs_piece *p, uint64_t *ret);
 
 /* Counts the unknown lengths of a file on all processors if there are many; otherwise leaves them

@@ -14,7 +14,7 @@ struct wanted {
 
 /* The sum of lengths before a position. */
 struct milestone {
-	uint64_t before; /* bytes of these pieces */
+	uint64_t before; /* bytes of the earlier pieces */
 	struct fs_cursor cursor;
 };
 

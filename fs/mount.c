@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define THREADS 9 /* of the pool, beside the thread that receives */
+#define THREADS 9 /* of the pool, in addition to the receiving thread */
 
 static void session_freep(struct fuse_session **se)
 {
@@ -48,8 +48,7 @@ static void drop_request(void *buffer)
 /* ---- what libfuse prints: the reason why a mount failed */
 
 /* Redirects stderr, while no other thread prints. Returns a copy of the original stderr; descriptor
- * 2 is a file in memory until overhear_end(). -1 if that is not possible: then stderr stays as it
- * is. */
+ * 2 is a memory file until overhear_end(). -1 if that fails: then stderr is unchanged. */
 static int overhear_begin(void)
 {
 	scoped(close_fd) int memory = memfd_create("stderr", MFD_CLOEXEC);
@@ -87,8 +86,8 @@ static const char *without_program(const char *line)
 	return line;
 }
 
-/* Restores stderr and copies the last line that was printed into `line`, without the name of the
- * program before it ("fuse: ", "fusermount3: "). Leaves `line` alone if nothing was printed. */
+/* Restores stderr and copies the last printed line into `line`, without the name of the program
+ * before it ("fuse: ", "fusermount3: "). If nothing was printed, `line` is unchanged. */
 static void overhear_end(int handle, char *line, size_t size)
 {
 	char printed[1024];
@@ -109,7 +108,7 @@ static void overhear_end(int handle, char *line, size_t size)
 /* ---- signals that end the mount. With libfuse's own handlers, libfuse drops the next request, and
  * a thread that stores pages could wait for the answer forever. */
 
-static _Atomic bool stopped; /* one mount a process; lock-free, as a signal handler needs */
+static _Atomic bool stopped; /* one mount per process; lock-free, as a signal handler needs */
 
 static void stop(int signal)
 {
@@ -137,7 +136,7 @@ static bool has_ended(const struct fs_server *s)
  * another thread takes longer than answering most requests. If many requests are waiting, threads
  * of the pool help until none is left. */
 
-#define CROWD 4 /* requests that are there already when one has been answered */
+#define CROWD 4 /* number of requests already waiting when one has been answered */
 
 static void help(const struct fs_call *c)
 {
@@ -213,7 +212,7 @@ static int receive(struct fs_server *s)
 	return r;
 }
 
-/* Turns the message of libfuse or fusermount3 into an errno: -EPERM if /etc/fuse.conf does not
+/* Converts the message of libfuse or fusermount3 to an errno: -EPERM if /etc/fuse.conf does not
  * permit allow_other, else -ENODEV. */
 static int refusal_error(const char *refusal, struct fmt_error *err)
 {

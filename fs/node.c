@@ -7,13 +7,13 @@
 #include "fs/runs.h"
 
 /* Five eighths of the memory are for the cache and for rendering in flight, one for reusable
- * buffers, one for slices that others are patches of; the rest is overhead of the allocator. */
+ * buffers, one for base slices; the rest is overhead of the allocator. */
 #define CACHE_BYTES (64u << 20)
 
 struct fs {
 	struct fs_cache *cache;
 	struct fs_tree *recorded;
-	struct fs_runs *runs; /* computed ones; NULL if nothing can be emulated */
+	struct fs_runs *runs; /* computed runs; NULL if there is no emulation */
 };
 
 define_cleanup(fs_freep, struct fs *, fs_close);
@@ -81,7 +81,7 @@ void fs_emulate_now(struct fs *fs, fs_ino ino)
 
 /* ---- nodes */
 
-#define FAILED_FILE 7 /* the number of `errors` in the root: the only file of a run that failed */
+#define FAILED_FILE 7 /* the number of `errors` in the root: the only file of a failed run */
 
 /* Decodes `ino`: sets *p and *tree (NULL if the run does not exist yet). */
 static int find_node(struct fs *fs, fs_ino ino, struct fs_tree **tree, struct fs_node *p)
@@ -106,8 +106,8 @@ static int find_node(struct fs *fs, fs_ino ino, struct fs_tree **tree, struct fs
 	return -ENOENT;
 }
 
-/* The text of a file that no renderer makes, or NULL: the reason why a run failed; invalid specs.
- */
+/* Returns the text of a file without a renderer, or NULL: the reason why a run failed; invalid
+ * specs. */
 static const char *plain_text(const struct fs *fs, const struct fs_tree *t, const struct fs_node *p,
 			      size_t *len)
 {
@@ -209,7 +209,7 @@ static int node_attr(struct fs *fs, struct fs_tree *t, const struct fs_node *p, 
 		a.n_links = fs_n_links(t ? t : fs->recorded, p);
 		a.n_links += fs->runs && p->dir == FS_ROOT && p->run == FS_RECORDED ? 2 : 0;
 	}
-	if (p->dir == FS_WHAT_IF) { /* another time tells the kernel to list it again */
+	if (p->dir == FS_WHAT_IF) { /* a changed time makes the kernel list it again */
 		a.n_links += p->file == 0 ? fs_runs_end(fs->runs) - FS_CHANGED : 0;
 		a.time_ns += fs_runs_end(fs->runs);
 	}
@@ -239,7 +239,7 @@ bool fs_is_quick(struct fs *fs, fs_ino ino)
 	       fs_content_is_quick(t, &p, file_of(&p));
 }
 
-/* So many records are rendered in a few milliseconds. */
+/* This many records are rendered in a few milliseconds. */
 #define LONG_RECORDS 16384
 
 bool fs_is_long(struct fs *fs, fs_ino ino)
@@ -264,8 +264,8 @@ static uint64_t n_changed(const struct fs *fs)
 	return fs_runs_end(fs->runs) - FS_CHANGED;
 }
 
-/* Entries beside those of the trace: what-if/SPEC in what-if/; emulated/ and what-if/ in the root.
- */
+/* Entries in addition to those of the trace: what-if/SPEC in what-if/; emulated/ and what-if/ in
+ * the root. */
 static bool run_entry_at(struct fs *fs, const struct fs_node *dir, uint64_t i, struct fs_node *ret,
 			 char name[FS_NAME_BYTES])
 {
@@ -322,7 +322,7 @@ static uint64_t n_entries(const struct fs *fs, const struct fs_tree *t, const st
 	return kind->n_files + kind->n_subs + (kind->more ? kind->more->n(t, dir) : 0) + runs;
 }
 
-/* The offset of the only entry that can have this name. */
+/* Returns the offset of the only entry that can have this name. */
 static uint64_t guess_entry(const struct fs *fs, const struct fs_tree *t, const struct fs_node *dir,
 			    const char *name)
 {
@@ -352,7 +352,7 @@ static int find_dir(struct fs *fs, fs_ino ino, struct fs_tree **tree, struct fs_
 	return r == 0 && p->file != 0 ? -ENOTDIR : r;
 }
 
-/* Hidden names are asked for by programs, not by users. */
+/* Hidden names are looked up by programs, not by users. */
 static int find_changed(struct fs *fs, const char *name, struct fs_attr *ret)
 {
 	int run = name[0] == '.' ? -ENOENT : fs_runs_find(fs->runs, name);

@@ -105,8 +105,8 @@ static int marks_make(void *context, void **ret, size_t *bytes)
 	return 0;
 }
 
-/* The item at which rendering must start to produce byte `offset`, and the number of bytes before
- * that item. For tables, the first item. */
+/* Finds the item at which rendering must start to produce byte `offset`, and the number of bytes
+ * before that item. For tables, the first item. */
 static int find_start(const struct fs_piece *p, uint64_t offset, size_t *first, uint64_t *before)
 {
 	struct fs_maker maker = {marks_make, free, (void *)(uintptr_t)p};

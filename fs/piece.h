@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* A piece of a file: the text of one slice, rendered on first access and cached. Any number of
- * threads may read at once. Functions return 0 or a negative errno. Internal to fs/.
- */
+ * threads may read at once. Functions return 0 or a negative errno. Internal to fs/. */
 #pragma once
 
 #include "base/text.h"
@@ -25,5 +24,5 @@ int fs_blob_of(struct text *text, void **ret, size_t *bytes);
 /* A longer piece is rendered and cached in windows of this size. */
 #define FS_WINDOW_BYTES (2u << 20)
 
-/* The blob of p->window; end its use with fs_cache_put(). */
+/* Returns the blob of p->window, to be released with fs_cache_put(). */
 int fs_piece_get(struct fs_piece *p, struct fs_item **ret);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Threads that answer calls, beside the thread that receives them. They are started on demand and
- * have all signals blocked: the thread that ends the mount handles them. */
+/* Threads that answer calls in addition to the receiving thread. They are started on demand and
+ * have all signals blocked: the thread that ends the mount handles signals. */
 #pragma once
 
 #include "fs/call.h"
@@ -12,7 +12,7 @@ struct fs_pool {
 	pthread_mutex_t lock;
 	pthread_cond_t given;
 	struct fs_call *first, **end; /* not yet started */
-	unsigned n_waiting;	      /* calls */
+	unsigned n_waiting;	      /* number of calls */
 	unsigned n_idle, n_threads, max_threads;
 	pthread_t *threads;
 	bool closing;
@@ -20,14 +20,14 @@ struct fs_pool {
 
 int fs_pool_init(struct fs_pool *p, unsigned max_threads);
 
-/* Queues a copy of the call for one of the threads. 0, or a negative errno: then no thread answers
- * it. */
+/* Queues a copy of the call for one of the threads. Returns 0, or a negative errno: no thread will
+ * answer it. */
 int fs_pool_give(struct fs_pool *p, const struct fs_call *c);
 
-/* True if a call that is queued now starts at once. */
+/* Returns true if a call that is queued now starts at once. */
 bool fs_pool_is_free(struct fs_pool *p);
 
-/* True while a call is queued or being answered. */
+/* Returns true while a call is queued or being answered. */
 bool fs_pool_is_busy(struct fs_pool *p);
 
 /* Returns once all calls are answered. */

@@ -76,7 +76,8 @@ int fs_render_id(struct fs_tree *t, const struct fs_node *where, struct text *ou
 	return 0;
 }
 
-/* A fact of the trace that is a JSON string, without quotes; false if the fact is missing. */
+/* Appends a fact of the trace that is a JSON string, without quotes; false if the fact is
+ * missing. */
 static int fact_text(struct fs_tree *t, const char *key, struct text *out)
 {
 	const char *value = fmt_fact_value(t->names, FMT_WHOLE_TRACE, key);

@@ -184,7 +184,7 @@ static void put_bandwidth(struct fs_tree *t, const struct part *p, int64_t comm,
 	put_int(out, (int64_t)b.bus, b.bus >= 0 && b.bus < 1e18);
 }
 
-/* One collective of communicator `comm` with n participants. */
+/* Writes one collective of communicator `comm` with n participants. */
 static void put_collective(struct fs_tree *t, const struct part *p, size_t n, int64_t comm,
 			   struct text *out)
 {

@@ -15,8 +15,8 @@ static struct fmt_part part_of(const struct fs_tree *t, const struct fs_node *wh
 	};
 }
 
-/* True if a slice of a file about a single GPU is damaged. Reports and pictures leave damaged
- * slices out, which is right for the whole run and wrong for a file about nothing else. */
+/* Returns 1 if a slice of a file about a single GPU is damaged. Reports and pictures omit damaged
+ * slices, which is right for the whole run but not for a file about a single one. */
 static int needs_damaged(const struct fs_tree *t, const struct fs_node *where)
 {
 	struct fs_scope scope = fs_scope_of(where);
@@ -53,8 +53,8 @@ static void load_ahead(struct fs_tree *t, const struct fs_node *where)
 	}
 }
 
-/* Waiting for other ranks is found from the slices of all ranks. For the files of single GPUs this
- * would be quadratic in the number of ranks, so only the summary of the iteration has it. */
+/* Wait times require the slices of all ranks. For files of single GPUs the cost would be quadratic
+ * in the number of ranks, so only the summary of the iteration contains them. */
 static bool looks_across(const struct fmt_part *part)
 {
 	return part->rank == FMT_ANY;

@@ -21,7 +21,7 @@ struct fs_runs {
 	struct fs_options options;
 	size_t memory_bytes;
 	pthread_mutex_t making;
-	pthread_mutex_t adding; /* of what follows */
+	pthread_mutex_t adding; /* protects the following members */
 	_Atomic uint32_t end;
 	struct run runs[FS_RUNS];
 	_Atomic size_t rejected_bytes;
@@ -72,9 +72,8 @@ static void add_printable(struct text *line, const char *text)
 		text_char(line, (unsigned char)*text < ' ' ? '?' : *text);
 }
 
-/* Adds the line of an invalid spec, in the form of `errors`, unless it is there. With the lock
- * held.
- */
+/* Adds the line of an invalid spec, in the format of `errors`, unless already present. With the
+ * lock held. */
 static void reject(struct fs_runs *r, const char *spec, const char *why)
 {
 	scoped(text_done) struct text line = {0};

@@ -11,32 +11,32 @@
 
 struct fs_runs;
 
-/* `recorded` must outlive *ret. Each run may keep `memory_bytes` of bases of patches. */
+/* `recorded` must outlive *ret. Each run may use `memory_bytes` for bases of patches. */
 int fs_runs_new(struct fs_tree *recorded, const struct fs_options *options, size_t memory_bytes,
 		struct fs_runs **ret);
 void fs_runs_free(struct fs_runs *r);
 
-/* The end of the numbers of runs. */
+/* Returns the end of the numbers of runs. */
 uint32_t fs_runs_end(const struct fs_runs *r);
 
-/* Finds or adds the changed run of a spec. Returns its number, -ENOENT for an invalid spec, of
- * which fs_runs_rejected() then has a line, -ENOSPC if there are too many runs, or -ENOMEM. */
+/* Finds or adds the changed run of a spec. Returns its number; -ENOENT for an invalid spec, which
+ * adds a line to fs_runs_rejected(); -ENOSPC if there are too many runs; or -ENOMEM. */
 int fs_runs_find(struct fs_runs *r, const char *spec);
 
-/* The spec of a changed run. */
+/* Returns the spec of a changed run. */
 const char *fs_run_spec(const struct fs_runs *r, uint32_t number);
 
-/* True until fs_run_make() was called for a run that exists. */
+/* Returns true until fs_run_make() was called for an existing run. */
 bool fs_run_is_pending(const struct fs_runs *r, uint32_t number);
 
-/* Computes the run unless that was done. */
+/* Computes the run unless already done. */
 void fs_run_make(struct fs_runs *r, uint32_t number);
 
-/* NULL if the run is pending or failed. */
+/* Returns NULL if the run is pending or failed. */
 struct fs_tree *fs_run_tree(const struct fs_runs *r, uint32_t number);
 
-/* The reason why the run failed, as a text; "" if it did not. */
+/* Returns the reason why the run failed, or "". */
 const char *fs_run_why(const struct fs_runs *r, uint32_t number);
 
-/* The lines about invalid specs, of which *len bytes are valid and never change. */
+/* Returns the lines about invalid specs, of which *len bytes are valid and never change. */
 const char *fs_runs_rejected(const struct fs_runs *r, size_t *len);

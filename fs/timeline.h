@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The Chrome JSON of a part of a trace, slice by slice, for any number of threads at once.
- * Internal to fs/. */
+/* The Chrome JSON of a part of a trace, slice by slice. Thread-safe. Internal to fs/. */
 #pragma once
 
 #include "base/text.h"
@@ -13,11 +12,12 @@ struct fs_timeline;
 int fs_timeline_new(struct fmt_trace *trace, struct fs_timeline **ret);
 void fs_timeline_free(struct fs_timeline *l);
 
-/* The text before the slices, the text of a slice from item `first` on, and the text after them. */
+/* Append the text before the slices; the text of a slice from item `first`; the text after all
+ * slices. */
 int fs_timeline_head(struct fs_timeline *l, int64_t iteration, int64_t rank, struct text *out);
 int fs_timeline_slice(struct fs_timeline *l, const struct fmt_slice *slice, size_t first,
 		      struct text *out);
-/* fmt_chrome_marks() */
+/* See fmt_chrome_marks(). */
 int fs_timeline_marks(struct fs_timeline *l, const struct fmt_slice *slice, uint64_t *marks,
 		      uint64_t *length);
 

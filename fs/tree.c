@@ -106,8 +106,8 @@ static int sort_ranks(struct fs_tree *t)
 	return t->lengths ? 0 : -ENOMEM;
 }
 
-/* The start of the run. One second after the epoch if the recording has no date, because some tools
- * treat a file dated 0 as broken. */
+/* Returns the start of the run: one second after the epoch if the recording has no date, because
+ * some tools treat a file dated 0 as invalid. */
 static int64_t run_start(const struct fs_tree *t)
 {
 	int64_t start = INT64_MAX;
@@ -266,8 +266,7 @@ int fs_tree_slice(struct fs_tree *t, uint32_t rank, uint32_t slice, struct fs_it
 	return fs_cache_get(t->cache, slice_key(t, rank, slice), &maker, ret);
 }
 
-/* Gives reports and pictures the slices that are cached, so that they need not decode them again.
- */
+/* Returns cached slices to reports and pictures, so that they need not decode them again. */
 static int find_slice(void *context, uint32_t rank, uint32_t slice, struct fmt_slice **ret)
 {
 	struct fs_tree *t = context;

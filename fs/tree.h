@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* A trace as a tree: its iterations over all ranks, and the slices of each. Immutable once made,
- * except for cached lengths; any number of threads may use it at once. Internal to fs/.
- */
+ * except for cached lengths; thread-safe. Internal to fs/. */
 #pragma once
 
 #include "formats/render/export/tsv.h"
@@ -17,13 +16,13 @@
 struct fs_tree_rank {
 	uint32_t *order;
 	uint32_t *first;
-	uint64_t slices_before; /* of the ranks before this one */
+	uint64_t slices_before; /* number of slices of earlier ranks */
 };
 
-/* The pieces of a slice, one for each file made of slices. The length of each is cached. */
+/* The pieces of a slice, one for each file made of slices. Their lengths are cached. */
 enum { FS_PIECE_TIMELINE = FMT_TABLES, FS_PIECES };
 
-/* More than any directory has. */
+/* Upper bound on the files of a directory. */
 #define FS_FILES 16
 
 struct fs_tree {
@@ -35,16 +34,16 @@ struct fs_tree {
 	struct fs_cache *cache;	  /* not owned */
 	uint32_t run;		  /* as in inode numbers */
 	uint32_t n_ranks;
-	uint32_t n_iterations; /* with the two that have no number */
+	uint32_t n_iterations; /* including FMT_BEFORE and FMT_AFTER */
 	uint32_t has_before, has_after;
 	int64_t *numbers; /* FMT_BEFORE first, then ascending, FMT_AFTER last */
 	struct fs_tree_rank *ranks;
 	uint64_t n_slices;
-	_Atomic uint64_t *lengths; /* n_slices times FS_PIECES: the length plus 1, or 0 */
+	_Atomic uint64_t *lengths; /* n_slices times FS_PIECES: 1 + length, or 0 */
 	int64_t start_ns;	   /* of the run */
-	/* Size of the last file that was rendered whole, by kind of directory and file. */
+	/* Size of the last file that was rendered as a whole, by kind of directory and file. */
 	_Atomic uint32_t typical[FS_DIRS][FS_FILES];
-	char *path; /* absolute, of the trace */
+	char *path; /* absolute path of the trace */
 };
 
 /* Takes ownership of `trace`, also on failure. */
@@ -52,19 +51,19 @@ int fs_tree_new(struct fmt_trace *trace, struct fs_cache *cache, uint32_t run, s
 		struct fmt_error *err);
 void fs_tree_free(struct fs_tree *t);
 
-/* The index of an iteration, or -1. */
+/* Returns the index of an iteration, or -1. */
 int64_t fs_tree_iteration(const struct fs_tree *t, int64_t number);
 
-/* The number of slices of a rank in an iteration. */
+/* Returns the number of slices of a rank in an iteration. */
 static inline uint32_t fs_tree_n_slices(const struct fs_tree *t, uint32_t rank, uint32_t iteration)
 {
 	return t->ranks[rank].first[iteration + 1] - t->ranks[rank].first[iteration];
 }
 
-/* The number of records of a slice, from the index. */
+/* Returns the number of records of a slice, from the index. */
 uint64_t fs_tree_n_records(const struct fs_tree *t, uint32_t rank, uint32_t slice);
 
-/* Memory of a decoded record, with temporary memory of the decoder. */
+/* Memory for a decoded record, including temporary memory of the decoder. */
 #define FS_RECORD_BYTES 128u
 
 /* A part of the tree: one iteration or all, one rank or all. */
@@ -74,10 +73,10 @@ struct fs_scope {
 	uint32_t iteration, rank;
 };
 
-/* The part of the run that the files of a directory cover. */
+/* Returns the part of the run that the files of a directory cover. */
 struct fs_scope fs_scope_of(const struct fs_node *where);
 
-/* Walks over the slices of a scope: start with {0}; 1: a slice, 0: end. */
+/* Iterates over the slices of a scope. Start with {0}; returns 1 for a slice, 0 at the end. */
 struct fs_cursor {
 	uint32_t rank, at;
 };
@@ -85,5 +84,5 @@ struct fs_cursor {
 int fs_tree_next(const struct fs_tree *t, struct fs_scope scope, struct fs_cursor *cursor,
 		 uint32_t *rank, uint32_t *slice);
 
-/* A decoded slice, through the cache; end its use with fs_cache_put(). */
+/* Returns a decoded slice, through the cache, to be released with fs_cache_put(). */
 int fs_tree_slice(struct fs_tree *t, uint32_t rank, uint32_t slice, struct fs_item **ret);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Bytes of a file, in order, which stay in the cache until fs_view_done(). One thread. */
+/* Bytes of a file, in order, which remain cached until fs_view_done(). One thread. */
 #pragma once
 
 #include "fs/cache.h"
@@ -9,13 +9,13 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-/* The cache item of a part, and the function that ends its use. */
+/* The cache item of a part, and the function that releases it. */
 struct fs_held {
 	struct fs_item *item;
 	void (*put)(struct fs_cache *c, struct fs_item *item);
 };
 
-/* A range of a file that is rendered at little more cost than any part of it. */
+/* A range of a file that costs little more to render than any part of it. */
 struct fs_window {
 	uint64_t from, end;
 	bool is_last; /* the file ends at `end` */
@@ -24,12 +24,12 @@ struct fs_window {
 struct fs_view {
 	struct iovec *parts;
 	size_t n;
-	struct fs_held *held; /* one each */
+	struct fs_held *held; /* one for each part */
 	size_t parts_cap, held_cap;
 	struct fs_cache *cache;
 };
 
-/* A copy of all bytes, which the caller frees; NULL if out of memory. */
+/* Returns a copy of all bytes, which the caller frees; NULL if out of memory. */
 char *fs_view_join(const struct fs_view *view, size_t *size);
 
 void fs_view_done(struct fs_view *view);

@@ -32,14 +32,14 @@ struct gpuemu_launch {
 	uint32_t grid[3], block[3], shared_bytes;
 	int device;
 	int64_t start_ns; /* virtual time at which all earlier work of the stream has ended */
-	int64_t end_ns;	  /* `run` may set it; 0: `cost` or the model decides */
-	int error; /* a CUresult that `run` may set; the context is then lost, as after a fault */
-	uint64_t ticket; /* the value that `issue` returned, for a kernel node of a graph */
-	const struct gpuemu_kernel *kernel; /* the host kernel that runs */
-	/* The size of a parameter; 0: unknown. */
+	int64_t end_ns;	  /* set by `run`; 0: determined by `cost` or the model */
+	int error;	  /* a CUresult set by `run`; the context is then lost, as after a fault */
+	uint64_t ticket;  /* the result of `issue`, for a kernel node of a graph */
+	const struct gpuemu_kernel *kernel; /* the current host kernel */
+	/* Returns the size of a parameter; 0: unknown. */
 	size_t (*arg_bytes)(const struct gpuemu_launch *launch, unsigned i);
-	const void *function; /* of the driver */
-	int skipped;	      /* `run` sets it if it computed nothing, for the report */
+	const void *function; /* internal to the driver */
+	int skipped;	      /* set by `run` if it computed nothing, for the report */
 };
 
 enum gpuemu_math {
@@ -55,7 +55,7 @@ enum gpuemu_math {
 /* D = A B, m x n x k, `batch` times, column-major as in cuBLAS. */
 struct gpuemu_product {
 	double m, n, k, batch;
-	double a_bytes, d_bytes; /* of an element of A and B, and of D; 0: as the math has them */
+	double a_bytes, d_bytes; /* size of an element of A and B, and of D; 0: that of the math */
 	int a_transposed, b_transposed, adds; /* adds: reads C too */
 };
 
@@ -67,7 +67,7 @@ struct gpuemu_convolution {
 	enum gpuemu_direction direction;
 	double batch, in_channels, out_channels, groups;
 	double in[3], out[3], kernel[3], stride[3], dilation[3];
-	double element_bytes; /* 0: as the math has them */
+	double element_bytes; /* 0: that of the math */
 	int channels_last;
 };
 
@@ -76,20 +76,20 @@ struct gpuemu_convolution {
 struct gpuemu_cost {
 	double flops, bytes; /* bytes: read and written */
 	enum gpuemu_math math;
-	int64_t ns; /* if not 0: the duration; the other members are ignored */
+	int64_t ns; /* if not 0: the duration; other members are ignored */
 	struct gpuemu_product product;
 	int attention; /* product (keys x queries), softmax, product: 1; their gradients: 2 */
 	int causal;    /* attention: scores above the diagonal are masked */
 	struct gpuemu_convolution convolution;
 };
 
-/* `run` may wait for other GPUs or processes. It runs in a thread of its own, and the launching
- * call returns at once. */
+/* `run` may wait for other GPUs or processes. It runs in a separate thread, and the launching call
+ * returns at once. */
 #define GPUEMU_BLOCKS 1u
 
-/* `post` is set. The driver may call it before `run`, while earlier work of the stream is still
- * running, to announce the launch to the participants for which `run` will wait. `run` follows in
- * any case. */
+/* `post` is set. The driver may call it before `run`, while earlier operations of the stream are
+ * still running, to announce the launch to the participants for which `run` will wait. `run` always
+ * follows. */
 #define GPUEMU_POSTS 2u
 
 /* Results of `post`. */
@@ -111,9 +111,9 @@ struct gpuemu_kernel {
 	const size_t *arg_bytes;
 	unsigned n_args;
 	/* Announces a launch that starts at launch->start_ns or, if `before` is not NULL, gap_ns
-	 * after the end of the posted launch with parameters before[]. args[] are the parameters
-	 * that `run` will get. Returns 0 (not posted), GPUEMU_POSTED, or GPUEMU_ALL_ARRIVED
-	 * (posted, and `run` would no longer wait). */
+	 * after the end of the posted launch with parameters before[]. args[] are the parameters of
+	 * the later `run`. Returns 0 (not posted), GPUEMU_POSTED, or GPUEMU_ALL_ARRIVED (posted,
+	 * and `run` would no longer wait). */
 	int (*post)(const struct gpuemu_launch *launch, void *const *args, void *const *before,
 		    int64_t gap_ns);
 	/* Called at each launch of a graph that contains the kernel, on the launching thread, in
@@ -124,22 +124,22 @@ struct gpuemu_kernel {
 
 /* The functions below are exported by the emulated libcuda.so.1. Any thread may call them. */
 
-/* Registers a host kernel; it replaces an earlier one of the same name. `k` is not copied. 0 or
- * -ENOMEM. Also exported by the emulated libcudart.so.13. */
+/* Registers a host kernel; replaces an earlier one of the same name. `k` is not copied. Returns 0
+ * or -ENOMEM. Also exported by the emulated libcudart.so.13. */
 typedef int gpuemu_register_kernel_fn(const struct gpuemu_kernel *k);
 
-/* Reads a value of the device's GPU model (data/gpus), for example "nvlink_bytes_per_s". 0, or
- * -ENOENT. */
+/* Reads a value of the device's GPU model (data/gpus), for example "nvlink_bytes_per_s". Returns 0,
+ * or -ENOENT. */
 typedef int gpuemu_device_value_fn(int device, const char *key, double *ret);
 
-/* The duration of such a collective in the trace given by gpuemu --timing; -1 if the trace has
- * none. `kind` is "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce",
+/* Returns the duration of such a collective in the trace given by gpuemu --timing; -1 if the trace
+ * has none. `kind` is "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce",
  * "all_to_all", "gather", "scatter" or "send_recv"; `bytes` is the larger of a rank's input and
  * output. */
 typedef int64_t gpuemu_recorded_ns_fn(const char *kind, unsigned ranks, uint64_t bytes);
 
-/* Returns whether kernels of the device may access [address, address + bytes). A host kernel sets
- * launch->error for memory outside, where the real kernel would fault. */
+/* Returns 1 if kernels of the device may access [address, address + bytes). For other memory, where
+ * the real kernel would fault, a host kernel sets launch->error. */
 typedef int gpuemu_reaches_fn(int device, uint64_t address, uint64_t bytes);
 
 /* Reports why an operation is about to fail, on stderr and to the program's log callbacks:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Marks the iterations of a recorded program. C and C++. Nothing to link (before glibc 2.34: -ldl);
- * does nothing without gpucapture. C needs -D_GNU_SOURCE.
+/* Marks the iterations of a recorded program. C and C++. Needs no library (before glibc 2.34:
+ * -ldl); has no effect without gpucapture. C needs -D_GNU_SOURCE.
  *
  *     for (...) {
  *             gputrace_mark_iteration();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Runs a program on behalf of the user: forwards signals to it, and ends as it ended. For the main
- * thread; one program for each process. */
+/* Runs a program on behalf of the user: forwards signals to it, and exits with its status. For the
+ * main thread; one program per process. */
 #pragma once
 
 #include <sys/types.h>

@@ -19,7 +19,7 @@ static const char *program_name; /* NULL: as it was started */
 
 void cli_error(const char *format, ...)
 {
-	char line[3 * PATH_MAX]; /* long paths, with the reason behind them */
+	char line[3 * PATH_MAX]; /* a long path, followed by the reason */
 	va_list args;
 
 	va_start(args, format);
@@ -47,7 +47,7 @@ static int status_of(int r)
 	case ENFILE:
 	case ENODEV:
 	case EFBIG:
-	case EBADF: /* of these two, standard output */
+	case EBADF: /* standard output: that of these two */
 	case EPIPE:
 		return CLI_MACHINE;
 	default:
@@ -55,7 +55,8 @@ static int status_of(int r)
 	}
 }
 
-/* True if `known`, the file of a struct fmt_error, is `file`. It holds the end of a long path. */
+/* Returns true if `known`, the file of a struct fmt_error, is `file`. A long path is truncated at
+ * the front. */
 static bool is_same_file(const char *file, const char *known)
 {
 	size_t n = strlen(file), m = strlen(known);
@@ -187,7 +188,7 @@ static void make_parser(const struct cli_command *c, bool only, struct parser *p
 			(struct option){"version", no_argument, NULL, OPTION_VERSION};
 }
 
-/* The index of the option that getopt_long() returned, or -1. */
+/* Returns the index of the option that getopt_long() returned, or -1. */
 static int option_index(const struct cli_command *c, int got)
 {
 	if (got >= 2000)
@@ -267,7 +268,7 @@ static int run_command(const struct cli_command *c, bool only, int argc, char **
 }
 
 /* Opens closed standard descriptors on a file that can be neither read nor written. Otherwise
- * another file could get the number, and would receive the output. */
+ * another file could get the number and receive the output. */
 static void hold_standard(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

@@ -13,8 +13,8 @@
 
 /* Exit statuses of every program. */
 enum {
-	CLI_OK = 0,	 /* done, and everything checked held */
-	CLI_FAILED = 1,	 /* a check did not hold */
+	CLI_OK = 0,	 /* done, and all checks passed */
+	CLI_FAILED = 1,	 /* a check failed */
 	CLI_USAGE = 2,	 /* the command line is wrong */
 	CLI_INPUT = 3,	 /* the input cannot be used */
 	CLI_MACHINE = 4, /* the machine does not meet a requirement */
@@ -57,22 +57,21 @@ int cli_main(const char *program, const char *what, const struct cli_command *co
 /* The same for a program with a single command, named as the program. */
 int cli_main_one(const struct cli_command *command, int argc, char **argv);
 
-/* The integer value of an option, from `min` to `max`; `missing` if the option was not given.
- * Prints an error and returns -EINVAL for an invalid value: exit with CLI_USAGE. */
+/* Parses the integer value of an option into *ret, from `min` to `max`; `missing` if the option was
+ * not given. Prints an error and returns -EINVAL for an invalid value: exit with CLI_USAGE. */
 int cli_number(const struct cli_args *args, const struct cli_command *command, int option,
 	       int64_t min, int64_t max, int64_t missing, int64_t *ret);
 
-/* The range A-B of an option, or A alone, of numbers from 0 on; -1 and -1 if the option was not
- * given. Prints an error and returns -EINVAL for an invalid one: exit with CLI_USAGE. */
+/* Parses the range A-B of an option, or A alone, of numbers >= 0; -1 and -1 if the option was not
+ * given. Prints an error and returns -EINVAL for an invalid range: exit with CLI_USAGE. */
 int cli_range(const struct cli_args *args, const struct cli_option *options, int option,
 	      int64_t *first, int64_t *last);
 
-/* Prints "PROGRAM: " and the message on stderr as one line; control characters are escaped. */
+/* Prints "PROGRAM: " and the message on stderr as one line; escapes control characters. */
 __attribute__((format(printf, 1, 2))) void cli_error(const char *format, ...);
 
-/* The line for a failed call: "PROGRAM: cannot DOING FILE: why at byte N; hint", where `r` is a
- * negative errno, `err` says more when its `what` is filled (may be NULL), and `hint` may be NULL.
- * Returns the exit status.
- */
+/* Prints the line for a failed call: "PROGRAM: cannot DOING FILE: REASON at byte N; HINT". `r` is a
+ * negative errno; `err` (may be NULL) has details if its `what` is set; `hint` may be NULL. Returns
+ * the exit status. */
 int cli_fail(int r, const struct fmt_error *err, const char *doing, const char *file,
 	     const char *hint);

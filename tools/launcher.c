@@ -24,7 +24,7 @@ static const struct {
 	{"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", {"PMI_JOBID", NULL}},
 };
 
-/* A variable that is a number from 0 to LAUNCHER_MOST, or -1. */
+/* Returns the value of a variable from 0 to LAUNCHER_MOST, or -1. */
 static int32_t number(const char *variable)
 {
 	const char *value = variable ? getenv(variable) : NULL;

@@ -34,7 +34,7 @@ static void heed(void)
 			sigaction(signals[i], &new, NULL);
 }
 
-/* Catches the signals that were not ignored the first time. */
+/* Catches the signals that were not ignored initially. */
 static void catch_signals(void)
 {
 	struct sigaction old;
@@ -79,7 +79,7 @@ static int is_trace(const char *path)
 /* ---- the folder beside the output */
 
 #define SUFFIX ".new-"
-#define RANDOM 6 /* characters behind it */
+#define RANDOM 6 /* characters after it */
 #define TRACE "trace"
 #define KEPT "kept"
 
@@ -112,7 +112,8 @@ int output_begin(struct output *p, const char *output, int force)
 		return -ENAMETOOLONG;
 	prefix_of(output, prefix);
 	catch_signals();
-	/* A folder with a recording, a replaced trace or one that could not be renamed stays. */
+	/* Folders with a recording, or with a trace that was replaced or could not be renamed,
+	 * remain. */
 	r = work_folder_make(&p->folder, prefix, TRACE);
 	if (r < 0)
 		return r;
@@ -135,7 +136,7 @@ static int give_name(const struct output *p)
 	return rename(p->trace, p->path) < 0 ? -errno : 0;
 }
 
-/* Keeps the folder, which holds the trace that was replaced. */
+/* Keeps the folder, which contains the replaced trace. */
 static void keep(struct output *p)
 {
 	char kept[PATH_MAX];
@@ -159,7 +160,7 @@ static int replace_in_two_steps(struct output *p)
 		return -errno;
 	r = give_name(p);
 	if (r < 0 && rename(old, p->path) < 0)
-		keep(p); /* the trace that was there before is in the folder */
+		keep(p); /* the previous trace is in the folder */
 	return r;
 }
 

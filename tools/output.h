@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A trace that appears complete or not at all: a command writes it in a folder OUT.new-XXXXXX
- * beside OUT, and renames it when it is complete. The folder is locked while its writer lives. The
- * next writer to the same output removes the folder of a killed one, unless it holds more than an
- * unfinished trace. Meanwhile SIGINT, SIGTERM and SIGHUP are recorded until the command asks for
- * them, so that it can clean up. For main threads. */
+/* The output folder of a command that writes a trace. The command writes to a folder OUT.new-XXXXXX
+ * beside OUT and renames it when it is complete. The folder is locked while its writer lives. The
+ * next writer to the same output removes the folder of a killed writer, unless it contains more
+ * than an unfinished trace. SIGINT, SIGTERM and SIGHUP are recorded until the command checks for
+ * them, so that it can remove its folder. For main threads. */
 #pragma once
 
 #include "tools/work_folder.h"
@@ -33,11 +33,11 @@ int output_fail(int r, const char *output, int force);
 /* Removes the folder, with the trace if it was not committed. */
 void output_done(struct output *p);
 
-/* The signal that arrived since output_begin(), or 0. */
+/* Returns the signal that arrived since output_begin(), or 0. */
 int output_signal(void);
 
-/* Shows progress; `context` is a struct progress. For whatever writes the trace: -ECANCELED if a
- * signal has arrived. */
+/* Shows progress; `context` is a struct progress. Returns -ECANCELED if a signal has arrived. A
+ * callback for functions that write the trace. */
 int output_progress(void *context, const char *what, uint64_t done, uint64_t total);
 
 /* Ends the process by the signal that arrived, if any; after output_done(). */

@@ -45,7 +45,8 @@ int preload_before(const char *variable, const char *first)
 	return 0;
 }
 
-/* The length of the sanitizer runtimes at the start of a list, with the colon behind them. */
+/* Returns the length of the sanitizer runtimes at the start of a list, including the colon after
+ * them. */
 static size_t sanitizers(const char *list)
 {
 	static const char *const runtimes[] = {"libasan.", "libtsan.", "liblsan.", "libubsan.",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Progress line of a command that takes longer than a second, on a line of its own. Prints nothing
- * if stderr is not a terminal. For main threads. */
+/* Shows the progress of a command that takes longer than a second, on a line of stderr. Prints
+ * nothing if stderr is not a terminal. For main threads. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ struct progress {
 void progress_begin(struct progress *p);
 
 /* `what` is one word: "reading". Cheap enough to call for every slice. `total` 0: unknown; then
- * `done` counts bytes. */
+ * `done` is a number of bytes. */
 void progress_show(struct progress *p, const char *what, uint64_t done, uint64_t total);
 
 /* Erases the line. */

@@ -16,9 +16,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define IDLE_NS 5000000 /* between rounds that find nothing */
+#define IDLE_NS 5000000 /* between rounds without data */
 
-/* ---- recordings that are not complete */
+/* ---- incomplete recordings */
 
 static int read_rest(struct rec_recorder *r)
 {
@@ -41,7 +41,7 @@ static int complete(const char *path)
 	int r = rec_recover(path, &recorder, &err);
 
 	if (r == -ENOENT || r == -EACCES || r == -EROFS)
-		return CLI_OK; /* what is in the file is all that there is */
+		return CLI_OK; /* the file is complete */
 	if (r == -EBUSY) {
 		cli_error("cannot import %s: it is still being recorded", path);
 		return CLI_INPUT;
@@ -134,7 +134,7 @@ int raw_import(const struct recordings *recordings, const char *output, int forc
 	return status;
 }
 
-/* ---- what came of it */
+/* ---- report */
 
 void raw_import_json(struct text *t, const struct rec_import_report *r, const char *output)
 {
@@ -162,7 +162,7 @@ void raw_import_text(struct text *t, const struct rec_import_report *r, const ch
 	text_char(t, '\n');
 }
 
-#define MOST_KILLED 8 /* processes that get a line each */
+#define MOST_KILLED 8 /* maximum number of processes listed, one per line */
 
 static void say_killed(const struct rec_killed *k, const char *output)
 {

@@ -17,7 +17,7 @@ int raw_import(const struct recordings *recordings, const char *output, int forc
  * Waits for recorded programs that still run. */
 int raw_import_complete(const struct recordings *recordings);
 
-/* The report as one line of JSON. */
+/* Appends the report as one line of JSON. */
 void raw_import_json(struct text *t, const struct rec_import_report *r, const char *output);
 void raw_import_text(struct text *t, const struct rec_import_report *r, const char *output);
 /* Processes that were killed, and a recording that is damaged, a line each on stderr. */

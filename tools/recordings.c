@@ -76,7 +76,7 @@ static void close_dir(DIR **d)
 		closedir(*d);
 }
 
-/* Whether it is the name of a part's file; `any`: also of one that is not complete. */
+/* Returns true for the name of a part's file; `any`: also of an incomplete one. */
 static bool is_part(const char *name, bool any, unsigned *part)
 {
 	int end = 0;
@@ -122,7 +122,8 @@ int recording_complete(struct recording *r)
 	e = count_complete(r, &n);
 	if (e < 0 || n < r->of.n_parts)
 		return e;
-	/* Of several that find all parts complete, one imports them; also after a restart. */
+	/* If several processes find all parts complete, one of them imports, even if it is
+	 * restarted. */
 	snprintf(path, sizeof(path), "%s/importing", r->folder);
 	snprintf(own, sizeof(own), "part-%04u", r->of.part);
 	if (symlink(own, path) == 0)
@@ -143,7 +144,7 @@ void recording_remove(const struct recording *r)
 	work_folder_remove(r->folder);
 }
 
-/* ---- afterwards */
+/* ---- after the run */
 
 void recordings_done(struct recordings *r)
 {
@@ -166,7 +167,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Adds the recordings in a folder: how many. */
+/* Adds the recordings in a folder. Returns their number. */
 static int add_folder(struct recordings *r, const char *folder)
 {
 	scoped(close_dir) DIR *dir = opendir(folder);

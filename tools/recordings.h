@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Raw recordings of a run, beside its trace OUT: the folder OUT.raw, on storage that all hosts of
- * the run see. Each gpucapture of the run appends to a file of its own; none waits for another.
+/* The raw recordings of a run, in the folder OUT.raw beside its trace OUT, on storage that all
+ * hosts of the run share. Each gpucapture of the run appends to its own file; none waits for
+ * another.
  *
- *     part-0003.recording   is being recorded, or its gpucapture was killed
+ *     part-0003.recording   in progress, or its gpucapture was killed
  *     part-0003.raw         complete
- *     importing             made by the last part to complete, which makes OUT of all of them and
+ *     importing             the part that completed last: it makes OUT of all parts and then
  *                           removes the folder
  *
  * Functions return 0 or a negative errno. For main threads. */
@@ -35,7 +36,7 @@ int recording_begin(struct recording *r, const char *output, const struct fmt_or
 int recording_complete(struct recording *r);
 /* Removes the recording, and the folder if nothing else is in it. */
 void recording_abandon(const struct recording *r);
-/* Removes the folder, with what is in it. */
+/* Removes the folder and its contents. */
 void recording_remove(const struct recording *r);
 
 /* The recordings in files and folders. */
@@ -44,7 +45,7 @@ struct recordings {
 	size_t n, cap;
 };
 
-/* Whether the path is a raw recording, or a folder of them. */
+/* Returns true if the path is a raw recording or a folder of raw recordings. */
 int recordings_are_at(const char *path);
 int recordings_add(struct recordings *r, const char *path);
 int recordings_find(char *const *paths, size_t n, struct recordings *ret);

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Names that are recognised as traces: of files and folders, and of files within a folder. */
+/* Names recognised as traces: of files and folders, and of files within a folder. */
 static const struct {
 	const char *name, *inside, *hint;
 } taken[] = {

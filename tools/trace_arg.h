@@ -7,9 +7,8 @@
 
 struct fmt_trace;
 
-/* Opens a trace; fmt_trace_close() closes it. CLI_OK, or another exit status after printing the
- * error.
- */
+/* Opens a trace; fmt_trace_close() closes it. Returns CLI_OK, or another exit status after printing
+ * the error. */
 int trace_arg_open(const char *path, struct fmt_trace **ret);
 
 /* cli_fail() for a command on a trace, with a hint if the path is not a trace. */

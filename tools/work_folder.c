@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define RANDOM 6 /* characters of mkdtemp() behind the prefix */
+#define RANDOM 6 /* characters of mkdtemp() after the prefix */
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
 {
@@ -32,7 +32,7 @@ static void close_dir(DIR **d)
 		closedir(*d);
 }
 
-/* True unless the folder holds anything but `only`. */
+/* Returns true if the folder contains nothing except `only`. */
 static bool is_expendable(int fd, const char *only)
 {
 	scoped(close_fd) int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -49,9 +49,9 @@ static bool is_expendable(int fd, const char *only)
 	return true;
 }
 
-/* A process locks its folder for as long as it lives, and checks that the folder is still there
- * after it got the lock. So a folder that can be locked is unused. On a file system without locks,
- * folders are left alone. */
+/* A process locks its folder while it lives, and checks that the folder still exists after it got
+ * the lock. So a folder that can be locked is unused. On a file system without locks, folders are
+ * left alone. */
 static void remove_leftover(const char *path, const char *only)
 {
 	scoped(close_fd) int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

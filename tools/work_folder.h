@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A temporary folder that is locked while its process lives, so that the next process removes what
- * a killed one left. Not thread-safe. */
+/* A temporary folder that is locked while its process lives. The next process removes the folder of
+ * a killed one. Not thread-safe. */
 #pragma once
 
 #include <limits.h>
@@ -11,13 +11,13 @@ struct work_folder {
 	char path[PATH_MAX]; /* "": not made */
 };
 
-/* Makes the folder `prefix`XXXXXX, X being random. Before that, removes unused folders of this user
- * with the same prefix: all, or if `only` is not NULL those that hold nothing but `only`. `f` is
- * zeroed. 0 or a negative errno. */
+/* Makes the folder `prefix`XXXXXX with a random XXXXXX. First removes unlocked folders of this user
+ * with the same prefix: all of them, or with `only` those that contain nothing but a file `only`.
+ * `f` must be zeroed. Returns 0 or a negative errno. */
 int work_folder_make(struct work_folder *f, const char *prefix, const char *only);
 
-/* Removes the folder, if it was made. */
+/* Removes the folder if it was made. */
 void work_folder_done(struct work_folder *f);
 
-/* Removes a folder with all that is in it. 0 or a negative errno. */
+/* Removes a folder and its contents. Returns 0 or a negative errno. */
 int work_folder_remove(const char *path);

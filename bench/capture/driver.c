@@ -47,7 +47,7 @@ int cuFuncGetParamInfo(void *function, size_t index, size_t *offset, size_t *byt
 	return 0;
 }
 
-/* ---- functions that a recorder needs for device times */
+/* ---- functions for device times */
 
 struct event {
 	int64_t ns;

@@ -8,8 +8,8 @@
 #error "units are read as little-endian words"
 #endif
 
-/* The keys of a page's units: 64 KiB, which the second-level cache holds. Vector instructions do
- * not pay: a product of 64 bits is four of theirs, and the carries between them. */
+/* The keys of a page's units: 64 KiB, which fits into the L2 cache. Vector instructions are no
+ * faster: a 64-bit product needs four of them, plus carries. */
 static uint64_t keys[2 * GD128_PAGE_UNITS];
 
 static void make_keys(void)
@@ -24,7 +24,7 @@ typedef uint64_t word __attribute__((aligned(1), may_alias));
 /* So far ahead is read: the hardware's own prefetching stops at each 4 KiB. */
 #define AHEAD_BYTES 1024
 
-/* Adds whole units of one page. */
+/* Adds complete units of one page. */
 static void add_units(struct gd128 *sum, unsigned unit, const uint8_t *data, size_t n)
 {
 	const uint64_t *k = keys + 2 * unit;
@@ -43,7 +43,7 @@ static void add_units(struct gd128 *sum, unsigned unit, const uint8_t *data, siz
 	*sum = s;
 }
 
-/* Adds bytes of one page; `at` is their place in it. */
+/* Adds bytes of one page, from offset `at`. */
 static void add_page(struct gd128 *sum, unsigned at, const uint8_t *data, size_t bytes)
 {
 	size_t units = bytes / GD128_UNIT_BYTES, tail = bytes % GD128_UNIT_BYTES;

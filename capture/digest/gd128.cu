@@ -57,8 +57,8 @@ static __device__ __forceinline__ void load_tail(uint64_t address, uint32_t byte
 	}
 }
 
-/* The same of a whole page whose units are aligned: so many loads at once hide their latency,
- * though few threads run. */
+/* The same for a whole page with aligned units: several loads in flight hide their latency although
+ * few threads run. */
 #define AT_ONCE 4
 static __device__ __forceinline__ struct gd128 whole_page(uint64_t address, const uint64_t *keys)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The arithmetic of gd128 (doc/design/digest.md), which the CPU and the GPU share. C and CUDA C++.
- */
+/* The arithmetic of gd128 (doc/design/digest.md), shared by CPU and GPU. C and CUDA C++. */
 #pragma once
 
 #include <stdint.h>
@@ -16,7 +15,7 @@
 #define GD128_PAGE_BYTES 65536u
 #define GD128_PAGE_UNITS (GD128_PAGE_BYTES / GD128_UNIT_BYTES)
 
-/* Number of the first key of units, pages and the length. */
+/* Numbers of the first keys of units, pages and the length. */
 #define GD128_KEYS_OF_UNITS 0
 #define GD128_KEYS_OF_PAGES (1ull << 32)
 #define GD128_KEYS_OF_LENGTH (1ull << 63)
@@ -26,7 +25,7 @@ struct gd128 {
 	uint64_t lo, hi;
 };
 
-/* The n-th number of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) started at 0. */
+/* Returns the n-th number of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) started at 0. */
 GD128_FN uint64_t gd128_key(uint64_t n)
 {
 	uint64_t z = (n + 1) * 0x9e3779b97f4a7c15u;
@@ -50,7 +49,7 @@ GD128_FN void gd128_unit(struct gd128 *sum, uint64_t a, uint64_t b, uint64_t k, 
 #endif
 }
 
-/* Pages of a buffer; the last may be short. */
+/* Returns the number of pages of a buffer; the last may be short. */
 GD128_FN uint64_t gd128_pages(uint64_t bytes)
 {
 	return bytes / GD128_PAGE_BYTES + (bytes % GD128_PAGE_BYTES != 0);

@@ -8,8 +8,7 @@
 #define GD128_KERNEL "gd128_sum"
 #define GD128_PARTS 32u
 
-/* A buffer, and where the sums of its pages go: one struct gd128 each, at an address that is a
- * multiple of 8. */
+/* A buffer, and the address of the sums of its pages: one struct gd128 each, 8-byte aligned. */
 struct gd128_part {
 	uint64_t address, bytes, pages_at;
 	uint64_t first_page; /* pages of the parts before it */

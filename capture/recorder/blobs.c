@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-/* False if the content could not be read: its file stays as it is. */
+/* Returns false if the content could not be read: its file remains unchanged. */
 static bool put_blob(struct rec_recorder *r, const char *name)
 {
 	scoped(close_fd) int fd =
@@ -42,8 +42,8 @@ static bool put_blob(struct rec_recorder *r, const char *name)
 	return true;
 }
 
-/* Contents that are in the recording. Their files stay, empty: the library does not write a content
- * again whose file exists. */
+/* Contents that are in the recording. Their files remain, empty: the library does not write a
+ * content whose file exists. */
 struct copied {
 	char (*names)[64];
 	size_t n, cap;
@@ -78,7 +78,7 @@ static void copy_all(struct rec_recorder *r, struct copied *c)
 		copy_blob(r, e->d_name, c);
 }
 
-/* Copies what appeared since the last time. Returns false if some may have been missed. */
+/* Copies files that appeared since the last time. Returns false if some may have been missed. */
 static bool copy_new(struct rec_recorder *r, struct copied *c)
 {
 	char buffer[4096] __attribute__((aligned(8)));
@@ -106,7 +106,7 @@ void rec_copy_blobs(struct rec_recorder *r, bool all)
 	if (!r->appeared) {
 		r->appeared = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 		inotify_add_watch(r->appeared, r->session.folder, IN_MOVED_TO);
-		all = true; /* what was there before */
+		all = true; /* files that existed before */
 	}
 	if (all || !copy_new(r, &c))
 		copy_all(r, &c);

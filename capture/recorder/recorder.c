@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#define ROUND_NS 50000000 /* records that stay in a ring until the next round are not lost */
+#define ROUND_NS 50000000 /* records that remain in a ring until the next round are not lost */
 
 void rec_close(struct rec_recorder *r)
 {
@@ -53,7 +53,7 @@ const char *rec_folder(const struct rec_recorder *r)
 	return r->folder;
 }
 
-/* ---- what goes into the recording */
+/* ---- writing */
 
 int rec_put(struct rec_recorder *r, enum rec_piece_kind kind, uint32_t ring, uint64_t position,
 	    const void *data, size_t bytes)
@@ -134,7 +134,7 @@ int rec_open(const struct cap_control *settings, const char *path, struct rec_re
 	return 0;
 }
 
-/* ---- what comes out of it */
+/* ---- continuing a recording */
 
 static int reach(struct rec_recorder *r, uint32_t ring, uint64_t position)
 {
@@ -151,7 +151,7 @@ static int reach(struct rec_recorder *r, uint32_t ring, uint64_t position)
 
 static int recall_session(struct rec_recorder *r, const struct rec_piece *piece)
 {
-	struct rec_piece_session s; /* in the piece it lies anywhere */
+	struct rec_piece_session s; /* in the piece it may be unaligned */
 
 	if (piece->bytes != sizeof(s))
 		return -EBADMSG;
@@ -171,7 +171,7 @@ static int recall_clock(struct rec_recorder *r, const struct rec_piece *piece)
 	return e;
 }
 
-/* Reads from the recording how far the previous recorder came. */
+/* Reads from the recording how far the previous recorder got. */
 static int recall(void *context, const struct rec_piece *piece)
 {
 	struct rec_recorder *r = context;
@@ -219,7 +219,7 @@ int rec_recover(const char *path, struct rec_recorder **ret, struct fmt_error *e
 	e = rec_session_attach(&r->session, r->folder);
 	if (e < 0)
 		return e;
-	/* Continue behind the last piece that the killed recorder wrote. */
+	/* Continue after the last piece that the killed recorder wrote. */
 	e = rec_resume(r);
 	if (e < 0) {
 		rec_keep(r);
@@ -290,7 +290,7 @@ static bool is_due(struct rec_recorder *r)
 	return false;
 }
 
-/* Takes what is in the ring: how many bytes. */
+/* Copies the contents of the ring. Returns the number of bytes. */
 static long tap_ring(struct rec_recorder *r, struct rec_tap *t)
 {
 	struct fmt_cursor c;
@@ -309,7 +309,7 @@ static long tap_ring(struct rec_recorder *r, struct rec_tap *t)
 	return e == -ENOMEM ? e : (long)bytes;
 }
 
-/* A ring of which nothing will come any more makes room for others. */
+/* Closes the ring of an ended thread, to free space for others. */
 static bool retire(struct rec_recorder *r, struct rec_tap *t)
 {
 	struct cap_drain_status now = cap_drain_status(t->drain);
@@ -321,7 +321,8 @@ static bool retire(struct rec_recorder *r, struct rec_tap *t)
 	return true;
 }
 
-/* All of it is on disk; the threads may go on. Else they shall not wait for that. */
+/* Releases the copied records, which are on disk. After an error, tells programs that the recorder
+ * has stopped reading, so that threads do not wait. */
 static void settle_round(struct rec_recorder *r, int e)
 {
 	size_t n = 0;
@@ -338,7 +339,7 @@ static void settle_round(struct rec_recorder *r, int e)
 	r->n_taps = n;
 }
 
-/* Copies what is in all rings. */
+/* Copies the new records of all rings. */
 long rec_round_now(struct rec_recorder *r)
 {
 	long bytes = 0, n = 0;

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Records what a program and all that it starts do on GPUs: creates the session folder, and copies
- * what is in the rings there to a raw recording (formats/raw/raw.h).
+/* Records what a program and its child processes do on GPUs: creates the session folder, and copies
+ * the contents of the rings there to a raw recording (formats/raw/raw.h).
  *
  *     rec_open(&settings, path, &r)   rec_folder(r) becomes GPUCAPTURE_SESSION of the program
  *     rec_round(r)                    every few milliseconds while the program runs
  *     rec_finish(r)                   when it has ended
  *     rec_close(r)
  *
- * From rec_open() to rec_finish() the recorder may be one process after the other: each is a fork
- * of the one that opened it, and begins with rec_resume(). A recorder that was killed has lost
- * nothing. If the process that opened it is gone as well, rec_recover() continues the recording.
+ * Between rec_open() and rec_finish(), a fork of the process that called rec_open() can take over,
+ * by rec_resume(). No data is lost if a recorder is killed. If the process that called rec_open()
+ * was killed, too, rec_recover() continues the recording.
  *
- * One thread at a time. Functions return 0 or a negative errno.
- */
+ * One thread at a time. Functions return 0 or a negative errno. */
 #pragma once
 
 #include "capture/noted.h"
@@ -21,41 +20,42 @@
 
 struct rec_recorder;
 
-/* Creates the raw recording `path`, which must not exist; err->file is that if it is to blame. The
- * clock of the settings' origin is set here. */
+/* Creates the raw recording `path`, which must not exist; err->file is set if it caused the error.
+ * Sets the clock of the settings' origin. */
 int rec_open(const struct cap_control *settings, const char *path, struct rec_recorder **ret,
 	     struct fmt_error *err);
-/* Continues a recording whose recorder was killed. -ENOENT: its session is gone, as on another
- * machine, so there is nothing to add; -EBADMSG: not a raw recording; -ENOTSUP: of another version;
- * -EBUSY: its recorder lives. */
+/* Continues a recording whose recorder was killed. -ENOENT: its session no longer exists, for
+ * example on another machine, so there is nothing to add; -EBADMSG: not a raw recording; -ENOTSUP:
+ * of another version; -EBUSY: its recorder is running. */
 int rec_recover(const char *path, struct rec_recorder **ret, struct fmt_error *err);
 /* Removes the session. */
 void rec_close(struct rec_recorder *r);
-/* rec_close() leaves the session, for rec_recover(). */
+/* Makes rec_close() keep the session, for rec_recover(). */
 void rec_keep(struct rec_recorder *r);
 
-/* The session's folder. */
+/* Returns the session's folder. */
 const char *rec_folder(const struct rec_recorder *r);
 
-/* Continues where another process was. */
+/* Continues after another process. */
 int rec_resume(struct rec_recorder *r);
 
-/* Copies what is in the rings, if enough is there or enough time has passed: how many bytes. If the
- * disk is full, nothing is copied any more, and programs do not wait: no error here. */
+/* Copies the contents of the rings, if they are large enough or enough time has passed. Returns the
+ * number of bytes. If the disk is full, stops copying, and programs do not wait; this is not an
+ * error. */
 long rec_round(struct rec_recorder *r);
 
-/* Counts a process as traced from now on, although it may not have a ring yet: a shell that starts
- * the programs to record, for example. */
+/* From now on, counts the process as traced although it may not have a ring yet: for example a
+ * shell that starts the programs to record. */
 int rec_watch(struct rec_recorder *r, int pid);
-/* Whether a process that has a ring, or was given to rec_watch(), still runs. */
+/* Returns true if a process with a ring, or one passed to rec_watch(), is still running. */
 bool rec_is_traced(const struct rec_recorder *r);
 
-/* A child of this process was ended by that signal. */
+/* Call after a child of this process was killed by a signal. */
 void rec_child_died(struct rec_recorder *r, int pid, int signal);
 
-/* Copies what is left in the rings and in the session folder, and says how processes ended. The
- * recording says itself if something found no space on disk: no error here. */
+/* Copies the remaining contents of the rings and of the session folder, and records how processes
+ * ended. Data that did not fit on disk is noted in the recording; this is not an error. */
 int rec_finish(struct rec_recorder *r);
 struct rec_unread rec_unread(const struct rec_recorder *r);
-/* The k-th of the programs that were started and did not join the session; false: no more. */
+/* Returns the k-th program that was started and did not join the session; false: no more. */
 bool rec_unjoined(const struct rec_recorder *r, unsigned k, struct cap_start *ret);

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Writes the records that a recording ends with. */
+/* Writes the records at the end of a recording. */
 static int put_end(struct rec_recorder *r, const struct rec_unread *unread)
 {
 	for (size_t i = 0; i < r->n_taps; i++) {
@@ -44,7 +44,7 @@ int rec_finish(struct rec_recorder *r)
 		e = rec_round_now(r);
 	if (e < 0)
 		return (int)e;
-	rec_copy_blobs(r, false); /* of processes that are running, since the round began */
+	rec_copy_blobs(r, false); /* of running processes, since the start of the round */
 	rec_raw_flush(&r->raw);
 	unread = rec_unread(r);
 	rec_raw_end(&r->raw);

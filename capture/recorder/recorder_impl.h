@@ -7,11 +7,11 @@
 #include "capture/recorder/recorder.h"
 #include "capture/recorder/session.h"
 
-/* A ring that is read. */
+/* An open ring. */
 struct rec_tap {
 	struct cap_drain *drain; /* owned */
 	uint32_t number;
-	struct cap_drain_status told; /* as the recording has it */
+	struct cap_drain_status told; /* as last recorded */
 };
 
 struct rec_program {
@@ -22,27 +22,27 @@ struct rec_program {
 struct rec_recorder {
 	struct rec_session session;
 	struct cap_control settings;
-	char folder[PATH_MAX]; /* of the session, which may be gone */
+	char folder[PATH_MAX]; /* of the session, which may no longer exist */
 	struct cap_clock clock;
-	size_t clock_told; /* segments that are in the recording */
+	size_t clock_told; /* number of segments in the recording */
 	struct rec_raw raw;
 	struct rec_tap *taps;
 	size_t n_taps, taps_cap;
-	uint64_t *reached; /* by ring: 1 + its bytes in the recording; 0: it is not there */
+	uint64_t *reached; /* by ring: 1 + its bytes in the recording; 0: not in it */
 	size_t reached_cap;
 	struct rec_program *programs;
 	size_t n_programs, programs_cap;
-	int appeared;	  /* inotify of contents in the session folder; 0: none yet */
-	int64_t round_ns; /* when the last one was */
+	int appeared;	  /* inotify descriptor for contents in the session folder; 0: none yet */
+	int64_t round_ns; /* time of the last round */
 };
 
 /* Appends a piece to the recording. */
 int rec_put(struct rec_recorder *r, enum rec_piece_kind kind, uint32_t ring, uint64_t position,
 	    const void *data, size_t bytes);
-/* Copies contents that appeared in the session folder since the last call; all of them if `all`.
- * Call it before the rings are read, since their records name contents. */
+/* Copies contents that appeared in the session folder since the last call; all contents if `all`.
+ * Call it before reading the rings, since their records name contents. */
 void rec_copy_blobs(struct rec_recorder *r, bool all);
-/* Opens rings that are new. */
+/* Opens new rings. */
 int rec_find_rings(struct rec_recorder *r);
-/* Copies what is in all rings: how many bytes. */
+/* Copies the contents of all rings. Returns the number of bytes. */
 long rec_round_now(struct rec_recorder *r);

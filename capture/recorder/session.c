@@ -15,9 +15,9 @@
 #include <time.h>
 
 #define PREFIX "gpucapture-"
-#define MAKING ".gpucapture-" /* until it is locked */
+#define MAKING ".gpucapture-" /* prefix of the name until the folder is locked */
 #define RECORDING "recording" /* a link to the raw recording */
-#define MAKING_SECONDS 60     /* one of that name which is older is nobody's */
+#define MAKING_SECONDS 60     /* an older folder of that name is abandoned */
 #define LEAST_ROOM (8u << 20)
 #define DYING_ROUNDS 100 /* so often a lock is tried for */
 #define DYING_NS 100000000
@@ -39,7 +39,7 @@ void rec_remove_folder(const char *folder)
 	rmdir(folder);
 }
 
-/* Whether the recorder of that folder is gone, and nobody can go on with what it left. */
+/* Returns 1 if the recorder of that folder has ended, and nobody can continue its recording. */
 static int is_stale(const char *folder, const struct stat *st, int making)
 {
 	scoped(free_ptr) char *path = NULL, *recording = NULL;
@@ -119,8 +119,8 @@ static int make_control(struct rec_session *s, const struct cap_control *setting
 	return 0;
 }
 
-/* Makes the folder under a name that nobody takes for a dead one's, and gives it its own once it
- * is locked. */
+/* Creates the folder under a temporary name, which no recorder considers abandoned, and renames it
+ * once it is locked. */
 int rec_session_begin_at(struct rec_session *s, const char *base,
 			 const struct cap_control *settings)
 {
@@ -195,8 +195,8 @@ static uint64_t last_beat(int fd)
 		       : beat;
 }
 
-/* Of processes that are killed the last one to go leaves the lock, on a busy machine not at once;
- * a recorder that lives beats meanwhile. */
+/* When processes are killed, the last one to end releases the lock, on a busy machine with a delay;
+ * a running recorder updates its heartbeat meanwhile. */
 static int lock_when_dead(int fd)
 {
 	const struct timespec a_while = {.tv_nsec = DYING_NS};
@@ -263,7 +263,7 @@ static int mark(struct rec_session *s, uint32_t number)
 	return 0;
 }
 
-/* "ring-PID-NUMBER" of a ring that is not known. */
+/* Returns 1 and the number for the name "ring-PID-NUMBER" of an unknown ring. */
 static int is_new(const struct rec_session *s, const char *name, uint32_t *number)
 {
 	int pid, end = 0;

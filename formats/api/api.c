@@ -59,7 +59,7 @@ bool api_has_lasting_effect(const struct api_call *call)
 	return !(brief >> call->class & 1);
 }
 
-/* By ncclDataType_t, whose numbers are part of NCCL's binary interface. */
+/* By ncclDataType_t, whose values are part of NCCL's ABI. */
 static unsigned datatype_bytes(uint64_t type)
 {
 	static const uint8_t bytes[] = {
@@ -79,7 +79,7 @@ static uint64_t value_of(const struct api_call *call, unsigned arg, const uint64
 	return a->wire == API_WIRE_INT && (int64_t)value < 0 ? 0 : value;
 }
 
-/* UINT64_MAX when the words do not say it. */
+/* Returns UINT64_MAX if the words do not contain it. */
 static uint64_t factor_of(const struct api_call *call, const struct api_factor *f,
 			  const uint64_t *words, unsigned ranks)
 {

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* It ends behind its last section, segment or table. `image` is trusted: whoever loads code from
- * it trusts it too. */
+/* Returns the end of the last section, segment or table. `image` is trusted, since the caller also
+ * loads code from it. */
 static inline uint64_t elf_bytes(const uint8_t *image)
 {
 	Elf64_Ehdr head;

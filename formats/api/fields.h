@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Values inside a struct, as its description says where they are. The struct's bytes are the
- * program's: `len` of them are there, which may be fewer than the description has, when the program
- * was built with older headers. Nothing is allocated, nothing is printed: the capture library uses
- * this, too.
- */
+/* Values inside a struct, located by its description. The struct's bytes come from the program:
+ * there are `len` of them, possibly fewer than described, if the program was built with older
+ * headers. Allocates and prints nothing: the capture library uses this, too. */
 #pragma once
 
 #include "formats/api/api.h"
 
-/* A struct of which some bytes are there, and the call that it is an argument of, on which the
- * members of some unions depend: NULL where it is not known, and they do not count. */
+/* A struct that may be truncated, and its call. Members of some unions depend on the call's
+ * arguments; they are ignored if `call` is NULL. */
 struct api_view {
 	const struct api_struct *layout;
 	const void *bytes;
@@ -19,19 +17,20 @@ struct api_view {
 	const uint64_t *words; /* of the call */
 };
 
-/* NULL: no field of that name. */
+/* Returns NULL if there is no field of that name. */
 const struct api_field *api_field(const struct api_struct *s, const char *name);
 
-/* Element `i` of the field, which is a number, pointer or handle of 8 bytes at most: extended to 64
- * bits by its type. false: it is not there. */
+/* Reads element `i` of the field, a number, pointer or handle of 8 bytes at most, extended to 64
+ * bits by its type. Returns false if the struct does not contain it. */
 bool api_field_value(const struct api_view *v, const struct api_field *f, unsigned i,
 		     uint64_t *ret);
 
-/* Whether the field counts: what it is a member of is the one of its union that does. */
+/* Returns true if the field is valid: if it is the active member of its union. */
 bool api_field_counts(const struct api_view *v, const struct api_field *f);
 
-/* Number of bytes that the field points to; 0 when its struct does not say it. */
+/* Returns the number of bytes that the field points to; 0 if its struct does not contain the
+ * length. */
 uint64_t api_field_bytes(const struct api_view *v, const struct api_field *f);
 
-/* The value of the field of that name, 0 without one. */
+/* Returns the value of the field of that name, or 0. */
 uint64_t api_number(const struct api_view *v, const char *name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The words of the .api text, as enumerators: the word without its dashes, in capitals, after the
- * prefix. */
+/* The words of the .api text as enumerators: the prefix, then the word in capitals, without
+ * dashes. */
 #pragma once
 
 enum api_library {
@@ -14,22 +14,22 @@ enum api_library {
 
 /* The effect of a call. */
 enum api_class {
-	API_CLASS_QUERY,   /* asks, and changes nothing */
-	API_CLASS_STATE,   /* changes something that is not among the following, or names an object
-			      that later calls use */
-	API_CLASS_CREATE,  /* the arguments of direction out are objects that live from now on */
-	API_CLASS_DESTROY, /* the first handle among its arguments ends */
+	API_CLASS_QUERY,  /* changes nothing */
+	API_CLASS_STATE,  /* changes state not listed below, or names an object that later calls use
+			   */
+	API_CLASS_CREATE, /* creates the objects in arguments of direction out */
+	API_CLASS_DESTROY,     /* destroys the first handle among its arguments */
 	API_CLASS_MODULE_LOAD, /* creates a module or a library from code */
-	API_CLASS_ALLOC,       /* memory begins: the first devptr or host of direction out */
-	API_CLASS_FREE,	       /* memory ends: the first devptr or host */
-	API_CLASS_RESERVE,     /* addresses without memory begin */
+	API_CLASS_ALLOC, /* allocates memory: the first devptr or host argument of direction out */
+	API_CLASS_FREE,	 /* frees memory: the first devptr or host argument */
+	API_CLASS_RESERVE, /* reserves addresses without memory */
 	API_CLASS_UNRESERVE,
-	API_CLASS_MAP, /* memory appears at an address */
+	API_CLASS_MAP, /* maps memory at an address */
 	API_CLASS_UNMAP,
 	API_CLASS_LAUNCH, /* a kernel */
 	API_CLASS_COPY,
 	API_CLASS_SET,
-	API_CLASS_PREFETCH,  /* moves or drops memory, not its contents' meaning */
+	API_CLASS_PREFETCH,  /* moves memory, or drops contents that are not needed */
 	API_CLASS_HOST_CALL, /* a stream calls the host */
 	API_CLASS_MEMORY_OP, /* a stream waits for or writes a word of memory, or an external
 				semaphore */
@@ -39,7 +39,7 @@ enum api_class {
 	API_CLASS_CAPTURE_END,
 	API_CLASS_EVENT_RECORD,
 	API_CLASS_EVENT_WAIT,  /* a stream waits for an event */
-	API_CLASS_EVENT_QUERY, /* the host asks, without waiting */
+	API_CLASS_EVENT_QUERY, /* the host queries, without waiting */
 	API_CLASS_STREAM_QUERY,
 	API_CLASS_SYNC,	      /* the host waits: for its stream, event or context argument */
 	API_CLASS_COLLECTIVE, /* all ranks of a communicator */
@@ -60,13 +60,13 @@ enum api_wire {
 	API_WIRE_FLOAT,	  /* f4 */
 	API_WIRE_POINTER, /* ptr */
 	API_WIRE_COMPLEX, /* c8: two floating-point numbers of half the size */
-	API_WIRE_STRUCT,  /* s128: by value; up to 16 bytes are integers in registers, more lie on
-			     the stack */
+	API_WIRE_STRUCT,  /* s128: by value; up to 16 bytes are integers in registers, larger ones
+			     are on the stack */
 };
 
-/* The memory that a pointer leads to, and the direction. The first three are host memory, used
- * during the call itself. The last three are used by the operation that the call puts into its
- * stream, so a recorder must not follow the pointer. */
+/* The memory that a pointer refers to, and its direction. The first three are host memory, used
+ * during the call itself. The last three are used by the operation that the call adds to its
+ * stream, so a recorder must not dereference the pointer. */
 enum api_direction {
 	API_DIRECTION_NONE, /* a value */
 	API_DIRECTION_IN,
@@ -82,17 +82,17 @@ enum api_length_kind {
 	API_LENGTH_NONE,
 	API_LENGTH_UNKNOWN, /* ? */
 	API_LENGTH_NUL,	    /* nul: up to a zero byte */
-	API_LENGTH_IMAGE,   /* image: as the cubin, fat binary or PTX that it is says */
-	API_LENGTH_PARAMS,  /* params: an array of pointers to the parameters of a kernel, as its
-			       code says */
+	API_LENGTH_IMAGE,   /* image: length from the header of the cubin, fat binary or PTX */
+	API_LENGTH_PARAMS,  /* params: an array of pointers to kernel parameters; number from the
+			       kernel's code */
 	API_LENGTH_EXTRA,   /* extra: CU_LAUNCH_PARAM_* pairs, up to CU_LAUNCH_PARAM_END */
 	API_LENGTH_PRODUCT, /* 8*numOptions, 8*[numNodes], count*{datatype}*{ranks}, 24 */
 };
 
 enum api_factor_kind {
 	API_FACTOR_VALUE,    /* name or name-1: the value of an argument */
-	API_FACTOR_POINTED,  /* [name]: what an argument points to; after the call, if the direction
-				is out */
+	API_FACTOR_POINTED,  /* [name]: the value that an argument points to; after the call, if the
+				direction is out */
 	API_FACTOR_DATATYPE, /* {name}: bytes of an element of an argument's ncclDataType_t */
 	API_FACTOR_RANKS,    /* {ranks}: ranks of the call's communicator */
 };
@@ -108,17 +108,17 @@ enum api_meaning {
 	API_MEANING_BYTES,
 	API_MEANING_STRING,
 	API_MEANING_STRING_ADDRESS, /* a pointer to a string that lives longer than the call */
-	API_MEANING_SCALAR,   /* where the pointer mode of the library's handle says: host or device
-			       */
-	API_MEANING_ADDRESS,  /* of the host; what lies there is not known */
-	API_MEANING_CALLBACK, /* a function of the program */
-	API_MEANING_HOST,     /* memory of the host that operations use */
-	API_MEANING_DEVPTR,   /* memory of a device */
-	API_MEANING_IMAGE,    /* code */
-	API_MEANING_PARAMS,   /* of a kernel */
-	API_MEANING_EXTRA,    /* of a kernel */
-	API_MEANING_DEVICE,   /* ordinal */
-	API_MEANING_UNIQUE_ID, /* of a communicator that begins */
+	API_MEANING_SCALAR, /* host or device memory, depending on the pointer mode of the library's
+			       handle */
+	API_MEANING_ADDRESS,   /* host memory with unknown contents */
+	API_MEANING_CALLBACK,  /* a function of the program */
+	API_MEANING_HOST,      /* host memory that operations use */
+	API_MEANING_DEVPTR,    /* memory of a device */
+	API_MEANING_IMAGE,     /* code */
+	API_MEANING_PARAMS,    /* of a kernel */
+	API_MEANING_EXTRA,     /* of a kernel */
+	API_MEANING_DEVICE,    /* ordinal */
+	API_MEANING_UNIQUE_ID, /* of a new communicator */
 	API_MEANING_REDUCTION, /* ncclRedOp_t: a number, or an object */
 	/* Handles from here on. */
 	API_MEANING_CONTEXT,

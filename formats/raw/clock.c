@@ -21,7 +21,7 @@
 #define MOST_SLEW 0.001 /* of the rate */
 
 #ifdef __x86_64__
-/* Whether the kernel distrusts the counter and uses a slower clock. */
+/* Returns true if the kernel considers the counter unreliable and uses a slower clock. */
 static bool is_distrusted(void)
 {
 	scoped(close_fd) int fd = open(SOURCE, O_RDONLY | O_CLOEXEC);
@@ -55,7 +55,7 @@ static uint64_t ticks_now(void)
 }
 #endif
 
-/* Reads both clocks at once: the best of some tries, with the counter read before and after. */
+/* Reads both clocks together: the best of some tries, with the counter read before and after. */
 static void sample(uint64_t *ret_ticks, int64_t *ret_ns)
 {
 	uint64_t closest = UINT64_MAX;
@@ -136,7 +136,7 @@ int64_t cap_clock_ns(const struct cap_clock *c, uint64_t ticks)
 
 	if (c->n == 0)
 		return 0;
-	/* The last segment that begins at or before the tick: nearly always the last one. */
+	/* Find the last segment that begins at or before the tick: nearly always the last one. */
 	if (ticks < c->segments[behind - 1].ticks)
 		behind = array_bound(i, 0, c->n, c->segments[i].ticks <= ticks);
 	s = &c->segments[behind ? behind - 1 : 0];

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Converts the processor's counter (CAP_CLOCK_TSC) to CLOCK_MONOTONIC, in the recorder. Reading the
- * counter costs a traced program half as much as clock_gettime().
+/* Converts the processor's time stamp counter (CAP_CLOCK_TSC) to CLOCK_MONOTONIC, in the recorder.
+ * Reading the counter costs a traced program half as much as clock_gettime().
  *
- * A clock is a sequence of line segments. Each sample begins a segment where the last one has
- * arrived, with a slope that corrects the error within a second. So conversions are never revised,
- * a later tick is never an earlier time, and the error is at most that of one sample (some 100 ns)
- * plus the drift since the last one. Take a sample before each round of reading rings, at least
- * twice a second. Not thread-safe.
- */
+ * A clock is a sequence of line segments. Each sample begins a segment at the end of the previous
+ * one, with a slope that corrects the error within a second. So conversions are never revised and
+ * are monotonic, and the error is at most that of one sample (some 100 ns) plus the drift since the
+ * last one. Take a sample before each round of reading rings, at least twice a second. Not
+ * thread-safe. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,7 +17,7 @@
 struct cap_clock_segment {
 	uint64_t ticks;
 	int64_t ns;
-	double slope; /* ns a tick */
+	double slope; /* ns per tick */
 };
 
 struct cap_clock {
@@ -28,20 +27,20 @@ struct cap_clock {
 	int64_t first_ns;
 };
 
-/* Whether this machine's counter runs at one constant rate on all cores. */
+/* Returns true if this machine's counter has a constant rate, equal on all cores. */
 bool cap_clock_usable(void);
 
-/* Begins: takes two samples, 20 ms apart. 0 or -ENOMEM. */
+/* Initialises the clock: takes two samples, 20 ms apart. Returns 0 or -ENOMEM. */
 int cap_clock_init(struct cap_clock *c);
 void cap_clock_done(struct cap_clock *c);
 
-/* Takes a sample; does nothing within 100 ms of the last. 0 or -ENOMEM. */
+/* Takes a sample; does nothing within 100 ms of the last. Returns 0 or -ENOMEM. */
 int cap_clock_sample(struct cap_clock *c);
 
-/* Adds a sample that was taken elsewhere. 0 or -ENOMEM. */
+/* Adds a sample that was taken elsewhere. Returns 0 or -ENOMEM. */
 int cap_clock_add(struct cap_clock *c, uint64_t ticks, int64_t ns);
 
-/* Appends segments that were stored, as many as are in so many bytes. 0 or -ENOMEM. */
+/* Appends stored segments; `bytes` is their total size. Returns 0 or -ENOMEM. */
 int cap_clock_append(struct cap_clock *c, const void *segments, size_t bytes);
 
 int64_t cap_clock_ns(const struct cap_clock *c, uint64_t ticks);

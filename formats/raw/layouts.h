@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Layouts of kernel parameters, which a ring contains once for each kernel. Records are those of
- * cap_record_next(). Not thread-safe. */
+/* Layouts of kernel parameters; a ring contains the layout of each kernel once. Records are those
+ * of cap_record_next(). Not thread-safe. */
 #pragma once
 
 #include "formats/raw/record.h"
 
-/* The layouts that were read from one ring so far. */
+/* The layouts read from one ring so far. */
 struct cap_layouts {
 	struct cap_layout {
 		uint8_t *table; /* owned: the beginning of a CAP_BLOB_PARAMS; NULL: none yet */
@@ -15,13 +15,14 @@ struct cap_layouts {
 	} of[CAP_LAYOUTS];
 };
 
-/* Forgets all layouts; also for use when a part of the ring was lost. */
+/* Drops all layouts; also used after a part of the ring was lost. */
 void cap_layouts_done(struct cap_layouts *l);
 
-/* 0 or -ENOMEM. */
+/* Adds a layout. Returns 0 or -ENOMEM. */
 int cap_layouts_say(struct cap_layouts *l, const struct cap_layout_record *r);
 
-/* Length of the parameters as a CAP_BLOB; 0: their layout is unknown, or longer than they are. */
+/* Returns the length of the parameters as a CAP_BLOB; 0: the layout is unknown, or longer than the
+ * parameters. */
 uint32_t cap_layouts_blob_bytes(const struct cap_layouts *l, const struct cap_params_record *r);
 
 /* Makes that CAP_BLOB. */

@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <string.h>
 
-#define CHUNK_BYTES (4u << 20) /* of pieces; a chunk has one more */
-#define CHUNK_TYPE 0xf0	       /* none of a trace's */
+#define CHUNK_BYTES (4u << 20) /* size of pieces; a chunk exceeds it by one piece */
+#define CHUNK_TYPE 0xf0	       /* not a type of a trace's chunk */
 #define LEVEL 1
-#define RESERVE_BYTES (16u << 10) /* that stay allocated for what is said at the end */
+#define RESERVE_BYTES (16u << 10) /* remain allocated for the records at the end */
 
 static uint64_t hash_of(const struct rec_raw_header *h)
 {
@@ -72,7 +72,7 @@ struct rec_raw_ahead {
 	int r;
 };
 
-/* Forgets the chunk that is read ahead. */
+/* Drops the chunk that was read ahead. */
 static void drop_ahead(struct rec_raw *s)
 {
 	struct rec_raw_ahead *a = take(s->ahead);
@@ -108,8 +108,8 @@ static int write_at(int fd, const struct text *t, uint64_t at)
 	return 0;
 }
 
-/* Allocates space for the chunk, and for the last one behind it. File systems that cannot are
- * trusted. */
+/* Allocates space for the chunk, and for the last one after it. File systems without this function
+ * are assumed to have space. */
 static int reserve(const struct rec_raw *s, uint64_t bytes)
 {
 	bytes += s->is_final ? 0 : RESERVE_BYTES;
@@ -118,7 +118,7 @@ static int reserve(const struct rec_raw *s, uint64_t bytes)
 	return errno == ENOSPC || errno == EDQUOT ? -errno : 0;
 }
 
-/* The pieces as one chunk. */
+/* Packs the pieces as one chunk. */
 static int pack(const struct text *pieces, struct text *ret)
 {
 	scoped(text_done) struct text frame = {0};
@@ -182,8 +182,8 @@ void rec_raw_end(struct rec_raw *s)
 
 /* ---- reading */
 
-/* The chunk at `at`: 1, and its pieces at *ret, which the caller frees; 0 if not found that
- * is whole. */
+/* Reads the chunk at `at`. Returns 1 and its pieces at *ret, which the caller frees; 0 if there is
+ * no complete chunk. */
 static int read_chunk(int fd, uint64_t at, struct fmt_chunk *c, uint8_t **ret)
 {
 	scoped(free_ptr) uint8_t *frame = NULL;
@@ -227,8 +227,8 @@ static int walk(const uint8_t *raw, uint64_t len,
 	return 0;
 }
 
-/* Searches for the next whole chunk after *from. Returns 1 and sets *from to its offset, or 0 if
- * there is no other. Tries only offsets that hold the magic number of a chunk header. */
+/* Searches for the next complete chunk after *from. Returns 1 and sets *from to its offset, or 0 if
+ * there is none. Tries only offsets with the magic number of a chunk header. */
 static int find_chunk(int fd, uint64_t *from)
 {
 	static const uint32_t magic = FMT_SKIP_MAGIC; /* files are little-endian, as this machine */

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The records of a ring (formats/raw/ring.h). Each begins with a cap_record, is a multiple of 8
- * bytes long, and never crosses the ring's end: a CAP_PAD fills it. Numbers are in the machine's
- * order.
+/* The records of a ring (formats/raw/ring.h). Each begins with a cap_record, has a multiple of 8
+ * bytes, and never crosses the end of the ring, which is padded with a CAP_PAD. Numbers have the
+ * machine's byte order.
  *
- * A call is written when it returns, after the calls inside it, whose depth and ordinals are
- * greater. Other records of a call (blobs, images) have its id and precede it, too. Times, digests
+ * A call is written when it returns, after its nested calls, which have greater depths and
+ * ordinals. Other records of a call (blobs, images) have its id and precede it, too. Times, digests
  * and contents of its operations follow later, from any thread of the process.
  *
- * Clocks: `start` and `end` of calls and ranges are in the ring's clock; `_ns` are on the clock of
- * the recording: CLOCK_MONOTONIC, or virtual time under gpuemu.
- */
+ * Clocks: `start` and `end` of calls and ranges are in the ring's clock; `_ns` are in the clock of
+ * the recording: CLOCK_MONOTONIC, or virtual time under gpuemu. */
 #pragma once
 
 #include "formats/trace/store/cursor.h"
@@ -18,29 +17,29 @@
 #include <stdint.h>
 
 enum cap_kind {
-	CAP_PAD,       /* skip `bytes` */
-	CAP_CALL,      /* struct cap_call_record */
-	CAP_BLOB,      /* struct cap_blob_record */
-	CAP_IMAGE,     /* struct cap_image_record */
-	CAP_TIMES,     /* struct cap_times_record */
-	CAP_DIGEST,    /* struct cap_digest_record */
-	CAP_RANGE,     /* struct cap_range_record */
-	CAP_FACT,      /* struct cap_text_record: key and value, about the process */
-	CAP_NAME,      /* struct cap_text_record: name of a call without a description; before its
-			  first use in a ring */
-	CAP_LOST,      /* struct cap_lost_record */
-	CAP_PAYLOAD,   /* struct cap_payload_record */
+	CAP_PAD,     /* skip `bytes` */
+	CAP_CALL,    /* struct cap_call_record */
+	CAP_BLOB,    /* struct cap_blob_record */
+	CAP_IMAGE,   /* struct cap_image_record */
+	CAP_TIMES,   /* struct cap_times_record */
+	CAP_DIGEST,  /* struct cap_digest_record */
+	CAP_RANGE,   /* struct cap_range_record */
+	CAP_FACT,    /* struct cap_text_record: key and value, about the process */
+	CAP_NAME,    /* struct cap_text_record: name of a function without a description; before its
+			first use in a ring */
+	CAP_LOST,    /* struct cap_lost_record */
+	CAP_PAYLOAD, /* struct cap_payload_record */
 	CAP_ANNOUNCED, /* struct cap_announced_record */
 	CAP_NODE,   /* struct cap_node_record: a node of the graph that the call instantiates; with
-		       the id of a launch: the node that it became in a capture */
+		       the id of a launch: the node of this launch in a capture */
 	CAP_NODES,  /* struct cap_nodes_record: times of the nodes of a launch */
-	CAP_LAYOUT, /* struct cap_layout_record: for the records after it in the ring */
+	CAP_LAYOUT, /* struct cap_layout_record: for later records of the ring */
 	CAP_PARAMS, /* struct cap_params_record */
 	CAP_KINDS,
 };
 
 struct cap_record {
-	uint32_t bytes; /* with this; a multiple of 8 */
+	uint32_t bytes; /* including this header; a multiple of 8 */
 	uint16_t kind;	/* enum cap_kind */
 	uint8_t depth;	/* CALL: 0 called by the program, 1 inside such a call, ... */
 	uint8_t flags;
@@ -50,7 +49,7 @@ struct cap_record {
 #define CAP_CALL_ALWAYS 1  /* creates or destroys an object: recorded while paused, too */
 #define CAP_CALL_RAW 2	   /* no description: words are the six argument registers */
 #define CAP_CALL_UNENDED 4 /* did not return: the thread or process ended within it */
-#define CAP_CALL_OUTSIDE 8 /* happened while paused */
+#define CAP_CALL_OUTSIDE 8 /* made while paused */
 #define CAP_CALL_REPEATED                                                                          \
 	16 /* many calls that polled, of which this is one: times from the first to the last; the  \
 	      number of calls is one more word, the last */
@@ -58,7 +57,7 @@ struct cap_record {
 	32 /* times are virtual, and do not order threads: the host's own counter when the call    \
 	      returned is one more word, behind all others */
 
-/* From here on the number is that of a CAP_NAME of the same process. */
+/* Numbers from here refer to a CAP_NAME of the same process. */
 #define CAP_API_UNKNOWN (1u << 24)
 
 struct cap_call_record {
@@ -67,8 +66,8 @@ struct cap_call_record {
 	int32_t result;
 	uint64_t id;
 	uint64_t start, end; /* in the ring's clock */
-	uint64_t words[];    /* one an argument, several for a struct by value; a result wider than
-				32 bits is one more, the last */
+	uint64_t words[]; /* one per argument, several for a struct by value; a result wider than 32
+			     bits adds one at the end */
 };
 
 enum cap_blob_what {
@@ -77,9 +76,9 @@ enum cap_blob_what {
 	CAP_BLOB_PARAMS, /* kernel parameters: u32 n, n times u32 offset, u32 size; u16 registers
 			    and u16 shared_bytes of the layout; then the packed bytes. Not in a
 			    ring: formats/raw/layouts.h makes it from a CAP_PARAMS. */
-	CAP_BLOB_EXTRA,	 /* kernel parameters as CU_LAUNCH_PARAM_BUFFER_POINTER gave them */
-	CAP_BLOB_FIELD,	 /* memory that field number `field` of the struct at the argument points
-			    to, before the call */
+	CAP_BLOB_EXTRA,	 /* kernel parameters from CU_LAUNCH_PARAM_BUFFER_POINTER */
+	CAP_BLOB_FIELD,	 /* memory that field number `field` of the argument's struct points to,
+			    before the call */
 };
 
 struct cap_blob_record {
@@ -88,12 +87,12 @@ struct cap_blob_record {
 	uint16_t field; /* CAP_BLOB_FIELD: of formats/api's description */
 	uint32_t len;	/* of data */
 	uint64_t id;
-	uint64_t whole_len; /* greater than len: only the beginning was kept */
+	uint64_t whole_len; /* if greater than len, the data was truncated */
 	uint8_t data[];
 };
 
-/* The layout of a kernel's parameters in CAP_PARAMS records with this number, until the number is
- * given to another layout. */
+/* The layout of a kernel's parameters in CAP_PARAMS records with this number, until another layout
+ * gets the number. */
 #define CAP_LAYOUTS 256
 struct cap_layout_record {
 	struct cap_record head; /* flags: the number */
@@ -105,7 +104,7 @@ struct cap_layout_record {
 	} params[];
 };
 
-/* Packed kernel parameters: as many bytes as the layout has, or more. */
+/* Packed kernel parameters: at least as many bytes as the layout has. */
 struct cap_params_record {
 	struct cap_record head; /* depth: number of the argument; flags: number of the layout */
 	uint64_t id;
@@ -113,7 +112,7 @@ struct cap_params_record {
 };
 
 /* A code image that the call loads: content-addressed. */
-#define CAP_IMAGE_STORED 1 /* kept as blob-HASH; else it is in the file `path` */
+#define CAP_IMAGE_STORED 1 /* stored as blob-HASH; else it is in the file `path` */
 #define CAP_IMAGE_KIND(flags) ((flags) >> 1 & 3)
 struct cap_image_record {
 	struct cap_record head; /* flags: CAP_IMAGE_STORED, and enum fmt_image_kind * 2 */
@@ -136,21 +135,22 @@ struct cap_times_record {
 
 /* Flags of a DIGEST and a PAYLOAD. */
 #define CAP_DIGEST_OUTPUT 1
-#define CAP_DIGEST_EMPTY 2 /* not made, or not wanted: the announced record has no contents */
-#define CAP_DIGEST_LIVE 4  /* in memory at that moment: before the call; with OUTPUT after it */
+#define CAP_DIGEST_EMPTY 2 /* missing, or not wanted: the announced record has no contents */
+#define CAP_DIGEST_LIVE 4  /* live memory before the call; with OUTPUT after it */
 #define CAP_DIGEST_UNANNOUNCED 8
 
 struct cap_digest_record {
 	struct cap_record head;
 	uint32_t index; /* among the operations of the call */
 	uint32_t n_pages;
-	uint64_t id; /* of the launching call; at the end of an iteration: of the next mark */
-	uint64_t allocation, offset_bytes, length_bytes; /* the id of the call that made it */
+	uint64_t id; /* of the launching call; at the end of an iteration: of the next marker */
+	uint64_t allocation, offset_bytes,
+		length_bytes; /* allocation: the id of the allocating call */
 	uint64_t digest[2];
 	uint64_t pages[]; /* two words each */
 };
 
-/* Contents for --payloads, kept as blob-HASH. */
+/* Contents for --payloads, stored as blob-HASH. */
 struct cap_payload_record {
 	struct cap_record head;
 	uint32_t index;
@@ -160,7 +160,7 @@ struct cap_payload_record {
 	uint64_t hash[2];
 };
 
-/* Digests and payloads that will follow for the call; precedes the record of the call. */
+/* Number of digests and payloads that will follow for the call; precedes the record of the call. */
 struct cap_announced_record {
 	struct cap_record head;
 	uint32_t n;
@@ -171,40 +171,39 @@ struct cap_announced_record {
 enum cap_range_what {
 	CAP_RANGE_PUSH,
 	CAP_RANGE_POP,
-	CAP_RANGE_START, /* `key` is the range's; it may end on another thread */
+	CAP_RANGE_START, /* the range has the key `key`; it may end on another thread */
 	CAP_RANGE_END,
 	CAP_RANGE_MARK,
 	CAP_RANGE_ITERATION, /* gputrace_mark_iteration(): iteration `key` begins */
 };
 
-/* In the flags of a PUSH or START: it begins an iteration, at which --digest=step digests all
- * allocations. */
+/* In the flags of a PUSH or START: the range begins an iteration, at which --digest=step digests
+ * all allocations. */
 #define CAP_RANGE_STEP 0x80
 
-/* A node of a graph. The records of a graph are in the order of its nodes, all of them or none.
- * `place` is the position in an order in which each node follows its dependencies. The operations
- * of a launch are counted in that order; unless each node waits for exactly the one before it, one
- * more operation is the end of all nodes.
- */
+/* A node of a graph. The records of a graph are in the order of its nodes, and complete or missing.
+ * `place` is the position in a topological order. The operations of a launch are counted in that
+ * order; unless each node waits for exactly the previous one, one more operation is the end of all
+ * nodes. */
 #define CAP_NODE_WHOLE UINT32_MAX
 #define CAP_NODE_UNTIMED (UINT32_MAX - 1)
 struct cap_node_record {
 	struct cap_record head; /* flags: enum CUgraphNodeType */
-	uint32_t node, n_nodes; /* number of the node, and of nodes */
-	uint32_t op;		/* index of its times among those of each launch, in CAP_NODES;
-				   CAP_NODE_WHOLE: none; if no node has times, a launch is one
-				   operation; CAP_NODE_UNTIMED: times of nodes are off */
+	uint32_t node, n_nodes; /* number of the node; number of nodes */
+	uint32_t op; /* index of its times in each launch's CAP_NODES; CAP_NODE_WHOLE: none; if no
+			node has times, a launch is one operation; CAP_NODE_UNTIMED: times of nodes
+			are off */
 	uint32_t n_deps;
 	uint64_t id;	 /* of the call */
 	uint64_t handle; /* in the program's graph */
 	uint32_t params_len, place;
 	uint32_t deps[]; /* nodes that it waits for; then its parameters, in the driver's struct for
-			    that kind of node */
+			    this kind of node */
 };
 
 struct cap_nodes_record {
 	struct cap_record head;
-	uint32_t first, n; /* indices among the operations of the launch */
+	uint32_t first, n; /* indexes in the operations of the launch */
 	uint64_t id;	   /* of the launch */
 	struct {
 		int64_t start_ns, end_ns;
@@ -216,14 +215,14 @@ struct cap_range_record {
 	uint32_t text_len, domain_len;
 	uint64_t at; /* in the ring's clock */
 	uint64_t key;
-	uint64_t id;		  /* of the thread's next call: the position among the calls */
-	uint32_t color, category; /* ARGB; 0 none */
+	uint64_t id;		  /* of the thread's next call: position in the order of calls */
+	uint32_t color, category; /* ARGB; 0: none */
 	char data[];		  /* text, then domain; neither is terminated */
 };
 
 struct cap_text_record {
 	struct cap_record head;
-	uint32_t number; /* CAP_NAME: the call's; CAP_FACT: 0 */
+	uint32_t number; /* CAP_NAME: of the function; CAP_FACT: 0 */
 	uint32_t key_len, value_len;
 	uint32_t spare;
 	char data[]; /* key, then value; for CAP_NAME the name, then the library */
@@ -236,14 +235,14 @@ struct cap_lost_record {
 	uint64_t since;		 /* in the ring's clock */
 };
 
-/* The next record: its kind is valid (and not CAP_PAD), it is large enough for its kind, and its
- * lengths lie within it. It points into the bytes of the cursor, which are 8-byte aligned. 1; 0:
- * the end; -EBADMSG: an invalid record, after which the rest is lost. */
+/* Returns the next record: its kind is valid (and not CAP_PAD), it is large enough for its kind,
+ * and its lengths are within it. It points into the bytes of the cursor, which must be 8-byte
+ * aligned. Returns 1; 0 at the end; -EBADMSG: an invalid record; the remaining bytes are lost. */
 int cap_record_next(struct fmt_cursor *c, const struct cap_record **ret);
 
-/* Number of words of a call, without the counter of an ordered one. */
+/* Returns the number of words of a call, without the counter of an ordered call. */
 uint32_t cap_call_words(const struct cap_call_record *c);
 
-/* Calls of a process returned in the order of these numbers: ticks of the host's counter, or
- * nanoseconds where `end` was converted to them. */
+/* Returns a number that orders the calls of a process by their return: ticks of the host's counter,
+ * or nanoseconds if `end` was converted to them. */
 uint64_t cap_call_order(const struct cap_call_record *c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Numbered names of ranges, as "train_step 4" or PyTorch's "ProfilerStep#4, op_id = 9", from which
- * iterations are recognised. Pure; any thread. */
+/* Numbered names of ranges, such as "train_step 4" or PyTorch's "ProfilerStep#4, op_id = 9", which
+ * mark iterations. Pure; any thread. */
 #pragma once
 
 #include <ctype.h>
@@ -15,7 +15,7 @@
 struct cap_step_name {
 	size_t prefix_len; /* the part before the number: equal for ranges of the same kind */
 	int64_t number;
-	bool says; /* it is an iteration: the prefix contains step, iter or batch */
+	bool says; /* the prefix contains step, iter or batch: it is an iteration */
 };
 
 static inline bool cap_step_word(const char *text, size_t len)
@@ -29,7 +29,8 @@ static inline bool cap_step_word(const char *text, size_t len)
 	return false;
 }
 
-/* Whether the name, `len` bytes and a NUL, contains a number at its end. */
+/* Returns true if the name (`len` bytes and a NUL) has a number at its end, or is a
+ * ProfilerStep. */
 static inline bool cap_step_name(const char *name, size_t len, struct cap_step_name *ret)
 {
 	static const char torch[] = "ProfilerStep#";

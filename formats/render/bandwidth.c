@@ -31,7 +31,7 @@ struct fmt_bandwidth fmt_bandwidth(const char *op, uint32_t n_ranks, int64_t byt
 	return b;
 }
 
-/* The size that a recorder noted for a communicator, on the first of its ranks; 0: none. */
+/* Returns the recorded size of a communicator, from the first of its ranks; 0: none. */
 static uint32_t noted_size(const struct fmt_trace *t, uint32_t number, const struct fmt_comm *comm)
 {
 	const struct fmt_names *names = fmt_trace_names(t);
@@ -54,7 +54,8 @@ static uint32_t noted_size(const struct fmt_trace *t, uint32_t number, const str
 	return size;
 }
 
-/* Whether the communicator holds a rank that the trace does not: then somebody listed all. */
+/* Returns true if the communicator contains a rank that is missing in the trace: then its list of
+ * ranks is complete. */
 static bool lists_absent(const struct fmt_trace *t, const struct fmt_comm *comm)
 {
 	for (uint32_t i = 0; i < comm->n_ranks; i++)

@@ -7,7 +7,7 @@
 #define INDENT 2 /* before the first */
 #define MAX_COLUMNS 32
 
-/* ---- numbers as people read them */
+/* ---- formatted numbers */
 
 void fmt_text_count(struct text *t, uint64_t v)
 {
@@ -28,7 +28,7 @@ void fmt_text_counted(struct text *t, uint64_t v, const char *one, const char *m
 	text_str(t, v == 1 ? one : many);
 }
 
-/* `v` in the largest unit of which there is at least one, with three digits. */
+/* Appends `v` in the largest unit that gives at least 1, with three digits. */
 static void scaled(struct text *t, double v, const char *const *units, int n, double step)
 {
 	int i = 0;
@@ -149,7 +149,8 @@ void fmt_grid_share(struct fmt_grid *g, int64_t part, int64_t whole)
 
 /* ---- layout */
 
-/* Characters, of which a multi-byte one is one, and a colour none. */
+/* Returns the number of characters; a multi-byte character counts once, a colour code not at
+ * all. */
 static size_t width_of(const char *s)
 {
 	size_t n = 0;

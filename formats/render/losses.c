@@ -8,12 +8,12 @@
 
 #include <inttypes.h>
 
-#define MOST_SHOWN 8 /* processes in one line */
+#define MOST_SHOWN 8 /* maximum number of processes in one line */
 
 static const struct {
 	const char *key;
-	const char *one, *many; /* what is missing, for a count of 1 and for any other */
-	const char *reason;	/* key of a fact that tells why, or which; may be NULL */
+	const char *one, *many; /* description, for a count of 1 and for other counts */
+	const char *reason;	/* key of a fact with the reason, or a list; may be NULL */
 	const char *ending;	/* of processes: the value of their ranks' FMT_ENDING_KEY */
 } losses[] = {
 	{FMT_MISSING_PARTS_KEY, "part of the run", "parts of the run", "missing_parts"},
@@ -78,7 +78,8 @@ static const struct {
 	 "contents of buffers or code images of 1 GiB or more, not kept"},
 };
 
-/* Appends what a JSON string or list holds, after a colon; nothing if `value` is NULL or empty. */
+/* Appends the contents of a JSON string or list, after a colon; nothing if `value` is NULL or
+ * empty. */
 static void put_reason(const char *value, struct text *out)
 {
 	size_t n = value ? strlen(value) : 0;
@@ -102,7 +103,7 @@ static bool same_process(const struct fmt_names *names, uint32_t a, uint32_t b)
 	       same_fact(names, a, b, FMT_ENDING_KEY);
 }
 
-/* Whether the rank shares its process with one of a lower index. */
+/* Returns true if the rank shares its process with a rank of lower index. */
 static bool is_listed(const struct fmt_names *names, uint32_t rank)
 {
 	if (!fmt_fact_value(names, rank, FMT_FACT_PROCESS))
@@ -113,7 +114,7 @@ static bool is_listed(const struct fmt_names *names, uint32_t rank)
 	return false;
 }
 
-/* `json` is a string; nothing is appended where it is NULL. */
+/* `json` is a string; appends nothing if it is NULL. */
 static void put_text(struct text *out, const char *before, const char *json)
 {
 	size_t n = json ? strlen(json) : 0;
@@ -124,7 +125,7 @@ static void put_text(struct text *out, const char *before, const char *json)
 	fmt_text_harmless(out, json + 1, n - 2, 80);
 }
 
-/* " (ranks 0, 1)": the rank and all that share its process. */
+/* Appends " (ranks 0, 1)": the rank and all that share its process. */
 static void put_ranks(const struct fmt_trace *t, uint32_t first, struct text *out)
 {
 	const struct fmt_names *names = fmt_trace_names(t);
@@ -138,9 +139,9 @@ static void put_ranks(const struct fmt_trace *t, uint32_t first, struct text *ou
 	text_char(out, ')');
 }
 
-/* Appends the processes that ended so, of `count` in all: ": pid 4711 (rank 0) killed by SIGKILL in
- * cuStreamSynchronize, pid 4714 (rank 3) killed after cuLaunchKernel". Processes that used no GPU
- * are not ranks, and only counted. */
+/* Appends the processes that ended like this, `count` in total: ": pid 4711 (rank 0) killed by
+ * SIGKILL in cuStreamSynchronize, pid 4714 (rank 3) killed after cuLaunchKernel". Processes that
+ * used no GPU are not ranks, and only counted. */
 static void put_processes(const struct fmt_trace *t, const char *ending, uint64_t count,
 			  struct text *out)
 {

@@ -8,28 +8,28 @@
 
 #include <math.h>
 
-#define BINS 32u	/* of moments one after the other, of which a line takes the medians */
-#define BIN_LEAST 4u	/* moments in one */
-#define MOST_DRIFT 1e-3 /* a clock that gains more is broken: what looks like it is noise */
+#define BINS 32u	/* maximum number of bins of consecutive moments, for medians */
+#define BIN_LEAST 4u	/* minimum number of moments in a bin */
+#define MOST_DRIFT 1e-3 /* a larger drift is noise or a broken clock */
 #define BALANCE_ROUNDS 50
-#define APART_NS 10000 /* clocks see a moment so much apart by chance, or for a reason */
+#define APART_NS 10000 /* random difference between clocks at one event */
 #define BETTER 0.9     /* a line must be off by so much less than a constant */
 
-/* One moment, seen on two clocks. */
+/* An event recorded on two clocks. */
 struct pair {
 	uint32_t a, b;	  /* a < b */
 	int64_t at_ns;	  /* on a */
 	int64_t ahead_ns; /* b of a */
 };
 
-/* Two clocks, over all that both saw: `line` is b against a, its at_ns on a. */
+/* Two clocks with common events: `line` is b relative to a, its at_ns on a. */
 struct link {
 	uint32_t a, b;
 	struct fmt_clock line;
-	size_t n; /* moments that both saw */
+	size_t n; /* number of events recorded on both */
 };
 
-/* The nearest value that fits 64 bits. */
+/* Rounds with saturation. */
 static int64_t whole_ns(double ns)
 {
 	return ns >= 0x1p63 ? INT64_MAX : ns < -0x1p63 ? INT64_MIN : (int64_t)ns;
@@ -50,7 +50,7 @@ static int by_moment(const void *x, const void *y)
 	       ?: array_order(b->at_ns, a->at_ns);
 }
 
-/* The next sighting behind `i` of the same moment by another clock, or n. */
+/* Returns the next sighting after `i` of the same event on another clock, or n. */
 static size_t next_clock(const struct fmt_sighting *s, size_t n, size_t i)
 {
 	size_t k = i + 1;
@@ -102,7 +102,7 @@ static int by_time(const void *x, const void *y)
 	return c ? c : p->at_ns < q->at_ns ? -1 : p->at_ns > q->at_ns;
 }
 
-/* The median distance of pairs from the line. `space` is for n. */
+/* Returns the median distance of pairs from the line. `space` is for n values. */
 static double distance(const struct pair *p, size_t n, const struct fmt_clock *line, double *space)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -113,8 +113,8 @@ static double distance(const struct pair *p, size_t n, const struct fmt_clock *l
 	return middle_median(space, n);
 }
 
-/* The median of the slopes between the medians of bins (Theil and Sen), through the median of all.
- * `p` is in the order of time, with at least BIN_LEAST * 4 pairs; `space` is for n. */
+/* Returns the median of the slopes between the medians of bins (Theil and Sen), through the overall
+ * median. `p` is sorted by time, with at least BIN_LEAST * 4 pairs; `space` is for n values. */
 static double slope_of(const struct pair *p, size_t n, double *space)
 {
 	size_t n_bins = n / BIN_LEAST < BINS ? n / BIN_LEAST : BINS, n_slopes = 0;
@@ -164,7 +164,7 @@ static int64_t middle_from(const struct pair *p, size_t n, double *space)
 	return whole_ns(round(middle_mean(space, n, APART_NS, space + n)));
 }
 
-/* Two clocks at a time; returns how many links there are. */
+/* Links every two clocks with common events. Returns the number of links. */
 static size_t link_all(struct pair *p, size_t n, bool drifting, double *space, struct link *links)
 {
 	size_t n_links = 0, end;
@@ -193,7 +193,7 @@ static int by_strength(const void *x, const void *y)
 	return array_order(m->n, l->n) ?: array_order(l->a, m->a) ?: array_order(l->b, m->b);
 }
 
-/* The clock at the other end of a link, by the one that is set. */
+/* Sets the clock at the unset end of a link from the other one. */
 static void follow(const struct link *l, struct fmt_clock *clocks, bool backwards)
 {
 	const struct fmt_clock *from = &clocks[backwards ? l->b : l->a];
@@ -210,8 +210,8 @@ static void follow(const struct link *l, struct fmt_clock *clocks, bool backward
 	to->known = from->known;
 }
 
-/* Sets all clocks that links tie to those that are set, by the strongest link that there is each
- * time; `links` are sorted by that. */
+/* Sets all clocks that are linked, directly or indirectly, to clocks already set, each time by the
+ * strongest link; `links` are sorted by strength. */
 static void spread(const struct link *links, size_t n, struct fmt_clock *clocks, bool *set)
 {
 	for (size_t k = 0; k < n; k++) {
@@ -225,8 +225,9 @@ static void spread(const struct link *links, size_t n, struct fmt_clock *clocks,
 	}
 }
 
-/* Constant clocks that several links tie: moves each to the mean of what its links say, weighted by
- * their moments. Clocks that a chain of weak links ties to the reference gain most. */
+/* Balances constant clocks with several links: moves each to the mean that its links suggest,
+ * weighted by their events. This helps most for clocks connected to the reference by a chain of
+ * weak links. */
 static int balance(const struct link *links, size_t n, struct fmt_clock *clocks, uint32_t n_clocks)
 {
 	scoped(free_ptr) double *sum = malloc((n_clocks + (size_t)1) * 2 * sizeof(*sum));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* How clocks of several GPUs or hosts differ, from moments that several of them saw, as the end of
- * a collective. One thread. Times are nanoseconds, any int64_t; differences wrap around. */
+/* Aligns the clocks of several GPUs or hosts by events that several of them recorded, such as the
+ * end of a collective. One thread. Times are nanoseconds, any int64_t; differences wrap around. */
 #pragma once
 
 #include "formats/trace/names.h"
@@ -11,34 +11,34 @@
 #include <stdint.h>
 
 struct fmt_sighting {
-	uint64_t moment; /* the same number for the same moment */
+	uint64_t moment; /* equal for the same event */
 	int64_t at_ns;	 /* time on the clock */
 	uint32_t clock;
 };
 
-/* A clock against the reference, which is clock 0. */
+/* The offset of a clock from the reference, clock 0. */
 struct fmt_clock {
-	int64_t at_ns, ahead_ns; /* when it says at_ns it is so much ahead */
-	double drift;		 /* and gains so much on each ns of its own */
-	bool known;		 /* moments tie it to the reference; else it was guessed */
+	int64_t at_ns, ahead_ns; /* at at_ns of this clock, it is ahead_ns ahead */
+	double drift;		 /* ns gained for each ns of this clock */
+	bool known;		 /* aligned with the reference by sightings; else by the guess */
 };
 
-/* The same moment on the reference. Never earlier for a later time. */
+/* Converts a time to the reference clock. Monotonic. */
 int64_t fmt_clock_ns(const struct fmt_clock *c, int64_t at_ns);
 
-/* Sets the clocks by what most of the moments say: a constant, or with `drifting` a line where that
- * fits better. clocks[].ahead_ns is a guess that counts where no moments tie a clock to the
- * reference; those tied to such a clock follow it. A clock that sees a moment several times saw it
- * when it did last. Sorts `s` by moment and clock. 0 or -ENOMEM. */
+/* Aligns the clocks with most of the sightings: by a constant, or with `drifting` by a line if a
+ * line fits better. clocks[].ahead_ns is a guess on entry; it remains for a clock that no sighting
+ * connects to the reference, and for clocks aligned with that one. Of several sightings of one
+ * event on a clock, the last counts. Sorts `s` by moment and clock. Returns 0 or -ENOMEM. */
 int fmt_clocks_align(struct fmt_sighting *s, size_t n, bool drifting, struct fmt_clock *clocks,
 		     uint32_t n_clocks);
 
-/* How far apart aligned clocks still are at moments that several of them saw. */
+/* Differences between aligned clocks at events that several of them recorded. */
 struct fmt_clocks_error {
 	size_t moments;
 	int64_t p50_ns, p95_ns, max_ns;
 };
 
-/* `s` as fmt_clocks_align() has sorted it. 0 or -ENOMEM. */
+/* `s` must be sorted by fmt_clocks_align(). Returns 0 or -ENOMEM. */
 int fmt_clocks_error(const struct fmt_sighting *s, size_t n, const struct fmt_clock *clocks,
 		     struct fmt_clocks_error *ret);

@@ -30,7 +30,8 @@ int fmt_iterations_add(struct fmt_iterations *s, int64_t number, int64_t start_n
 	return 0;
 }
 
-/* z[p]: how far the sequence, read from its end, agrees with itself p positions further. */
+/* z[p]: the length for which the sequence, read from its end, agrees with itself p positions
+ * further. */
 static void agreement(const uint32_t *s, size_t n, uint32_t *z)
 {
 	size_t from = 0, to = 0;
@@ -58,7 +59,7 @@ static bool repeats(size_t period, size_t covered, size_t n)
 	return covered / period == 2 && period >= SHORT_TWICE && covered >= n / 100.0 * MOST_TWICE;
 }
 
-/* The shortest period that covers nearly as much as the best; 0 where none is good. */
+/* Returns the shortest period that covers nearly as much as the best; 0 if no period is good. */
 static size_t best_period(const uint32_t *z, size_t n)
 {
 	size_t best = 0;
@@ -88,7 +89,7 @@ static int by_period(size_t period, size_t covered, size_t n, size_t **ret, size
 	return 0;
 }
 
-/* How often each symbol occurs, and how many positions the symbols that occur k times take. */
+/* Counts the occurrences of each symbol, and the positions of symbols that occur k times. */
 static bool common_count(const uint32_t *s, size_t n, const uint32_t *counts, uint32_t *positions,
 			 uint32_t *ret)
 {
@@ -135,8 +136,8 @@ static int by_anchor(const uint32_t *s, size_t n, size_t **ret, size_t *n_ret)
 }
 
 /* For sequences that do not repeat up to their end, because the run was killed within an iteration
- * or did something else at last: leaves out the last sixteenth or quarter, then follows the period
- * as far as it is complete. */
+ * or ended differently: omits the last sixteenth or quarter, then follows the period while it is
+ * complete. */
 static int by_period_before(const uint32_t *s, size_t n, uint32_t *z, size_t **ret, size_t *n_ret)
 {
 	for (size_t part = 16; part >= 4; part /= 4) {

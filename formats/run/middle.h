@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The middle of numbers of which some are far off: the mean of those near the median. Where they
- * are spread evenly, the mean is closer to the truth than the median. */
+/* A robust mean: the mean of the numbers near the median. For evenly spread numbers it is more
+ * accurate than the median. */
 #pragma once
 
 #include "base/array.h"
 
 #include <math.h>
 
-#define MIDDLE_LEAST 8 /* of fewer numbers the median is taken */
+#define MIDDLE_LEAST 8 /* for fewer numbers the median is used */
 
 static inline int middle_order(const void *x, const void *y)
 {
@@ -23,8 +23,8 @@ static inline double middle_median(double *v, size_t n)
 	return (v[(n - 1) / 2] + v[n / 2]) / 2;
 }
 
-/* Leaves out what is further from the median than 4.5 times the median distance from it, or than
- * `most`. Sorts v[0 .. n), n > 0; `space` is for n numbers. */
+/* Returns the mean, excluding numbers further from the median than 4.5 times the median distance,
+ * or than `most`. Sorts v[0 .. n), n > 0; `space` has room for n numbers. */
 static inline double middle_mean(double *v, size_t n, double most, double *space)
 {
 	double median = middle_median(v, n), within, sum = 0;

@@ -18,7 +18,8 @@ struct interval {
 
 struct fmt_planner {
 	struct interval *intervals;
-	size_t n, last; /* last: found by interval_at(); most events are in that one, too */
+	size_t n, last; /* last: result of the last interval_at(); the next event is usually in it,
+			   too */
 	uint32_t *bins;
 	uint32_t n_bins; /* of each */
 };
@@ -195,7 +196,7 @@ static int make_slices(struct fmt_run_plan *plan, const struct fmt_planner *p)
 	return 0;
 }
 
-/* `near` is a slice, where many such moments are in succession. */
+/* Returns the slice of a moment. `near`: guess, such as the slice of the preceding moment. */
 static uint32_t slice_at(const struct fmt_run_plan *plan, int64_t at_ns, uint32_t near)
 {
 	if ((near == 0 || plan->slices[near].from_ns <= at_ns) &&

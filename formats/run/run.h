@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A whole run in memory, without its ranges: what an importer hands to formats/run/infer, and gets
- * back enriched.
+/* A whole run in memory, without its ranges. An importer fills it, and formats/run/infer adds to
+ * it.
  *
- * Owned by the importer. Arrays are indexed by rank as in fmt_names. Positions are indices into a
- * rank's events; the importer turns them into numbers when it writes the slices.
- */
+ * Owned by the importer. Arrays are indexed by rank as in fmt_names. Positions are indexes into a
+ * rank's events; the importer converts them to numbers when it writes the slices. */
 #pragma once
 
 #include "formats/trace/names.h"
@@ -17,31 +16,30 @@ struct fmt_run_edge {
 	int64_t lag_ns;
 	uint8_t kind; /* enum fmt_edge_kind */
 	uint8_t rule;
-	int32_t rank; /* of `from`, less that of `to` */
+	int32_t rank; /* rank of `from` minus rank of `to` */
 };
 
-/* The communicator and number of one collective, as formats/run/infer found them. */
+/* The communicator and number of one collective, found by formats/run/infer. */
 struct fmt_run_collective {
 	uint32_t event; /* position */
 	int32_t comm;	/* -1: unknown */
 	int64_t seq;
 };
 
-/* The process group of a collective, from a range around its launch, where the operation itself
- * does not name it. */
+/* The process group of a collective whose operation does not name it, from a range around the
+ * launch. */
 struct fmt_run_group {
 	uint32_t event;			  /* position of the operation */
 	fmt_str name, ranks, description; /* as recorded; the latter two may be 0 */
-	int64_t seq;			  /* PyTorch's number of the collective; -1 unknown */
+	int64_t seq;			  /* number of the collective from PyTorch; -1: unknown */
 };
 
 struct fmt_run_rank {
 	uint32_t number;  /* the recorder's rank */
-	uint32_t process; /* from 1, the same for GPUs that threads share; 0: it shares none */
+	uint32_t process; /* from 1; equal for GPUs that share threads; 0: shares no threads */
 	int event_times;  /* ends of operations are those of events recorded behind their calls,
 			     starts on  idle streams as long after the calls as such events */
-	struct fmt_event
-		*events; /* calls, ops and syncs; by track, then start, enclosing before enclosed */
+	struct fmt_event *events; /* by track, then start, enclosing before enclosed */
 	size_t n_events;
 	int64_t *values; /* of the events, as in struct fmt_slice */
 	size_t n_values;
@@ -51,16 +49,15 @@ struct fmt_run_rank {
 	size_t n_iterations;
 
 	uint32_t *number_of; /* by position, for edges to other ranks: see fmt_run_number() */
-	fmt_number first;    /* to be added */
+	fmt_number first;    /* offset of number_of in the trace */
 
-	struct fmt_run_edge
-		*edges; /* filled by formats/run/infer, by `to`; freed by fmt_run_done() */
+	struct fmt_run_edge *edges; /* set by formats/run/infer; by `to`; owned */
 	size_t n_edges;
-	struct fmt_run_collective *collectives; /* likewise, by event */
+	struct fmt_run_collective *collectives; /* the same, by event */
 	size_t n_collectives;
 };
 
-/* Frees all that the rank owns. */
+/* Frees all data of the rank. */
 static inline void fmt_run_rank_done(struct fmt_run_rank *r)
 {
 	free(r->events);

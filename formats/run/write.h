@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Writes a rank of a run, or a segment of one, slice by slice, with the ranges and digests that its
- * source returns slice by slice. One thread. */
+ * source provides. One thread. */
 #pragma once
 
 #include "formats/run/plan.h"
 #include "formats/trace/store/writer.h"
 
-/* `run` has all edges, and at least one iteration; `index` is its number among the ranks in the
- * names. */
+/* `run` has all edges, and at least one iteration; `index` is its index in the names. */
 int fmt_run_write(const struct fmt_names *names, const struct fmt_run_rank *run, uint32_t index,
 		  const struct fmt_run_source *source, struct fmt_writer *writer,
 		  struct fmt_error *err);
-/* The same behind what `writer` has of the rank already. */
+/* The same for a rank of which `writer` already contains earlier segments. */
 int fmt_run_write_more(const struct fmt_names *names, const struct fmt_run_rank *run,
 		       uint32_t index, const struct fmt_run_source *source,
 		       struct fmt_rank_writer *writer, struct fmt_error *err);
 
-/* Numbers the events of a rank for edges to other ranks, which leave out ranks without numbers. The
- * writer has written `first` events of the rank so far. rank->number_of is the caller's. */
+/* Numbers the events of a rank for edges from other ranks. Edges to ranks without numbers are
+ * omitted. The writer has written `first` events of the rank so far. The caller frees
+ * rank->number_of. */
 int fmt_run_number(struct fmt_run_rank *rank, const struct fmt_run_source *source,
 		   fmt_number first);
 
-/* Writes down in the events which collective each is, as formats/run/infer found out. */
+/* Stores communicator and number of each collective in its event, as found by formats/run/infer. */
 void fmt_run_number_collectives(struct fmt_run_rank *run);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A hash table: an index from hashes to the numbers of items that are in an array elsewhere. Open
- * addressing; items are never removed. A table of zeroes is empty. One
- * thread, or several that only look items up.
+/* A hash table: an index from hashes to the numbers of items in an array elsewhere. Open
+ * addressing; items are never removed. Initialise with zeros. One thread, or several that only look
+ * up items.
  *
  *     if (fmt_hash_reserve(&t) < 0)
  *             return -ENOMEM;
@@ -22,7 +22,7 @@
 
 struct fmt_hash_slot {
 	uint32_t hash;
-	uint32_t number; /* of the item, plus 1; 0: free */
+	uint32_t number; /* 1 + number of the item; 0: free */
 };
 
 struct fmt_hash_table {
@@ -37,7 +37,7 @@ static inline void fmt_hash_done(struct fmt_hash_table *t)
 	*t = (struct fmt_hash_table){0};
 }
 
-/* Space for one more item. 0 or -ENOMEM. */
+/* Reserves space for one more item. Returns 0 or -ENOMEM. */
 static inline int fmt_hash_reserve(struct fmt_hash_table *t)
 {
 	size_t cap = t->cap ? t->cap * 2 : 16;
@@ -63,8 +63,8 @@ static inline int fmt_hash_reserve(struct fmt_hash_table *t)
 	return 0;
 }
 
-/* The slot of the item with that hash for which `same`, an expression in its number `i`, holds; or
- * the free slot for it. In a table without any space: a free slot that cannot be set. */
+/* Returns the slot of the item with that hash for which `same`, an expression in its number `i`, is
+ * true; else the free slot for it. In a table without any space: a free slot that cannot be set. */
 #define fmt_hash_find(table, hash_of_key, i, same)                                                 \
 	__extension__({                                                                            \
 		static struct fmt_hash_slot none_;                                                 \

@@ -17,27 +17,27 @@ enum fmt_image_kind {
 	FMT_IMAGE_KINDS,
 };
 
-/* "cubin", "ptx", "fatbin"; what it is called in the trace, and the end of its file's name. */
+/* Returns "cubin", "ptx" or "fatbin": the name in the trace, and the extension of file names. */
 const char *fmt_image_kind_name(enum fmt_image_kind kind);
 
 struct fmt_image {
 	enum fmt_image_kind kind;
 	uint64_t bytes;
-	int has_name; /* its content's is known: it was kept */
+	int has_name; /* its content was stored, under `name` */
 	uint64_t name[2];
-	/* Otherwise its location: both texts are the JSON between the quotes. */
+	/* Otherwise its location: both texts are JSON without the quotes. */
 	uint64_t offset_bytes;
 	const char *build_id, *file; /* not terminated */
 	size_t build_id_len, file_len;
 };
 
-/* Reads the next image of the fact; *at begins as its text and moves on. 1 for an image, 0 at the
- * end. Missing and invalid members are 0. */
+/* Reads the next image of the fact; *at is initially its text and is advanced. Returns 1 for an
+ * image, 0 at the end. Missing and invalid members are 0. */
 int fmt_image_next(const char **at, const char *end, struct fmt_image *ret);
 
-/* A content's name as 32 hex digits, high half first, and a NUL. */
+/* Formats a content's name as 32 hex digits, high half first, and a NUL. */
 #define FMT_CONTENT_NAME_BYTES 33
 void fmt_content_name(const uint64_t name[2], char ret[FMT_CONTENT_NAME_BYTES]);
 
-/* The name that the 32 hex digits at `s` are: 1, or 0. */
+/* Parses the 32 hex digits at `s`. Returns 1, or 0 if invalid. */
 int fmt_content_name_get(const char *s, size_t len, uint64_t ret[2]);

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* Bytes that stand in a string as they are: all of ASCII that can be seen but '"' and '\\'. */
+/* Bytes that need no escaping in a string: printable ASCII except '"' and '\\'. */
 static const bool is_plain[256] = {
 	[' ' ... '!'] = true, ['#' ... '['] = true, [']' ... '~'] = true};
 

@@ -7,26 +7,26 @@
 
 #include <stdbool.h>
 
-/* `s` quoted and escaped; bytes that are not UTF-8 become U+FFFD. */
+/* Appends `s` quoted and escaped; bytes that are not UTF-8 become U+FFFD. */
 void fmt_json_string(struct text *t, const char *s, size_t len);
 
-/* 1 when `s` is exactly one JSON value (nested at most 64 deep, in valid UTF-8), else 0. */
+/* Returns 1 if `s` is exactly one JSON value (nested at most 64 deep, in valid UTF-8), else 0. */
 int fmt_json_valid(const char *s, size_t len);
 
-/* `s` as it is when it is a JSON value, else as a string. */
+/* Appends `s` unchanged if it is a JSON value, else as a string. */
 void fmt_json_value(struct text *t, const char *s, size_t len);
 
-/* Reads the next element of a valid JSON array; *at begins as its text and moves behind the
- * element. 1 for an element, 0 at the end or if it is not an array. */
+/* Reads the next element of a valid JSON array; *at is initially its text and is advanced past the
+ * element. Returns 1 for an element, 0 at the end or if it is not an array. */
 int fmt_json_element(const char **at, const char *end, const char **element, size_t *len);
 
-/* The value of the member `key`, which needs no escaping, of an object: 1, or 0 if it has no such
- * member. */
+/* Reads the value of the member `key`, which needs no escaping, of an object. Returns 1, or 0 if it
+ * has no such member. */
 int fmt_json_member(const char *object, size_t len, const char *key, const char **value,
 		    size_t *value_len);
 
-/* The same for a string member, as the JSON between its quotes: the length, 0 if there is no such
- * member. And for an integer member, which wraps at 64 bits. */
+/* The same for a string member, as the JSON between its quotes: returns the length, or 0 if there
+ * is no such member. The same for an integer member, which wraps at 64 bits. */
 size_t fmt_json_member_text(const char *object, size_t len, const char *key, const char **ret);
 int64_t fmt_json_member_i64(const char *object, size_t len, const char *key, int64_t otherwise);
 
@@ -35,41 +35,40 @@ int64_t fmt_json_member_i64(const char *object, size_t len, const char *key, int
 int fmt_json_next_member(const char **at, const char *end, const char **key, size_t *key_len,
 			 const char **value, size_t *len);
 
-/* 1 and *ret when the value, or the member, is an integer of 64 bits without leading zeros; else 0.
- */
+/* Return 1 and *ret if the value, or the member, is a 64-bit integer without leading zeros; else
+ * 0. */
 int fmt_json_integer(const char *value, size_t len, int64_t *ret);
 int fmt_json_member_integer(const char *object, size_t len, const char *key, int64_t *ret);
 
-/* Appends a string, given as the JSON between its quotes, with escape sequences resolved; half of a
- * surrogate pair becomes U+FFFD. Returns the number of valid bytes: fewer than `len` if an escape
- * sequence is invalid. */
+/* Appends a string, given as the JSON between its quotes, with escape sequences resolved; an
+ * unpaired surrogate becomes U+FFFD. Returns the number of valid bytes: fewer than `len` if an
+ * escape sequence is invalid. */
 size_t fmt_json_unescape(struct text *t, const char *s, size_t len);
 
-/* The length of the UTF-8 character at `s`, or 0 where none starts; left > 0. */
+/* Returns the length of the UTF-8 character at `s`, or 0 if it is invalid; left > 0. */
 size_t fmt_utf8_length(const char *s, size_t left);
 
-/* A document, its commas and line breaks. Containers that are fewer than `broken` deep have a line
- * for each member; deeper ones stand on one line.
+/* A document with commas and line breaks. Containers at a depth below `broken` have a line per
+ * member; deeper ones are on one line.
  *
  *     struct fmt_json j = {.text = t, .broken = 2};
  *     fmt_json_open(&j, NULL, '{');
  *     fmt_json_i64(&j, "gpus", 4);
  *     fmt_json_close(&j, '}');
  *
- * `key` is NULL within arrays and at the top.
- */
+ * `key` is NULL within arrays and at the top level. */
 struct fmt_json {
 	struct text *text;
 	unsigned broken;
 	unsigned depth;
-	bool more; /* the container has a member already */
+	bool more; /* the container already has a member */
 };
 
 void fmt_json_open(struct fmt_json *j, const char *key, char bracket);
 void fmt_json_close(struct fmt_json *j, char bracket);
 void fmt_json_i64(struct fmt_json *j, const char *key, int64_t v);
 void fmt_json_u64(struct fmt_json *j, const char *key, uint64_t v);
-/* With `decimals` digits behind the point; null when `v` is not finite. */
+/* With `decimals` digits after the point; null if `v` is not finite. */
 void fmt_json_double(struct fmt_json *j, const char *key, double v, int decimals);
 void fmt_json_bool(struct fmt_json *j, const char *key, bool v);
 void fmt_json_str(struct fmt_json *j, const char *key, const char *s);

@@ -12,7 +12,7 @@ size_t fmt_utf8_length(const char *bytes, size_t left)
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;
 	}
-	/* Overlong forms, surrogates, and what lies beyond U+10FFFF. */
+	/* Overlong forms, surrogates, and values beyond U+10FFFF. */
 	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
 	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
 		return 0;
@@ -294,7 +294,7 @@ static void put_utf8(struct text *t, uint32_t c)
 	}
 }
 
-/* Four hex digits at `s`, where `left` bytes are: their value, or -1. */
+/* Returns the value of four hex digits at `s`, of which `left` bytes exist, or -1. */
 static int32_t hex4(const char *s, size_t left)
 {
 	int32_t v = 0;

@@ -89,7 +89,7 @@ static int mark(const struct fmt_membership *m, struct fmt_membership *world, ui
 	return 0;
 }
 
-/* As a list, and how many. */
+/* Adds a list, and its length. */
 static int put_missing(struct fmt_names *names, const uint8_t *there, uint32_t n)
 {
 	scoped(text_done) struct text list = {0}, count = {0};

@@ -7,7 +7,7 @@
 
 #include <xxhash.h>
 
-/* ---- life ---- */
+/* ---- creation and release ---- */
 
 int fmt_names_new(struct fmt_names **ret)
 {
@@ -273,9 +273,9 @@ const struct fmt_rule *fmt_rule(const struct fmt_names *n, uint32_t rule)
 	return rule < n->n_rules ? &n->rules[rule] : NULL;
 }
 
-/* ---- what belongs to a rank: tracks, devices, facts ---- */
+/* ---- data of a rank: tracks, devices, facts ---- */
 
-/* The highest rank that can be named: a bound on what a broken caller or file can allocate. */
+/* Maximum rank: limits what an invalid caller or file can allocate. */
 #define MAX_RANKS (1u << 24)
 
 static struct fmt_rank_names *rank_of(struct fmt_names *n, uint32_t rank, int *error)
@@ -360,7 +360,7 @@ const struct fmt_device *fmt_device(const struct fmt_names *n, uint32_t rank, ui
 
 /* ---- facts ---- */
 
-/* The slot of the fact of that key, or a free one. */
+/* Returns the slot of the fact with that key, or a free one. */
 static struct fmt_hash_slot *find_fact(const struct fmt_name_facts *f, fmt_str key)
 {
 	return fmt_hash_find(&f->table, fmt_hash_number(key), i, f->facts[i].key == key);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The names of a trace, each stored once: strings, templates, tracks, devices, communicators,
- * rules, facts. Numbers are given in the order of first use, so the same calls give the same
- * numbers and the same bytes. All ranks of a trace share one fmt_names. Adding is for one thread;
- * reading is for any number of threads while nobody adds.
+ * rules, facts. Numbers are assigned at first use, so the same calls give the same numbers and the
+ * same bytes. All ranks of a trace share one fmt_names. One thread may add; any number of threads
+ * may read while none adds.
  *
- * Functions return 0 or a negative errno (-ENOMEM, -EOVERFLOW beyond 2^32 - 2 items) and then do
- * not change *ret. Returned pointers are owned by the fmt_names and valid until it is freed or,
- * for templates, until the next call that adds.
- */
+ * Functions return 0 or a negative errno (-ENOMEM, -EOVERFLOW beyond 2^32 - 2 items); after an
+ * error *ret is unchanged. Returned pointers are owned by the fmt_names and valid until it is freed
+ * or, for templates, until the next item is added. */
 #pragma once
 
 #include "base/scope.h"
@@ -21,10 +20,10 @@ int fmt_names_new(struct fmt_names **ret);
 void fmt_names_free(struct fmt_names *n);
 define_cleanup(fmt_names_freep, struct fmt_names *, fmt_names_free);
 
-/* Finds or adds. `s` needs no terminator, may hold any bytes. */
+/* Finds or adds a string of `len` arbitrary bytes; `s` needs no terminator. */
 int fmt_names_string(struct fmt_names *n, const char *s, size_t len, fmt_str *ret);
 
-/* `template` is copied with its args; n_values is computed here. */
+/* Copies `template` and its args; computes n_values. */
 int fmt_names_template(struct fmt_names *n, const struct fmt_template *template, uint32_t *ret);
 
 int fmt_names_track(struct fmt_names *n, uint32_t rank, const struct fmt_track *track,
@@ -34,24 +33,24 @@ int fmt_names_comm(struct fmt_names *n, const struct fmt_comm *comm, uint32_t *r
 int fmt_names_rule(struct fmt_names *n, const char *name, int inferred, uint8_t *ret);
 
 #define FMT_WHOLE_TRACE UINT32_MAX
-/* A fact about `rank`, or about the trace with FMT_WHOLE_TRACE; a key that is there already gets
- * the new value. */
+/* Sets a fact about `rank`, or about the trace with FMT_WHOLE_TRACE; replaces the value of an
+ * existing key. */
 int fmt_names_fact(struct fmt_names *n, uint32_t rank, const char *key, fmt_str value);
-/* The same with a JSON text that need not be one of the strings yet; or its error. */
+/* The same, with a JSON text that may be a new string. Returns a negative errno on failure. */
 int fmt_names_fact_text(struct fmt_names *n, uint32_t rank, const char *key,
 			const struct text *json);
 int fmt_names_fact_json(struct fmt_names *n, uint32_t rank, const char *key, const char *json,
 			size_t len);
 
-/* Adds the rules, communicators and facts that a copy (fmt_names_copy) has got since. `to` must not
- * have got rules or communicators meanwhile: theirs have the same numbers then. */
+/* Adds the rules, communicators and facts that were added to a copy (fmt_names_copy). No rules or
+ * communicators may have been added to `to` meanwhile, since they would have the same numbers. */
 int fmt_names_merge(struct fmt_names *to, const struct fmt_names *copy, uint32_t n_ranks);
 
-/* The bytes of a string, followed by a NUL that `len` (may be NULL) does not count; "" for an
- * invalid number. */
+/* Returns the bytes of a string, followed by a NUL that `len` (may be NULL) does not count; "" for
+ * an invalid number. */
 const char *fmt_string(const struct fmt_names *n, fmt_str s, size_t *len);
 
-/* NULL for an invalid number. */
+/* Return NULL for an invalid number. */
 const struct fmt_template *fmt_template(const struct fmt_names *n, uint32_t template);
 const struct fmt_track *fmt_track(const struct fmt_names *n, uint32_t rank, uint32_t track);
 const struct fmt_device *fmt_device(const struct fmt_names *n, uint32_t rank, uint32_t index);
@@ -64,11 +63,11 @@ uint32_t fmt_n_templates(const struct fmt_names *n);
 uint32_t fmt_n_tracks(const struct fmt_names *n, uint32_t rank);
 uint32_t fmt_n_comms(const struct fmt_names *n);
 
-/* The JSON text of a fact, or NULL. */
+/* Returns the JSON text of a fact, or NULL. */
 const char *fmt_fact_value(const struct fmt_names *n, uint32_t rank, const char *key);
 
-/* The argument `key` of a template: its constant, or the index among the values that vary. Both
- * return 1 when it is there, else 0. */
+/* Find the argument `key` of a template: its constant; the index among the values that vary. Both
+ * return 1 if found, else 0. */
 int fmt_template_const(const struct fmt_names *n, const struct fmt_template *s, const char *key,
 		       int64_t *ret);
 int fmt_template_varying(const struct fmt_names *n, const struct fmt_template *s, const char *key,

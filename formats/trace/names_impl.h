@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The members of fmt_names, for names.c and for the code that stores names. */
+/* The members of fmt_names, for names.c and the code that stores names. */
 #pragma once
 
 #include "base/arena.h"
@@ -35,8 +35,8 @@ struct fmt_names {
 	struct fmt_name_facts trace_facts;
 	uint32_t n_templates, n_comms, n_rules, n_ranks;
 	size_t templates_cap, comms_cap, rules_cap, ranks_cap;
-	struct arena arena; /* of what does not grow */
+	struct arena arena; /* for items of constant size */
 };
 
-/* The number of a string that is there, or 0. */
+/* Returns the number of an existing string, or 0. */
 fmt_str fmt_names_find_string(const struct fmt_names *n, const char *s);

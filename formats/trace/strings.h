@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Interned strings: each text once, known by its number. Number 0 is the empty string. Strings do
- * not move or change. One thread, or several that only read. */
+/* Interned strings: each text is stored once and has a number. Number 0 is the empty string.
+ * Strings do not move or change. One thread, or several that only read. */
 #pragma once
 
 #include "base/arena.h"
 #include "formats/trace/hash.h"
 
 struct fmt_interned {
-	const char *s; /* followed by a NUL, which it may hold itself */
+	const char *s; /* NUL-terminated; may contain NULs */
 	uint32_t len;
 };
 
 struct fmt_strings {
-	struct fmt_interned *strings; /* owned; numbers are indices */
+	struct fmt_interned *strings; /* owned; numbers are indexes */
 	size_t n, cap;
 	struct fmt_hash_table table;
 	struct arena arena; /* of the texts */
 };
 
-/* Adds the empty string. 0 or -ENOMEM; fmt_strings_done() is right after either. */
+/* Adds the empty string. Returns 0 or -ENOMEM; call fmt_strings_done() in either case. */
 int fmt_strings_init(struct fmt_strings *t);
 void fmt_strings_done(struct fmt_strings *t);
 
-/* The string's number; it is copied and added if it is new. 0, -ENOMEM, or -EOVERFLOW for too many
- * strings or one of 4 GiB. */
+/* Finds a string or adds a copy of it, and returns its number. Returns 0, -ENOMEM, or -EOVERFLOW
+ * for too many strings or one of 4 GiB. */
 int fmt_strings_add(struct fmt_strings *t, const char *s, size_t len, uint32_t *ret);
 
-/* The number of a string, or 0 if it was not added. */
+/* Returns the number of a string, or 0 if it was not added. */
 uint32_t fmt_strings_find(const struct fmt_strings *t, const char *s, size_t len);
 
-/* Whether two texts of `len` bytes, 8 to 16, are the same. */
+/* Returns 1 if two texts of `len` bytes, 8 to 16, are equal. */
 static inline int fmt_same_words(const char *a, const char *b, size_t len)
 {
 	uint64_t x, y, v, w;
@@ -42,7 +42,7 @@ static inline int fmt_same_words(const char *a, const char *b, size_t len)
 	return x == y && v == w;
 }
 
-/* memcmp() == 0, for texts that are mostly short. */
+/* memcmp() == 0, optimised for short texts. */
 static inline int fmt_same_bytes(const char *a, const char *b, size_t len)
 {
 	if (len < 8) {
@@ -57,7 +57,7 @@ static inline int fmt_same_bytes(const char *a, const char *b, size_t len)
 	return memcmp(a, b, len) == 0;
 }
 
-/* 1 when `number` is the text `s`. */
+/* Returns 1 if `number` is the text `s`. */
 static inline int fmt_strings_is(const struct fmt_strings *t, uint32_t number, const char *s,
 				 size_t len)
 {

@@ -8,8 +8,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Whether no decimal of as many digits as `least` has reads back as `rate`: that would be no
- * further off than 2^-53 of it. To print one and see takes ten times as long. false in doubt. */
+/* Returns true if no decimal with as many digits as `least` reads back as `rate`: such a decimal
+ * would differ by at most 2^-53 of it. Printing and reading takes ten times as long. False if
+ * uncertain. */
 static bool too_few(double rate, double least)
 {
 	long double power = 1, off;
@@ -27,7 +28,7 @@ int fmt_rate_text(int64_t bytes, int64_t ns, char *ret)
 {
 	double rate = ns > 0 ? (double)bytes / (double)ns : 0;
 
-	/* 15 digits are enough for some doubles, and 17 for all. */
+	/* 15 digits suffice for some doubles, and 17 for all. */
 	for (int digits = 15; digits < 17; digits++) {
 		int n;
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* An argument of an event, as text: what the mount, the exporters and the reports print. Reads only
- * what it is given: any number of threads at once. */
+/* Formats an argument of an event for the mount, the exporters and the reports. Thread-safe: reads
+ * only its arguments. */
 #pragma once
 
 #include "base/text.h"
 #include "formats/trace/names.h"
 
-/* The values of an event of the slice; NULL if the slice was read without them. */
+/* Returns the values of an event of the slice; NULL if the slice was loaded without them. */
 static inline const int64_t *fmt_event_values(const struct fmt_slice *s, const struct fmt_event *e)
 {
 	return s->values ? s->values + e->first_value : NULL;
@@ -18,17 +18,17 @@ static inline const int64_t *fmt_event_values(const struct fmt_slice *s, const s
 void fmt_value_json(struct text *t, const struct fmt_names *n, const struct fmt_event *e,
 		    const struct fmt_template *s, const int64_t *values, uint32_t arg);
 
-/* The same with strings bare, neither quoted nor escaped. */
+/* The same without quoting or escaping strings. */
 void fmt_value_bare(struct text *t, const struct fmt_names *n, const struct fmt_event *e,
 		    const struct fmt_template *s, const int64_t *values, uint32_t arg);
 
-/* Finds the integer argument `key` of `e`, constant or varying, FMT_INT or FMT_CORRELATION. 1 when
- * it is there, else 0. */
+/* Finds the integer argument `key` of `e`, constant or varying, FMT_INT or FMT_CORRELATION. Returns
+ * 1 if found, else 0. */
 int fmt_value_int(const struct fmt_names *n, const struct fmt_event *e,
 		  const struct fmt_template *s, const int64_t *values, const char *key,
 		  int64_t *ret);
 
 #define FMT_RATE_TEXT 32
-/* The text of `bytes` / `ns` in GB/s (bytes a nanosecond): the shortest decimal that reads back as
+/* Formats `bytes` / `ns` in GB/s (bytes per nanosecond): the shortest decimal that reads back as
  * the same double. Returns its length. "0" for ns <= 0. */
 int fmt_rate_text(int64_t bytes, int64_t ns, char *ret);

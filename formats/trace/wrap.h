@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Sums of numbers of a trace, which may be anything: they wrap, rather than being undefined. */
+/* Sums of numbers from a trace, which may have any value: they wrap instead of being undefined. */
 #pragma once
 
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Attention in one kernel, which keeps the scores on the multiprocessor: a block computes 128
- * queries of a head, over all keys. Products and exponentials of a tile wait for each other. */
+ * queries of a head, over all keys. Products and exponentials of a tile are sequential. */
 #include "replay/cost/kernel.h"
 #include "replay/cost/product.h"
 
@@ -9,18 +9,18 @@
 
 #define TILE 128
 
-/* Exponentials that a multiprocessor computes in a cycle, from Pascal to Blackwell. */
+/* Exponentials per cycle of a multiprocessor, from Pascal to Blackwell. */
 #define EXPONENTIALS 16
 
-/* The gradient of softmax, in exponentials: as the rates of FlashAttention 2 and 3 and cuDNN that
- * others published. */
+/* The gradient of softmax, in exponentials: from published rates of FlashAttention 2 and 3 and
+ * cuDNN. */
 #define BACKWARD 3
 
 /* A block begins by loading queries and keys, and ends by storing its result, with nothing else to
  * do: latencies of loads. Short sequences are slower by them. */
 #define BLOCK_LOADS 4
 
-/* With few queries, blocks share the keys of a head; a part has at least so many. */
+/* With few queries, several blocks share the keys of a head; minimum number of keys of a block. */
 #define PART_KEYS 256
 
 /* The part of the peak that PyTorch's memory-efficient kernels reach, forward and backward: by a

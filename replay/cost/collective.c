@@ -62,7 +62,7 @@ static double steps_of(enum cost_collective kind, double n)
 	}
 }
 
-/* The lower of the two bandwidths in a ring through all ranks. */
+/* Returns the lower of the two bandwidths in a ring through all ranks. */
 static double bus_bandwidth(const struct cost_links *l)
 {
 	if (l->hosts > 1 && l->network_bytes_per_s > 0)
@@ -175,7 +175,7 @@ static double measured_us(const struct cost_links *l, enum cost_collective kind,
 	return model_us;
 }
 
-/* NCCL moves these as sends and receives in the Simple protocol, one kernel for all of them. */
+/* NCCL executes these as sends and receives in the Simple protocol, with one kernel for all. */
 static double peers_us(const struct cost_links *l, enum cost_collective kind, double bytes)
 {
 	double peers = l->ranks - 1.0;
@@ -191,12 +191,12 @@ int64_t cost_collective_ns(const struct cost_links *l, enum cost_collective kind
 
 	if (l->bytes_per_s <= 0)
 		return 0;
-	/* One rank: a copy in its own memory; only its latency is modelled. */
+	/* One rank: a copy within its own memory; only its latency is modelled. */
 	if (l->ranks < 2)
 		return (int64_t)(base_us[RING][LL] * 1000);
 	if (kind > COST_REDUCE_SCATTER)
 		return (int64_t)(peers_us(l, kind, bytes) * 1000);
-	/* The model counts the whole buffer of all ranks. */
+	/* The model uses the size of all ranks' buffers. */
 	if (kind == COST_ALL_GATHER || kind == COST_REDUCE_SCATTER)
 		bytes *= l->ranks;
 	for (int a = 0; a < ALGORITHMS; a++)

@@ -3,10 +3,9 @@
 /* The duration of an NCCL operation after the last arrival, by the model with which NCCL chooses
  * its algorithm (ncclTopoTuneModel and ncclTopoGetAlgoTime, src/graph/tuning.cc of
  * github.com/NVIDIA/nccl): time = latency + bytes / bandwidth, for ring and tree and the protocols
- * LL, LL128 and Simple; the fastest counts. To it are added what measured curves show: the
- * time until the pipeline of steps is full, a shortest duration, and reduction by NVSwitch (NVLS).
- * doc/gpuemu.md has the formulas.
- */
+ * LL, LL128 and Simple; the fastest counts. Three terms from measured curves are added: the time to
+ * fill the pipeline of steps, a minimum duration, and reduction by NVSwitch (NVLS). doc/gpuemu.md
+ * has the formulas. */
 #pragma once
 
 #include <stdint.h>
@@ -24,9 +23,9 @@ enum cost_collective {
 	COST_COLLECTIVES
 };
 
-/* The name of a kind as in traces: "all_reduce". */
+/* Returns the name of a kind as in traces: "all_reduce". */
 const char *cost_collective_name(enum cost_collective kind);
-/* The kind of that name, or COST_COLLECTIVES. */
+/* Returns the kind of that name, or COST_COLLECTIVES. */
 enum cost_collective cost_collective_named(const char *name);
 
 enum cost_wire { COST_NVLINK, COST_PCIE, COST_NETWORK };
@@ -38,11 +37,12 @@ struct cost_links {
 	double bytes_per_s;	    /* of one GPU in one direction, within a host */
 	double network_bytes_per_s; /* of one GPU in one direction, between hosts */
 	int compute_capability;	    /* major * 10 + minor */
-	/* Within a host: reduction by the switch, of one GPU in one direction, or 0; the shortest
-	 * operation, for each step of a ring. */
+	/* Within a host: bandwidth of reduction by the switch, per GPU and direction, 0: none;
+	 * minimum duration per step of a ring. */
 	double switch_bytes_per_s, step_us;
 };
 
-/* Nanoseconds. `bytes`: what one rank contributes (all-gather, gather), gets (reduce-scatter,
- * scatter), or has in its buffer (the others); of SEND_RECV, the larger of sent and received. */
+/* Returns nanoseconds. `bytes` is the input of one rank (all-gather, gather), the output of one
+ * rank (reduce-scatter, scatter), the larger of sent and received bytes (SEND_RECV), or the buffer
+ * of one rank (all others). */
 int64_t cost_collective_ns(const struct cost_links *links, enum cost_collective kind, double bytes);

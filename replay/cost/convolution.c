@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Convolutions as cuDNN computes them: as one matrix product whose operand is not formed (implicit
- * GEMM), or by Winograd's transformation where the filter is 3 x 3 and the stride 1: in one kernel
+/* Convolutions as cuDNN computes them: as one matrix product whose operand is not stored (implicit
+ * GEMM), or by Winograd's transformation if the filter is 3 x 3 and the stride 1: in one kernel
  * with tiles of 2 x 2, or in 36 products between two transformations, with tiles of 4 x 4. With few
  * channels in a group, tiles of a product are mostly padding, and a thread for each result is
  * faster. */
@@ -10,12 +10,12 @@
 
 #include <math.h>
 
-/* The part of the FP32 peak that a thread for each result reaches: it reads an operand from the L1
+/* The share of the FP32 peak that a thread for each result reaches: it reads an operand from the L1
  * cache for each multiplication, and the cache delivers half as many as there are FP32 lanes. */
 #define DIRECT_EFFICIENCY 0.25
 
-/* Parts of the sum over all pixels of a filter gradient, which has few results: as many as fill any
- * GPU. */
+/* Number of parts of the sum over all pixels of a filter gradient, which has few results: enough to
+ * fill any GPU. */
 #define MOST_PARTS 1024
 
 /* Winograd in 36 products pads the batch to a multiple of this. */
@@ -24,8 +24,8 @@
 /* Tensor cores read vectors of this size. */
 #define VECTOR_BYTES 16
 
-/* Kernels for tensor cores compute with rows of shared memory: the channels of one tap at one
- * pixel. Rows of Hopper are longer where the sum is over channels. */
+/* Kernels for tensor cores use rows of shared memory: the channels of one tap at one pixel. Hopper
+ * has longer rows if the sum is over channels. */
 #define ROW_BYTES 64
 #define HOPPER_ROW_BYTES 128
 
@@ -48,7 +48,7 @@ struct job {
 	double height, width, pixels;	/* of the result */
 	double taps;
 	double operations, bytes; /* bytes of the operands and the result */
-	double reordered;	  /* bytes of tensors that have their channels in another place */
+	double reordered;	  /* size of tensors whose channels must be moved */
 	double filled;		  /* bytes of a result that is zero where no tap reaches it */
 	int filter_gradient;
 };
@@ -73,8 +73,8 @@ static void divide_by_stride(struct job *j, double stride)
 	j->taps /= parts;
 }
 
-/* A gradient is a convolution too: of the data, with channels exchanged; of the filter, summed over
- * all pixels. */
+/* A gradient is also a convolution: of the data, with exchanged channels; of the filter, summed
+ * over all pixels. */
 static struct job job_of(const struct cost_gpu *g, const struct gpuemu_convolution *c,
 			 enum gpuemu_math math, double busy_ns)
 {
@@ -111,7 +111,7 @@ static struct job job_of(const struct cost_gpu *g, const struct gpuemu_convoluti
 	return j;
 }
 
-/* Kernels before and after put the channels of all three tensors last, and back. */
+/* Kernels before and after the convolution convert all three tensors to channels-last and back. */
 static void reorder(const struct job *j, struct cost *c)
 {
 	double bytes = 2 * j->reordered;
@@ -191,8 +191,8 @@ static double filters_ns(const struct job *j, double numbers)
 	       j->g->winograd_filter * cost_stream_ns(j->g, bytes, 9 / numbers);
 }
 
-/* The fewest blocks of 32 tiles of 2 x 2. Kernels of Volta and later arrange the tiles as 4 x 8 of
- * one image; those before have smaller rectangles of several images, too. */
+/* Returns the minimum number of blocks of 32 tiles of 2 x 2. Kernels of Volta and later arrange the
+ * tiles as 4 x 8 of one image; older kernels also have smaller rectangles of several images. */
 static double tile_blocks(const struct job *j)
 {
 	static const double forms[][3] = {{1, 4, 8}, {2, 2, 8}, {2, 4, 4},

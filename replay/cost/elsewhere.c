@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-/* The sum over k of a product is not in its launch: the one with which the model of the recorded
- * GPU takes the recorded time. */
+/* Returns the sum dimension k of a product, which its launch does not contain: the value with which
+ * the recorded GPU's model yields the recorded time. */
 static double depth_of(const struct cost_gpu *from, struct gpuemu_product *p, enum gpuemu_math math,
 		       const struct cost_tiling *t, double recorded_ns)
 {
@@ -43,7 +43,7 @@ static struct cost product_elsewhere(const struct cost_gpu *from, const struct c
 				     .source = COST_MEASURED};
 	p.k = depth_of(from, &p, n->math, &t, recorded_ns);
 
-	/* The other GPU has tiles of its own. */
+	/* The other GPU uses different tiles. */
 	struct cost c = cost_of_product(to, &p, n->math, COST_BUSY_NS);
 
 	c.ns *= recorded_ns / cost_of_product(from, &p, n->math, COST_BUSY_NS).ns;

@@ -132,7 +132,7 @@ const double *cost_gpu_value(const struct cost_gpu *m, const char *key)
 	return NULL;
 }
 
-/* Parses one line, and changes it; 0 or -EINVAL. */
+/* Parses one line, in place. Returns 0 or -EINVAL. */
 static int parse_line(char *line, struct cost_gpu *m, uint8_t *set, char *why, size_t why_size)
 {
 	char *key, *value, *end;
@@ -167,7 +167,7 @@ static int parse_line(char *line, struct cost_gpu *m, uint8_t *set, char *why, s
 	return 0;
 }
 
-/* Values that may be 0. */
+/* Returns 1 for values that may be 0. */
 static int optional(const char *key)
 {
 	static const char *const keys_0[] = {"nvlink", "switch", "product_stride",
@@ -189,7 +189,7 @@ static int parse(FILE *in, struct cost_gpu *m, uint8_t *set, char *why, size_t w
 	return r;
 }
 
-/* The power that is left for arithmetic while the memory works at full bandwidth. */
+/* Returns the power available for arithmetic while the memory runs at full bandwidth. */
 static double arithmetic_watts(const struct cost_gpu *m)
 {
 	return m->power_watts - m->memory_joules_per_byte * m->memory_bytes_per_s;
@@ -232,7 +232,7 @@ static FILE *open_text(const char *text)
 	return fmemopen((void *)(uintptr_t)text, strlen(text), "r");
 }
 
-/* "no such model; there are A100-PCIE-40GB, ..., or give a file" */
+/* Writes "no such model; there are A100-PCIE-40GB, ..., or give a file". */
 static void not_found(const char *like, char *why, size_t why_size)
 {
 	struct text t = {0};
@@ -245,7 +245,7 @@ static void not_found(const char *like, char *why, size_t why_size)
 	text_done(&t);
 }
 
-/* Returns whether the model's text has the line "KEY like". */
+/* Returns 1 if the model's text has the line "KEY like". */
 static int has_line(const struct cost_gpu_text *t, const char *key, const char *like)
 {
 	size_t n = strlen(key), m = strlen(like);

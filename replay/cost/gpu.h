@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A GPU model: a table of numbers, from data/gpus or a file in that form. A line is a key and a
- * value; '#' starts a comment; an unknown key is an error. Values that a file does not set are
- * those of data/gpus/common.gpu. */
+/* A GPU model: a table of numbers, from data/gpus or from a file in the same format. A line is a
+ * key and a value; '#' starts a comment; unknown keys are errors. Missing values come from
+ * data/gpus/common.gpu. */
 #pragma once
 
 #include <stddef.h>
@@ -16,21 +16,21 @@ struct cost_gpu {
 	double clock_khz, memory_clock_khz, memory_bus_bits, memory_bytes, power_watts, pci_device;
 	double memory_bytes_per_s;
 	double fp32, fp64, tf32, fp16, fp8, int8; /* operations per second */
-	/* One direction; NVLink 0: none. */
+	/* In one direction; nvlink_bytes_per_s 0: no NVLink. */
 	double pcie_bytes_per_s, pageable_bytes_per_s, nvlink_bytes_per_s, network_bytes_per_s;
 	double nvlinks;
 	double math_efficiency, memory_efficiency, link_efficiency;
-	/* Device: end of the launching call to the start; gap between two ops of a stream; from an
-	 * event to the waiting op; the shortest kernel; fixed part of a copy; end of an op to the
-	 * end of a call that waits for it. */
+	/* Device: from the end of the launching call to the start; gap between two operations of a
+	 * stream; from an event to the waiting operation; shortest kernel; fixed part of a copy;
+	 * from the end of an operation to the end of the call that waits for it. */
 	double launch_ns, gap_ns, event_ns, kernel_ns, copy_ns, sync_ns;
 	/* Host: durations of calls. */
 	double call_launch_ns, call_copy_ns, call_event_ns, call_query_ns, call_malloc_ns;
-	double pin_bytes_per_s; /* page-locking host memory */
+	double pin_bytes_per_s; /* pinning host memory */
 	double first_touch_ns;	/* first touch of a 4 KiB page of host memory */
 	double network_ns, nvlink_ns;
-	/* All-reduce by NVSwitch, 0: none; a step of the shortest collective; one direction of
-	 * PCIe, as a part of its peak. */
+	/* Bandwidth of all-reduce by NVSwitch, 0: none; a step of the shortest collective;
+	 * efficiency of PCIe in one direction. */
 	double switch_bytes_per_s, collective_step_ns, pcie_efficiency;
 	/* Fitted by data/fit to measured durations; doc/gpuemu.md has the formulas. */
 	double tile_128x128, tile_128x64, tile_64x64, tile_128x32, tile_32x128;
@@ -39,8 +39,9 @@ struct cost_gpu {
 	double product_norm, product_l2, product_warps, product_gather, product_stride,
 		product_choice, split_blocks, wide_efficiency;
 	double tensor_efficiency, tensor_prologue, tensor_cache_bytes_per_cycle;
-	/* If sustained_clock is not set, it is that at which FP32 arithmetic takes the power that
-	 * the memory at its full bandwidth leaves. 0 operations: unknown; the boost clock. */
+	/* If sustained_clock is not set, it is derived: the clock at which FP32 arithmetic uses the
+	 * power left by the memory at full bandwidth. operations_per_joule 0: unknown; the boost
+	 * clock is used. */
 	double process_nm, memory_joules_per_byte, operations_per_joule;
 	double sustained_clock, sustained_ns;
 	double cache_bytes_per_cycle, cache_begin, cache_end, write_penalty;
@@ -63,10 +64,10 @@ struct cost_gpu_text {
 extern const struct cost_gpu_text cost_gpu_texts[];
 extern const char cost_gpu_common[];
 
-/* `like` is the name of a built-in model ("H100-SXM5"), its alias ("H100"), the name of its device
- * ("NVIDIA H100 80GB HBM3"), or the path of a file. 0, or a negative errno and the problem in
- * `why`. */
+/* Loads a model. `like` is the name of a built-in model ("H100-SXM5"), its alias ("H100"), the name
+ * of its device ("NVIDIA H100 80GB HBM3"), or the path of a file. Returns 0, or a negative errno
+ * and the problem in `why`. */
 int cost_gpu_load(const char *like, struct cost_gpu *ret, char *why, size_t why_size);
 
-/* The value of a key, or NULL. */
+/* Returns the value of a key, or NULL. */
 const double *cost_gpu_value(const struct cost_gpu *m, const char *key);

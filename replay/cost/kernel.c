@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Kernels that memory limits: element-wise, reductions, softmax, layer norm; and others by their
+/* Kernels limited by memory: element-wise, reductions, softmax, layer norm; others by their
  * name. */
 #include "replay/cost/kernel.h"
 
@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-/* Assumed work of a thread of an unknown kernel: two 32-bit numbers read, one written. */
+/* Assumed work of a thread of an unknown kernel: reads two 32-bit numbers, writes one. */
 #define UNKNOWN_BYTES 12
 
 #define BATCH_NORM_READ 0.7
@@ -80,7 +80,8 @@ static double product_of(const uint32_t v[3])
 	return (double)v[0] * v[1] * v[2];
 }
 
-/* Bytes per second of memory that is read in part, and of the L2 cache. */
+/* Returns the bandwidth in bytes per second for a share of reads: of memory, and of the L2
+ * cache. */
 static double memory_rate(const struct cost_gpu *g, double read_part)
 {
 	return g->memory_bytes_per_s * g->memory_efficiency *
@@ -93,8 +94,8 @@ static double cache_rate(const struct cost_gpu *g)
 		    g->cache_bytes_per_cycle * g->sms * g->clock_khz * 1e3);
 }
 
-/* The part of the accesses to `held` addresses that hits the L2 cache: the operation before left
- * there what fits. */
+/* Returns the share of the accesses to `held` addresses that hit the L2 cache, which contains as
+ * much as fits from the previous operation. */
 static double hits_of(const struct cost_gpu *g, double held)
 {
 	double hits = (g->cache_end - held / g->l2_bytes) / (g->cache_end - g->cache_begin);
@@ -102,7 +103,8 @@ static double hits_of(const struct cost_gpu *g, double held)
 	return fmin(1, fmax(0, hits));
 }
 
-/* Time of `bytes`, at `held` addresses, that are read (a part of them) and written. */
+/* Returns the time of `bytes` bytes at `held` addresses, of which read_part is read and the rest
+ * written. */
 static double stream_ns(const struct cost_gpu *g, double bytes, double held, double read_part,
 			double blocks)
 {
@@ -117,8 +119,8 @@ double cost_stream_ns(const struct cost_gpu *g, double bytes, double read_part)
 	return stream_ns(g, bytes, bytes, read_part, g->sms);
 }
 
-/* Never less than the memory's peak allows, for what cannot be in the cache: of `bytes` at `held`
- * addresses. */
+/* At least the time at the memory's peak, for bytes that cannot be in the cache: of `bytes` at
+ * `held` addresses. */
 static struct cost memory_cost(const struct cost_gpu *g, enum cost_class class,
 			       enum cost_source source, double ns, double bytes, double held)
 {
@@ -205,8 +207,8 @@ static struct cost elementwise(const struct cost_gpu *g, struct cost_launch l,
 			   held_of(&l));
 }
 
-/* The slower of memory and of the waves of blocks, each of which takes some cycles; and somewhat
- * more where both are alike: the less, the larger `norm` is. */
+/* Returns the larger of the memory time and the time of the waves of blocks, each of which takes
+ * some cycles; more if both are similar, the less, the larger `norm` is. */
 static double rows_ns(const struct cost_gpu *g, double memory_ns, double waves, double cycles,
 		      double norm)
 {
@@ -215,7 +217,7 @@ static double rows_ns(const struct cost_gpu *g, double memory_ns, double waves, 
 	return pow(pow(memory_ns, norm) + pow(latency_ns, norm), 1 / norm);
 }
 
-/* Time of reading rows again that are in work, `held` of them on a multiprocessor: from its L1
+/* Returns the time to read current rows again, `held` of them on a multiprocessor: from its L1
  * cache, else from the L2 cache, else from memory. */
 static double reread_ns(const struct cost_gpu *g, double bytes, double held, double row_bytes)
 {
@@ -227,13 +229,13 @@ static double reread_ns(const struct cost_gpu *g, double bytes, double held, dou
 	return 1e9 * bytes * beyond_l1 * (beyond_l2 / memory + (1 - beyond_l2) / cache_rate(g));
 }
 
-/* The cycles of a block that reads a row in vectors of four. */
+/* Returns the cycles of a block that reads a row in vectors of four. */
 static double row_cycles(double fixed, double item, double row, double threads)
 {
 	return fixed + item * ceil(row / (4 * threads));
 }
 
-/* Of rows whose length is unknown. */
+/* Rows of unknown length. */
 static struct cost unknown_rows(const struct cost_gpu *g, const struct cost_launch *l,
 				const struct cost_name *n)
 {
@@ -263,8 +265,8 @@ static struct cost softmax(const struct cost_gpu *g, const struct cost_launch *l
 		double held = fmax(1, cost_occupancy(g, threads, l->registers, l->shared_bytes));
 		double cycles = row_cycles(g->block_cycles, g->block_item_cycles, row, threads);
 
-		/* The row is read for its maximum, its sum and its result, or only once; that of
-		 * gradients for its sum and its result. */
+		/* The row is read for its maximum, its sum and its result, or only once; for
+		 * gradients, for its sum and its result. */
 		if (n->reads_once)
 			cycles = row_cycles(g->block_cycles * 2 / 3, g->block_item_cycles / 3, row,
 					    threads);

@@ -3,7 +3,8 @@
 
 #include "replay/cost/cost.h"
 
-/* Time of bytes of which a part (0 to 1) is read and the rest written, by all multiprocessors. */
+/* Returns the time in which all multiprocessors transfer `bytes`, of which read_part (0 to 1) is
+ * read and the rest is written. */
 double cost_stream_ns(const struct cost_gpu *gpu, double bytes, double read_part);
 
 /* The latency of a load of which a part (0 to 1) hits the L2 cache. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first text that a name contains decides. */
+/* The first text contained in a name determines the class. */
 static const struct {
 	const char *text;
 	enum cost_class class;
@@ -124,7 +124,7 @@ static unsigned type_at(const char *text)
 	return strncmp(text, "OpaqueType<", 11) == 0 ? number_after(text, "<") : 0;
 }
 
-/* Bytes of the element type that the text mentions first. */
+/* Returns the size of the element type that the text mentions first. */
 static unsigned bytes_of(const char *text)
 {
 	unsigned bytes = 0;
@@ -162,7 +162,7 @@ static const char *lambda_of(const char *name, const char *end)
 	return last && *last != ')' ? last : NULL;
 }
 
-/* Functors whose result has another type than the first operand. */
+/* Functors whose result type differs from that of the first operand. */
 static unsigned result_bytes(const char *name, const unsigned operands[4])
 {
 	static const struct {
@@ -219,8 +219,8 @@ static void find_operands(const char *name, struct cost_name *ret)
 	bytes[0] = result_bytes(name, bytes);
 }
 
-/* Arithmetic that takes longer than the memory where elements have two bytes. Instructions of an
- * element, from CUDA's mathematical functions. */
+/* Instructions per element of CUDA's mathematical functions, whose arithmetic takes longer than the
+ * memory for 2-byte elements. */
 static double instructions_of(const char *name)
 {
 	return strstr(name, "GeluBackward") ? 50 : strstr(name, "GeluCUDA") ? 30 : 0;
@@ -230,7 +230,7 @@ static void find_elementwise(const char *name, struct cost_name *ret)
 {
 	unsigned width = number_after(name, "elementwise_kernel<");
 
-	/* A thread of PyTorch's kernels has four elements, or the vector's if it is wider. */
+	/* A thread of PyTorch's kernels processes four elements, or a vector if that is wider. */
 	ret->items = width > 4 && width <= 16 ? width : 4;
 	if (!ret->arrays)
 		ret->arrays = number_after(name, "rray<char*, ");
@@ -241,9 +241,9 @@ static void find_elementwise(const char *name, struct cost_name *ret)
 		ret->bytes = bytes_of(after(name, "nullary_kernel<"));
 }
 
-/* multi_tensor_apply_kernel<TensorListMetadata<lists>, Functor<type, lists, lists that are read,
- * list that is written>, ...>; TensorListScalarListMetadata<type, lists> has a number for each
- * tensor, FusedOptimizerTensorListMetadata<lists> an address. A fused optimizer writes all but the
+/* multi_tensor_apply_kernel<TensorListMetadata<lists>, Functor<type, lists, number of read lists,
+ * written list>, ...>; TensorListScalarListMetadata<type, lists> has a number for each tensor,
+ * FusedOptimizerTensorListMetadata<lists> an address. A fused optimizer writes all lists except the
  * gradients. */
 static void find_lists(const char *name, struct cost_name *ret)
 {

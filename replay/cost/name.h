@@ -5,13 +5,13 @@
 
 #include "replay/cost/cost.h"
 
-/* Kernels of PyTorch whose parameters tell their work. */
+/* Kernels of PyTorch whose work follows from their parameters. */
 enum cost_kernel {
 	COST_KERNEL_OTHER,
 	COST_KERNEL_CONTIGUOUS, /* element-wise */
 	COST_KERNEL_STRIDED,	/* element-wise, with an index calculation for each element */
 	COST_KERNEL_REDUCE,
-	COST_KERNEL_LISTS, /* of tensors: optimizers */
+	COST_KERNEL_LISTS, /* lists of tensors: optimizers */
 	COST_KERNEL_SOFTMAX_WARP,
 	COST_KERNEL_SOFTMAX_WARP_GRADIENT,
 	COST_KERNEL_SOFTMAX,
@@ -20,7 +20,7 @@ enum cost_kernel {
 	COST_KERNEL_LAYER_NORM,
 	COST_KERNEL_LAYER_NORM_GRADIENT,
 	COST_KERNEL_MOMENTS,	  /* of rows */
-	COST_KERNEL_NORMALISE,	  /* rows by their moments */
+	COST_KERNEL_NORMALISE,	  /* rows, by their moments */
 	COST_KERNEL_NORM_WEIGHTS, /* gradients of the weights of a layer norm */
 	COST_KERNEL_GATHER_ROWS,
 	COST_KERNEL_SELECT_ROWS,
@@ -40,7 +40,7 @@ enum cost_kernel {
 	COST_KERNEL_DEPTHWISE_FILTER,
 	COST_KERNEL_FLASH, /* attention */
 	COST_KERNEL_FLASH_GRADIENT,
-	COST_KERNEL_FLASH_ROWS, /* what precedes and follows the gradient */
+	COST_KERNEL_FLASH_ROWS, /* kernels before and after the gradient */
 	COST_KERNEL_EFFICIENT,	/* attention in little memory */
 	COST_KERNEL_EFFICIENT_GRADIENT,
 };
@@ -48,14 +48,16 @@ enum cost_kernel {
 struct cost_name {
 	enum cost_class class;
 	enum cost_kernel kernel;
-	unsigned items;		   /* element-wise: elements of a thread; 0: not in the name */
-	unsigned arrays;	   /* read and written; 0: not in the name */
-	unsigned bytes;		   /* of an element; 0: not in the name */
-	unsigned operand_bytes[4]; /* element-wise: of an element of the output and each input */
+	unsigned items;		   /* element-wise: elements per thread; 0: not in the name */
+	unsigned arrays;	   /* arrays read or written; 0: not in the name */
+	unsigned bytes;		   /* per element; 0: not in the name */
+	unsigned operand_bytes[4]; /* element-wise: size of an element of the output and of each
+				      input */
 	unsigned lists;		   /* lists of tensors in the parameter */
-	unsigned entry_bytes;	   /* of what such a list has for each tensor, besides its size */
-	double instructions;	   /* arithmetic of an element, where memory may not limit it */
-	unsigned tile_m, tile_n;   /* of a product */
+	unsigned entry_bytes; /* size of such a list's entry for each tensor, without the tensor's
+				 size */
+	double instructions;  /* per element; set if arithmetic may be the limit */
+	unsigned tile_m, tile_n; /* matrix products */
 	int sliced;
 	enum gpuemu_math math;
 	int causal;	/* attention */

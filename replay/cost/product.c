@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Matrix products: the fastest of the tiles that cuBLAS has. A tile is computed by one block; the
- * blocks run in waves over the multiprocessors. */
+/* Matrix products: the fastest of cuBLAS's tiles. One block computes a tile; the blocks run in
+ * waves over the multiprocessors. */
 #include "replay/cost/product.h"
 
 #include "base/array.h"
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* A tile, its warps, and the part of the peak that it reaches. */
+/* A tile, its warps, and its share of the peak. */
 struct tile {
 	double m, n, warps;
 	int sliced; /* four groups of warps share the tile's sum over k */
@@ -23,13 +23,13 @@ struct tile {
 
 enum { TILES = 12, MOST_SPLITS = 16 };
 
-/* From a number of parts to the next one that is tried: all up to 10, then fewer. */
+/* Factor between numbers of parts that are tried: all up to 10, then fewer. */
 #define SPLIT_STEP 1.1
 
-/* From rows of so many elements on, each is in pages of its own, which old GPUs look up slowly. */
+/* Rows of at least this many elements are in separate pages, which old GPUs look up slowly. */
 #define FAR 6000
 
-/* Kernels for dimensions that are multiples of this can be chosen freely. */
+/* With dimensions that are multiples of this, any kernel can be chosen. */
 #define ALIGNED 8
 
 /* Tensor cores' kernels copy 16 bytes of an operand at once, where its rows begin at multiples of
@@ -72,7 +72,7 @@ static int tiles_of(const struct cost_gpu *g, enum gpuemu_math math, struct tile
 	return n;
 }
 
-/* FP32 lanes of a multiprocessor: with 128 of them, shared memory limits products. */
+/* Returns the FP32 efficiency: with 128 lanes per multiprocessor, shared memory limits products. */
 static double wide(const struct cost_gpu *g, enum gpuemu_math math)
 {
 	double lanes = g->fp32 / (2 * g->sms * g->clock_khz * 1e3);
@@ -92,7 +92,7 @@ double cost_element_bytes(enum gpuemu_math math)
 	return bytes[math];
 }
 
-/* A product on a model: what does not depend on the tile. */
+/* A product on a model: values that do not depend on the tile. */
 struct job {
 	const struct cost_gpu *g;
 	const struct gpuemu_product *p;
@@ -187,8 +187,8 @@ static double tile_ns(const struct job *j, const struct tile *t, double splits)
 	       (splits > 1 ? g->kernel_ns : 0);
 }
 
-/* Whether the library uses the tile. cuBLAS: for batches of FP32 that are not transposed it has one
- * tile from Ampere on and one before Volta, and small ones in between. */
+/* Returns 1 if the library uses the tile. cuBLAS: for non-transposed FP32 batches there is one tile
+ * from Ampere and one before Volta, and small tiles in between. */
 static int is_used(const struct job *j, const struct tile *t)
 {
 	double compute = j->g->compute;
@@ -208,8 +208,8 @@ static int is_used(const struct job *j, const struct tile *t)
 	return !t->sliced && t->m * t->n <= (compute >= 7.5 ? 128 * 64 : 64 * 64);
 }
 
-/* The most parts into which cuBLAS splits the sum over k: from Ampere on, only where the tiles
- * alone do not fill the multiprocessors. */
+/* Returns the maximum number of parts into which cuBLAS splits the sum over k: from Ampere, only if
+ * the tiles alone do not fill the multiprocessors. */
 static double most_splits(const struct job *j, const struct tile *t)
 {
 	double blocks = ceil(j->p->m / t->m) * ceil(j->p->n / t->n);
@@ -221,7 +221,7 @@ static double most_splits(const struct job *j, const struct tile *t)
 	return MOST_SPLITS;
 }
 
-/* The time with the best number of parts: the first that more parts do not improve. */
+/* Returns the time with the best number of parts: the first one that more parts do not improve. */
 static double split_ns(const struct job *j, const struct tile *t)
 {
 	double ns = tile_ns(j, t, 1), most = most_splits(j, t);
@@ -233,8 +233,8 @@ static double split_ns(const struct job *j, const struct tile *t)
 	return ns;
 }
 
-/* The time with the tile that cuBLAS chooses, which is not always the fastest: the mean over the
- * tiles, weighted by how near each is to the fastest. */
+/* Returns the time with the tile that cuBLAS chooses, which is not always the fastest: the mean
+ * over the tiles, weighted by their distance from the fastest. */
 static double best_ns(const struct job *j)
 {
 	struct tile tiles[TILES];

@@ -15,7 +15,7 @@ static bool is_exchange(const struct rex_call *c)
 	return c->api->class == API_CLASS_COLLECTIVE || c->api->class == API_CLASS_P2P;
 }
 
-/* ---- whether it can be done */
+/* ---- finding calls that need other ranks */
 
 /* Digests of buffers that calls read and wrote, by correlation of the calls. */
 struct digests {
@@ -90,7 +90,7 @@ static bool is_held(const struct rex_process *p, const struct rex_content *buffe
 	return false;
 }
 
-/* Whether the call writes memory on each rank (2), on its root (1), or not at all (0). */
+/* Returns whether the call writes memory on each rank (2), on its root (1), or not at all (0). */
 static int writes(const struct rex_call *c)
 {
 	static const char *const counts[] = {"count", "sendcount", "recvcount"};
@@ -109,8 +109,8 @@ static int writes(const struct rex_call *c)
 											      : 2;
 }
 
-/* Whether all that the call wrote is in the trace. Each buffer that it used has a digest; the other
- * ranks of a call with a root only have some that are read. */
+/* Returns true if the trace contains all output of the call. Each buffer that it used has a digest;
+ * ranks other than the root only have inputs. */
 static bool is_recorded(const struct rex_process *p, const struct digests *d,
 			const struct rex_call *c)
 {
@@ -143,7 +143,7 @@ static bool begins_with_one(const char *name, const char *const *list, size_t n)
 	return false;
 }
 
-/* Whether the call uses an object that another process made. */
+/* Returns true if the call uses an object of another process. */
 static bool is_foreign(const struct rex_call *c)
 {
 	static const char *const names[] = {"cuIpcOpen", "cuMemImport", "cuMemPoolImport"};
@@ -195,9 +195,9 @@ int rex_alone_check(const struct rex_process *p, struct rex_alone_refusal *ret,
 	return 0;
 }
 
-/* ---- doing it */
+/* ---- execution */
 
-/* Calls of a group that has not ended, on one thread. */
+/* Calls of an open group of one thread. */
 struct group {
 	uint32_t depth;
 	const struct rex_call **calls; /* owned */
@@ -243,7 +243,8 @@ void rex_alone_free(struct rex_alone *a)
 
 bool rex_alone_replaces(const struct rex_call *c)
 {
-	/* For other devices and processes. The contexts of all devices are those of one. */
+	/* Calls for other devices and processes. Contexts of all devices are mapped to those of
+	 * one. */
 	static const char *const names[] = {"cuCtxEnablePeer", "cuCtxDisablePeer", "cuIpcGet",
 					    "cuMemExport", "cuMemPoolExport"};
 
@@ -257,7 +258,7 @@ static void count(uint64_t *of, uint64_t n)
 	__atomic_add_fetch(of, n, __ATOMIC_RELAXED);
 }
 
-/* Compares what the call reads with what it read in the recording. */
+/* Compares the call's inputs with the recorded ones. */
 static int compare_input(struct rex_alone *a, const struct rex_built *b, const struct rex_call *c,
 			 const uint8_t *recorded, const uint8_t *here, size_t len)
 {
@@ -310,7 +311,7 @@ static int transfer(struct rex_alone *a, struct rex_built *b, const struct rex_c
 	return compare_input(a, b, c, recorded, read, len);
 }
 
-/* A capture library digests what was written before: it is not told of the copies. */
+/* Makes a capture library digest pending buffers first: it does not see these copies. */
 static void flush_digests(uint64_t stream)
 {
 	int (*query)(uint64_t stream);

@@ -89,8 +89,8 @@ static int translate_memory(struct rex_built *b, enum api_meaning meaning, uint6
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* NVIDIA's runtime makes the primary context of a device current before it retains it. The call
- * that retains it later says of which device the context is. */
+/* NVIDIA's runtime makes the primary context of a device current before retaining it. The later
+ * call that retains it contains its device. */
 static bool retain_primary(struct rex_built *b, uint64_t recorded, uint64_t *ret)
 {
 	const struct rex_process *p = b->context->process;
@@ -162,7 +162,7 @@ int rex_translate(struct rex_built *b, enum api_meaning meaning, uint64_t value,
 	}
 }
 
-/* A value of up to 8 bytes, as it is passed. */
+/* Builds a value of up to 8 bytes. */
 static int build_value(struct rex_built *b, unsigned i, uint64_t bytes)
 {
 	const struct api_arg *a = &b->call->api->args[i];
@@ -177,7 +177,7 @@ static int build_value(struct rex_built *b, unsigned i, uint64_t bytes)
 			     &b->words[a->word]);
 }
 
-/* A struct that is passed by value: an id or handle that another process may have made. */
+/* Builds a struct passed by value: an id or handle, possibly from another process. */
 static int build_by_value(struct rex_built *b, unsigned i)
 {
 	const struct api_arg *a = &b->call->api->args[i];
@@ -196,7 +196,7 @@ static int build_by_value(struct rex_built *b, unsigned i)
 	return 0;
 }
 
-/* ---- what pointers lead to */
+/* ---- memory that pointers refer to */
 
 static uint64_t factor(const struct rex_built *b, const struct api_factor *f)
 {
@@ -212,7 +212,7 @@ static uint64_t factor(const struct rex_built *b, const struct api_factor *f)
 	return value > f->less ? value - f->less : 0;
 }
 
-/* The bytes behind pointer `i`; UINT64_MAX: not known. */
+/* Returns the number of bytes behind pointer `i`; UINT64_MAX: unknown. */
 static uint64_t length_of(const struct rex_built *b, unsigned i)
 {
 	const struct api_length *l = &b->call->api->args[i].length;
@@ -273,7 +273,7 @@ static int build_numbers(struct rex_built *b, const struct api_arg *a, void *at,
 	return are_objects ? translate_list(b, a, at, bytes) : 0;
 }
 
-/* alpha and beta of cuBLAS: real or complex, of the type that the call's name says. */
+/* Builds alpha and beta of cuBLAS: real or complex, of the type in the call's name. */
 static int build_scalar(struct rex_built *b, const struct api_arg *a, void *at)
 {
 	const char *letter = b->call->api->name + 6;
@@ -323,14 +323,14 @@ static int build_in(struct rex_built *b, unsigned i)
 	return build_numbers(b, a, b->behind[i], b->bytes[i]);
 }
 
-/* Scalars of cuBLAS may lie on the device. */
+/* Returns true if a cuBLAS scalar is on the device. */
 static bool lies_on_device(struct rex_built *b, const struct api_arg *a, uint64_t value)
 {
 	return a->meaning == API_MEANING_SCALAR &&
 	       rex_address(b->context->objects, value, &b->words[a->word]);
 }
 
-/* A pointer to memory that the call uses while it runs. */
+/* Builds a pointer to memory that the call itself uses. */
 static int build_pointer(struct rex_built *b, unsigned i)
 {
 	const struct api_arg *a = &b->call->api->args[i];
@@ -394,7 +394,7 @@ static int build_all(struct rex_built *b, bool pointers)
 	return r;
 }
 
-/* Memory that the operation uses: its length depends on the other arguments. */
+/* Builds memory that the operation uses: its length depends on the other arguments. */
 static int build_memory(struct rex_built *b)
 {
 	const struct api_call *call = b->call->api;
@@ -440,7 +440,7 @@ int rex_build(struct rex_context *context, const struct rex_call *c, struct rex_
 
 /* ---- results */
 
-/* The bytes that the call allocated, if its arguments give them. */
+/* Returns the number of bytes that the call allocated, if its arguments contain it. */
 static uint64_t memory_bytes(const struct rex_built *b)
 {
 	static const char *const keys[] = {"bytesize", "size", "bytes.out", "bytes"};

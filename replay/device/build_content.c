@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Contents that a call brings: code images, and host memory that it copies to a device. */
+/* Contents that a call provides: code images, and host memory that it copies to a device. */
 #include "replay/device/build.h"
 
 #include "formats/api/fields.h"
@@ -36,7 +36,7 @@ int rex_build_image(struct rex_built *b, void **ret, size_t *len)
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* Host memory that is copied from, in rows. */
+/* The host memory of a copy's source, in rows. */
 struct source {
 	uint8_t *at;
 	uint64_t pitch, width, rows;	   /* of the host's memory */
@@ -128,7 +128,8 @@ static bool range_of(const struct rex_built *b, struct source *ret)
 	ret->rows = ret->layers = 1;
 	ret->pitch = ret->to_pitch = ret->layer_bytes = ret->to_layer_bytes = ret->width;
 	ret->at = (uint8_t *)b->words[from->word];
-	/* Addresses of any memory (cuMemcpy): what is in no allocation is the host's. */
+	/* Addresses of any memory (cuMemcpy): an address without an allocation is host
+	 * memory. */
 	return (is_on_host(b, from->name, true, ret) || from->meaning == API_MEANING_HOST) &&
 	       ret->at != NULL && ret->width > 0;
 }
@@ -235,8 +236,8 @@ static int build_batch(struct rex_built *b)
 	return r;
 }
 
-/* The memory `offset` bytes behind the destination's first byte comes from there; *left bytes
- * follow in the row. NULL: from nowhere. */
+/* Returns the source of the memory `offset` bytes after the destination's first byte; *left bytes
+ * follow in the row. NULL: there is none. */
 static uint8_t *source_of(const struct source *s, uint64_t offset, uint64_t *left)
 {
 	uint64_t layer = s->to_layer_bytes ? offset / s->to_layer_bytes : 0;
@@ -286,7 +287,7 @@ static int put_locked(const struct source *s, uint64_t offset, const uint8_t *da
 	return 0;
 }
 
-/* Numbers between 0 and 1 as floats: contents that were not recorded. */
+/* Fills the source with floats between 0 and 1, for contents that were not recorded. */
 static void put_seed(const struct source *s, uint64_t seed)
 {
 	for (uint64_t layer = 0; layer < s->layers; layer++)
@@ -309,7 +310,7 @@ static bool is_destination(const struct source *s, const struct rex_content *c)
 				  c->offset_bytes - s->to_offset < s->layers * s->to_layer_bytes);
 }
 
-/* Puts all recorded contents of the destination; how many there were. */
+/* Copies all recorded contents of the destination, and counts them. */
 static int put_contents(const struct rex_built *b, const struct source *s, size_t *ret)
 {
 	size_t n, found = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Structs that a call is given, and the parameters of kernels. */
+/* Builds structs in arguments, and kernel parameters. */
 #include "replay/device/build.h"
 
 #include "base/array.h"
@@ -10,7 +10,7 @@
 
 /* ---- structs */
 
-/* One struct: where its fields are recorded, and where it is made. */
+/* One struct: the prefix of its recorded fields, and its memory. */
 struct made {
 	struct rex_built *b;
 	const char *prefix;
@@ -32,7 +32,7 @@ static uint64_t number(const struct made *m, const char *side, const char *name)
 	return api_number(&m->view, key);
 }
 
-/* Bytes of host memory that a copy of rows uses, from its address. */
+/* Returns the bytes of host memory that a copy of rows uses, from its address. */
 static uint64_t rows_bytes(const struct made *m, const struct api_field *f)
 {
 	const char *side = strncmp(f->is.name, "src", 3) == 0 ? "src" : "dst";
@@ -62,7 +62,8 @@ static uint64_t rows_bytes(const struct made *m, const struct api_field *f)
 		       : bytes;
 }
 
-/* An address of the device may be one of pageable host memory, if a copy is of unified memory. */
+/* Returns true for addresses: a device address may be one of pageable host memory, if a copy uses
+ * unified memory. */
 static bool is_memory(const struct api_field *f)
 {
 	return f->is.meaning == API_MEANING_HOST || f->is.meaning == API_MEANING_DEVPTR;
@@ -118,7 +119,7 @@ static bool leads_on(const struct api_field *f)
 	       f->is.length.kind == API_LENGTH_PARAMS;
 }
 
-/* Builds the object that a field points to, in memory of its own. */
+/* Builds the object that a field points to, in separate memory. */
 static int make_behind(const struct made *m, const struct api_field *f, const char *key)
 {
 	uint64_t bytes = api_field_bytes(&m->view, f);
@@ -158,7 +159,7 @@ static int make_struct(const struct made *m)
 	char key[REX_KEY_BYTES];
 	int r = 0;
 
-	/* Memory comes after the numbers that say how long it is, and pointers last. */
+	/* First numbers, then memory, whose length depends on them, and pointers last. */
 	for (int pass = 0; pass < 3; pass++)
 		for (unsigned i = 0; i < m->view.layout->n_fields && r == 0; i++) {
 			const struct api_field *f = &m->view.layout->fields[i];
@@ -197,7 +198,7 @@ int rex_build_structs(struct rex_built *b, const char *prefix, const struct api_
 
 /* ---- parameters of kernels */
 
-/* A word of a parameter that lies in an allocation: `key.id` was recorded beside it. */
+/* Translates a pointer in a parameter: `key.id`, its allocation, was recorded. */
 static void translate_pointer(struct rex_built *b, const char *key, void *at)
 {
 	char beside[REX_KEY_BYTES];
@@ -210,8 +211,8 @@ static void translate_pointer(struct rex_built *b, const char *key, void *at)
 		memcpy(at, &here, 8);
 }
 
-/* Words of a parameter that were recorded as bytes. Addresses of memory that lies elsewhere are
- * rewritten: a number that happens to be such an address is not likely. */
+/* Translates words of a parameter that were recorded as bytes: addresses of moved memory are
+ * rewritten. A number that happens to equal such an address is unlikely. */
 static void translate_words(struct rex_built *b, uint8_t *at, size_t size)
 {
 	uint64_t value, here;

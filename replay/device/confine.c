@@ -18,7 +18,7 @@
 #endif
 #define TRUNCATE_VERSION 3 /* of landlock: it can refuse to truncate files */
 
-/* All that changes a file system, but for truncation. */
+/* All changes of a file system except truncation. */
 #define WRITES                                                                                     \
 	(LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |                           \
 	 LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR |                           \
@@ -58,7 +58,7 @@ int rex_confine_files(const char *const *writable)
 #define REFUSED BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
 #define REFUSE(call) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##call, 0, 1), REFUSED
 
-/* System calls that a driver and NCCL do not make. */
+/* Blocks system calls that a driver and NCCL do not need. */
 int rex_confine_calls(void)
 {
 	static const struct sock_filter filter[] = {

@@ -18,14 +18,14 @@
 struct need {
 	uint64_t key;  /* of the communicator, or of messages between two of its ranks */
 	uint32_t side; /* rank in the communicator; of messages 0 or 1 */
-	uint32_t of;   /* ranks that have to make it */
+	uint32_t of;   /* number of ranks that must make it */
 	uint32_t process, call, group; /* `group`: the first call that belongs to it */
 	uint32_t nth;		       /* exchange with this key */
 	size_t first;		       /* index of the first need of the exchange */
-	bool is_left_out;	       /* of the first: not all sides make the exchange */
+	bool is_left_out;	       /* set in the first need: not all sides make the exchange */
 };
 
-/* A communicator of the process that is read. */
+/* A communicator of the current process. */
 struct comm {
 	uint64_t key;
 	uint32_t rank, n_ranks, splits;
@@ -96,7 +96,7 @@ static int add_need(struct cut *c, const struct need *need)
 	return 0;
 }
 
-/* ncclCommInitAll: all ranks are of this process. */
+/* ncclCommInitAll: all ranks are in this process. */
 static int add_all(struct cut *c, const struct rex_call *call, uint32_t process)
 {
 	uint64_t handles[64] = {0};
@@ -193,8 +193,8 @@ static bool copies_from_host(const struct api_call *call)
 	return reads_host && writes_device;
 }
 
-/* Whether a content that the call brings was cut off; its record as well, if the process has
- * contents of others. */
+/* Returns true if a content that the call needs was cut off, or its record, if the process has
+ * contents of other calls. */
 static bool misses_content(const struct rex_process *p, const struct rex_call *c)
 {
 	size_t n, len;
@@ -260,14 +260,14 @@ static int read_process(struct cut *c, const struct rex_process *p, uint32_t pro
 						    .call = i,
 						    .group = depths[thread] ? groups[thread] : i});
 	}
-	/* A group that did not end did nothing. */
+	/* Ignores groups that did not end: they had no effect. */
 	for (size_t i = 0; i < p->n_threads && r == 0; i++)
 		if (depths[i] > 0 && groups[i] < c->stops[process])
 			c->stops[process] = groups[i];
 	return r;
 }
 
-/* ---- exchanges that all sides make */
+/* ---- exchanges of all sides */
 
 static int by_side(const void *a, const void *b)
 {
@@ -348,7 +348,7 @@ static void leave_out(struct search *s, size_t first)
 	s->cut->needs[first].is_left_out = true;
 }
 
-/* Ends a process before a call, and leaves out the exchanges that it does not make then. */
+/* Stops a process before a call, and removes the exchanges that it then does not make. */
 static void stop(struct search *s, uint32_t process, uint32_t call)
 {
 	uint32_t *at = &s->cut->stops[process];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Functions of the driver itself, below a capture library: their calls are not recorded. NULL
- * before rex_driver_find(). Results are the driver's. Any thread. */
+/* Functions of the driver itself, below a capture library: their calls are not recorded. Pointers
+ * are NULL before rex_driver_find(). Functions return the driver's results. Any thread. */
 #pragma once
 
 #include <stddef.h>
@@ -56,5 +56,5 @@ struct rex_driver {
 
 extern struct rex_driver rex_driver;
 
-/* Finds them all; once. */
+/* Looks up all functions. Called once. */
 void rex_driver_find(void *(*find)(const char *name));

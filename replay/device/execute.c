@@ -23,9 +23,9 @@ struct run {
 	struct rex_context context;
 	const struct rex_process *process;
 	struct rex_turns *turns;
-	struct rex_alone *alone; /* NULL: with all others */
+	struct rex_alone *alone; /* NULL: with all other ranks */
 	bool before;	/* calls before the window are made now; the others when memory is filled */
-	size_t arrived; /* threads that have made theirs */
+	size_t arrived; /* number of threads that have finished their calls before the window */
 	pthread_cond_t filled;
 	uint32_t marking; /* the thread that marks iterations: the one with most calls */
 	pthread_mutex_t lock;
@@ -56,7 +56,7 @@ static void fail(struct run *run, const struct rex_call *c, int error, const cha
 	rex_turns_give_up(run->turns);
 }
 
-/* ---- which calls are made */
+/* ---- selecting calls */
 
 static bool returns_objects(const struct api_call *call)
 {
@@ -67,14 +67,14 @@ static bool returns_objects(const struct api_call *call)
 	return false;
 }
 
-/* Whether the call asks if a stream or event is done. If it was, the program went on without
- * another wait. */
+/* Returns true if the call queries a stream or event. After a positive answer the program continued
+ * without waiting. */
 static bool polls(const struct api_call *call)
 {
 	return call->class == API_CLASS_EVENT_QUERY || call->class == API_CLASS_STREAM_QUERY;
 }
 
-/* Other queries change nothing; they are made for the objects that they return. */
+/* Other queries change no state; they are made if they return objects. */
 static bool is_made(const struct rex_call *c)
 {
 	static const char *const others[] = {
@@ -98,7 +98,7 @@ static bool is_made(const struct rex_call *c)
 
 /* ---- one call */
 
-/* The name of the function that is called: images come from memory instead of files. */
+/* Returns the name of the function to call: images come from memory instead of files. */
 static const char *name_of(const struct rex_call *c)
 {
 	if (strcmp(c->api->name, "cuModuleLoad") == 0 ||
@@ -121,7 +121,7 @@ static int load_image_instead(struct rex_built *b)
 	return r;
 }
 
-/* Announces where the memory that the call makes was. */
+/* Announces the recorded address of the memory that the call allocates. */
 static void announce(const struct rex_call *c)
 {
 	char key[REX_KEY_BYTES];
@@ -137,7 +137,7 @@ static void announce(const struct rex_call *c)
 	rex_place_next(c->api->name, (uint64_t)address, (uint64_t)pitch);
 }
 
-/* Waits until a communicator that does not block has done what it was asked for. */
+/* Waits until a non-blocking communicator has completed the operation. */
 static int wait_for_nccl(const struct rex_built *b)
 {
 	const struct api_call *query = api_call((unsigned)api_find("ncclCommGetAsyncError"));
@@ -157,7 +157,7 @@ static int wait_for_nccl(const struct rex_built *b)
 	return state;
 }
 
-/* Makes the call; a query until its answer is the recorded one. */
+/* Makes the call; repeats a query until its answer is the recorded one. */
 static int64_t invoke(void *function, const struct rex_built *b)
 {
 	const struct timespec nap = {0, POLL_NS};
@@ -191,7 +191,7 @@ static int check_result(struct rex_built *b, int64_t result)
 			      (int32_t)result, counts.old_addresses > 0 ? OLD_ADDRESSES : "");
 }
 
-/* In place of a call that needs other ranks. Returns 1. */
+/* Replaces a call that needs other ranks. Returns 1. */
 static int replace_call(struct run *run, const struct rex_call *c)
 {
 	struct rex_built b = {.context = &run->context, .call = c};
@@ -272,7 +272,7 @@ static void announce_turn(const struct thread *t, size_t i)
 	rex_turns_next(t->run->turns, t->index, i < p->n_calls ? &turn : NULL);
 }
 
-/* The first call that is made, from this one of the thread on. */
+/* Returns the thread's next call to execute, from this one. */
 static size_t next_call(const struct thread *t, size_t at)
 {
 	const struct rex_process *p = t->run->process;
@@ -288,7 +288,7 @@ static size_t first_call(const struct thread *t)
 	return next_call(t, t->run->process->firsts[t->index]);
 }
 
-/* Waits as long as the recorded thread took from the end of its last call to this one. */
+/* Waits for the recorded time between the end of the thread's last call and this one. */
 static void keep_gap(const struct thread *t, const struct rex_call *c)
 {
 	int64_t gap_ns = t->last ? fmt_sub(c->start_ns, t->last->end_ns) : 0;
@@ -327,8 +327,8 @@ static void make_calls(struct thread *t)
 	rex_turns_next(t->run->turns, t->index, NULL);
 }
 
-/* Waits until all threads have made the calls before the window; the last one fills the memory,
- * unless a thread failed: allocations may be missing then. */
+/* Waits until all threads have made the calls before the window. The last thread restores the
+ * memory, unless a thread failed: allocations may be missing then. */
 static void enter_window(struct thread *t)
 {
 	struct run *run = t->run;

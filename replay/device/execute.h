@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Makes all calls of a recorded process again, each on a thread of its own recorded thread. */
+/* Executes all calls of a recorded process again. Uses one thread per recorded thread. */
 #pragma once
 
 #include "replay/device/recorded.h"
@@ -14,7 +14,7 @@ struct rex_options {
 
 struct rex_result {
 	struct rex_counts counts;
-	char why[320]; /* of a failure: the call, and the reason */
+	char why[320]; /* reason of a failure: the call and the problem */
 };
 
 /* Reserves the memory of the process; before anything opens the driver. -EEXIST: other memory of
@@ -22,7 +22,7 @@ struct rex_result {
  * says which. */
 int rex_prepare(const struct rex_process *p, const struct rex_options *how, struct rex_result *ret);
 
-/* Runs it. 0; -EIO: a call failed that succeeded when it was recorded; -ENOENT, -ENOTSUP: a call
- * cannot be made again; -ENODEV: there is no driver, or no NCCL or cuBLAS that is needed; ret->why
- * says more. Once a process. */
+/* Executes the process; once per process. Returns 0; -EIO: a call failed that succeeded in the
+ * recording; -ENOENT, -ENOTSUP: a call cannot be executed again; -ENODEV: the driver, or a required
+ * NCCL or cuBLAS, is missing. ret->why has the reason. */
 int rex_execute(const struct rex_process *p, const struct rex_options *how, struct rex_result *ret);

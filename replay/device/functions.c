@@ -40,12 +40,12 @@ void *rex_function(const char *name, enum api_library library)
 
 	if (!found && handles[library])
 		found = dlsym(handles[library], name);
-	/* A capture library asks for what stands in for a function of the driver. */
+	/* A capture library queries the replacement of a driver function. */
 	return mark || library != API_LIBRARY_CUDA ? found
 						   : rex_place_wrap(name, found, find_driver);
 }
 
-/* Called by a capture library for each function of the driver that it finds. */
+/* Called by a capture library for each driver function that it finds. */
 __attribute__((visibility("default"))) void *
 gpucapture_wrap_driver(const char *name, void *real, void *(*find)(const char *name));
 
@@ -65,8 +65,8 @@ typedef uint64_t function_type(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
 			       uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
 			       uint64_t, uint64_t, uint64_t, uint64_t);
 
-/* The System V ABI of x86-64: integers and pointers go to six registers and then to the stack,
- * structs of more than 16 bytes to the stack. A function ignores words behind its own. */
+/* The System V ABI of x86-64: integers and pointers are passed in six registers, then on the stack;
+ * structs of more than 16 bytes on the stack. A function ignores extra words. */
 uint64_t rex_invoke(void *function, const struct api_call *call, const uint64_t *words)
 {
 	uint64_t r[REGISTERS] = {0}, s[STACK_WORDS] = {0};

@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-/* Any context of the process can copy to all its memory. */
+/* Makes any context of the process current: each can copy to all memory. */
 static int make_current(const struct rex_process *p, const struct rex_allocations *a)
 {
 	void *context;
@@ -24,7 +24,7 @@ static int make_current(const struct rex_process *p, const struct rex_allocation
 		       : -EIO;
 }
 
-/* Copies a page to where it belongs; *missing counts it if that is not known. */
+/* Copies a page to its address; if that is unknown, counts it in *missing. */
 static int restore(const struct rex_process *p, const struct rex_allocations *a,
 		   struct rex_objects *objects, const struct rex_content *c, uint64_t *missing)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Fills memory with what it held when the window began. One thread. */
+/* Restores the contents of memory at the start of the window. One thread. */
 #pragma once
 
 #include "replay/device/objects.h"
 #include "replay/device/recorded.h"
 
-/* The calls before the window have been made. *missing_bytes counts bytes that are not in the
- * keyframe, or have no place here; without a keyframe, all memory. 0; -EIO: the driver refused; a
- * negative errno as fmt_blob_read(). */
+/* Call after the calls before the window were executed. *missing_bytes counts bytes that the
+ * keyframe does not contain or that are not mapped here; without a keyframe, all memory. Returns 0;
+ * -EIO: the driver failed; a negative errno as fmt_blob_read(). */
 int rex_keyframe_restore(const struct rex_process *p, struct rex_objects *objects,
 			 uint64_t *missing_bytes);

@@ -14,7 +14,8 @@ struct range {
 	uint64_t start, bytes, here;
 };
 
-/* Host memory that is no longer the largest of its address stays: copies may still use it. */
+/* Host memory that was replaced by a larger one for its address remains: copies may still use
+ * it. */
 struct host {
 	uint64_t start, bytes;
 	void *here;
@@ -61,7 +62,7 @@ void rex_objects_free(struct rex_objects *o)
 
 /* ---- handles */
 
-/* The slot of the handle, or the free one where it goes: `recorded` is 0 there. */
+/* Returns the slot of the handle, or a free slot for it, with `recorded` = 0. */
 static struct handle *slot_of(struct handle *slots, size_t n, enum api_meaning meaning,
 			      uint64_t recorded)
 {
@@ -127,7 +128,7 @@ bool rex_handle_get(struct rex_objects *o, enum api_meaning meaning, uint64_t re
 
 /* ---- addresses */
 
-/* The index of the first range that ends behind `address`. */
+/* Returns the index of the first range that ends after `address`. */
 static size_t range_at(const struct rex_objects *o, uint64_t address)
 {
 	return array_bound(i, 0, o->n_ranges, o->ranges[i].start + o->ranges[i].bytes <= address);

@@ -16,24 +16,25 @@ void rex_objects_free(struct rex_objects *o);
 
 /* ---- handles */
 
-/* From now on the recorded handle is `here`. 0 or -ENOMEM. */
+/* Maps the recorded handle to `here`. Returns 0 or -ENOMEM. */
 int rex_handle_set(struct rex_objects *o, enum api_meaning meaning, uint64_t recorded,
 		   uint64_t here);
 
-/* False: no call that was made again returned this handle. */
+/* Returns false if no executed call returned this handle. */
 bool rex_handle_get(struct rex_objects *o, enum api_meaning meaning, uint64_t recorded,
 		    uint64_t *ret);
 
 /* ---- addresses */
 
-/* The recorded range lies at `here`. 0 or -ENOMEM. A later range replaces those it overlaps. */
+/* Maps the recorded range to `here`. Replaces overlapping ranges. Returns 0 or -ENOMEM. */
 int rex_range_set(struct rex_objects *o, uint64_t recorded, uint64_t bytes, uint64_t here);
 
-/* False: in no range. */
+/* Returns false if the address is in no range. */
 bool rex_address(struct rex_objects *o, uint64_t recorded, uint64_t *ret);
-/* Whether that many bytes from a recorded address lie in known ranges that are contiguous here. */
+/* Returns true if `bytes` bytes from a recorded address are in known ranges that are contiguous
+ * here. */
 bool rex_address_holds(struct rex_objects *o, uint64_t recorded, uint64_t bytes);
 
-/* Memory that stands for pageable memory of the recorded program: always the same for the same
- * address. NULL without memory. */
+/* Returns memory that replaces pageable memory of the recorded program; the same memory for the
+ * same address. NULL if out of memory. */
 void *rex_host_memory(struct rex_objects *o, uint64_t recorded, uint64_t bytes);

@@ -8,19 +8,19 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#define GRANULE (UINT64_C(2) << 20) /* of memory of devices: a multiple of all granularities */
+#define GRANULE (UINT64_C(2) << 20) /* for device memory: a multiple of all granularities */
 #define PAGE UINT64_C(4096)
 
 enum kind {
-	DEVICE,	  /* memory that the driver allocated */
-	LOCKED,	  /* page-locked memory of the host that the driver allocated, managed memory */
-	PROGRAM,  /* memory of the program that was page-locked */
-	RESERVED, /* addresses that the program reserved */
+	DEVICE,	  /* allocated by the driver */
+	LOCKED,	  /* pinned host memory allocated by the driver, or managed memory */
+	PROGRAM,  /* memory of the program that was pinned */
+	RESERVED, /* addresses reserved by the program */
 };
 
 struct region {
 	uint64_t start, end;
-	uint64_t here;	/* where it begins */
+	uint64_t here;	/* its address in this process */
 	uint32_t rank;	/* of a device */
 	uint8_t kind;	/* enum kind */
 	bool guarded;	/* reserved in the address space */
@@ -36,10 +36,10 @@ static struct {
 		uint64_t number, start, bytes;
 	} * hosts;
 	size_t n_hosts, hosts_cap;
-	bool relocates;		/* a region may lie elsewhere */
+	bool relocates;		/* regions may be moved */
 	uint64_t refused;	/* the driver did not put memory there; 0 */
-	uint64_t old_addresses; /* in memory; see rex_place_scan() */
-	bool moved;		/* a region lies elsewhere */
+	uint64_t old_addresses; /* number found in memory; see rex_place_scan() */
+	bool moved;		/* a region was moved */
 } regions = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The announced allocation. */
@@ -48,7 +48,7 @@ static __thread struct {
 	uint64_t address, pitch_bytes;
 } next;
 
-/* ---- which memory there was */
+/* ---- recorded memory */
 
 static uint64_t round_down(uint64_t at, uint64_t to)
 {
@@ -103,7 +103,7 @@ static int add_region(const struct rex_call *c, const struct api_arg *a)
 		rex_args_int(&c->args, keys[i], NULL, &bytes);
 	if (bytes <= 0 || (uint64_t)address > UINT64_MAX - GRANULE ||
 	    (uint64_t)bytes > UINT64_MAX - GRANULE - (uint64_t)address)
-		return 0; /* of a damaged trace: the call fails when it is made */
+		return 0; /* in a damaged trace: the call will fail */
 	if (array_reserve(&regions.items, regions.n + 1, &regions.cap) < 0)
 		return -ENOMEM;
 	if (kind == DEVICE || kind == RESERVED)
@@ -137,7 +137,7 @@ static int by_start(const void *a, const void *b)
 	return array_order(x->start, y->start) ?: array_order(x->kind, y->kind);
 }
 
-/* Whether the second, which does not begin before the first, can be a part of it. */
+/* Returns true if `b`, which does not begin before `a`, can be merged with it. */
 static bool are_one(const struct region *a, const struct region *b)
 {
 	return a->kind == b->kind && a->kind != RESERVED &&
@@ -237,7 +237,7 @@ static struct region *region_of(uint64_t address)
 	return i < regions.n && regions.items[i].start <= address ? &regions.items[i] : NULL;
 }
 
-/* The device and all that can reach its memory may use it. */
+/* Gives access to the device and to all devices that can access its memory. */
 static int give_access(const struct region *r, int device)
 {
 	struct rex_driver_access all[64];
@@ -362,7 +362,7 @@ int rex_place_synchronize(void)
 	return rex_driver.synchronize ? rex_driver.synchronize() : 0;
 }
 
-/* ---- what stands in for functions of the driver */
+/* ---- replacements of driver functions */
 
 void rex_place_next(const char *function, uint64_t address, uint64_t pitch_bytes)
 {
@@ -371,7 +371,7 @@ void rex_place_next(const char *function, uint64_t address, uint64_t pitch_bytes
 	next.pitch_bytes = pitch_bytes;
 }
 
-/* The address that was announced for a call of that function; 0. */
+/* Returns the address announced for a call of that function, or 0. */
 static uint64_t take_next(const char *function)
 {
 	if (!next.address || strcmp(next.function, function) != 0)
@@ -388,7 +388,7 @@ static bool is_placed(uint64_t here)
 	return false;
 }
 
-/* Allocates as recorded where an address was announced; else as the driver does. */
+/* Allocates as recorded if an address was announced; else like the driver. */
 #define ALLOCATES(function, name, real, parameters, arguments)                                     \
 	static int(*real) parameters;                                                              \
 	static int function parameters                                                             \

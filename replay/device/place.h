@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Memory at the addresses that it had in the recorded program, so that pointers in parameters, in
- * structs and in memory itself stay valid.
+/* Places memory at its recorded addresses, so that pointers in parameters, structs and memory
+ * remain valid.
  *
  * The ranges of all allocations of a process are merged into regions, which are reserved in the
- * address space before the driver starts. A call that allocates is made as recorded; the functions
- * of this file stand in for those of the driver, below a capture library: they map a region (by
- * cuMemAddressReserve, cuMemCreate, cuMemMap) when the first allocation in it is made, and keep it
- * to the end. So a program that allocates the same address again finds what it left there. One
- * process has one struct rex_place. */
+ * address space before the driver starts. Allocating calls are executed as recorded, but functions
+ * of this file replace those of the driver, below a capture library. They map a region
+ * (cuMemAddressReserve, cuMemCreate, cuMemMap) at its first allocation and keep it mapped until the
+ * end. So a program that allocates the same address again finds its old contents. There is one
+ * struct rex_place per process. */
 #pragma once
 
 #include "replay/device/objects.h"
 #include "replay/device/recorded.h"
 #include "replay/device/share.h"
 
-/* Finds the regions. -EEXIST: GPUs have memory in common, so that no region is of one GPU. */
+/* Finds the regions. -EEXIST: memory of several GPUs overlaps, so that regions cannot be assigned
+ * to GPUs. */
 int rex_place_find(const struct rex_process *p);
 
 /* Reserves them. If other memory of this process is at the recorded address of a region, it gets
@@ -23,14 +24,14 @@ int rex_place_find(const struct rex_process *p);
  * (`can_retry`); else -EEXIST. Other errnos as mmap(2). *taken is set to the address. */
 int rex_place_reserve(bool relocate, bool can_retry, uint64_t *taken);
 
-/* Notes where page-locked memory of the program lies. 0 or -ENOMEM. */
+/* Records the location of the program's pinned memory. Returns 0 or -ENOMEM. */
 int rex_place_note(struct rex_objects *objects);
 
-/* The address here of host memory that kernels can read, by its number in the recording; NULL if
- * that number is of other memory. */
+/* Returns the address in this process of host memory that kernels can read, by the recorded
+ * allocation number; NULL for other memory. */
 void *rex_place_host(uint64_t number, uint64_t offset_bytes, uint64_t length_bytes);
 
-/* The recorded address at which the driver refused to put memory; 0: it did not. */
+/* Returns the recorded address at which the driver did not place memory; 0: none. */
 uint64_t rex_place_refused(void);
 
 /* Counts words that are addresses of regions that are elsewhere here. Memory is about to be filled
@@ -40,14 +41,15 @@ void rex_place_scan(const void *data, size_t bytes);
 /* Adds regions, moved_regions and old_addresses. */
 void rex_place_count(struct rex_counts *counts);
 
-/* Waits for all work of the current context, without being recorded. A result of the driver. */
+/* Waits for all work of the current context, without being recorded. Returns a result of the
+ * driver. */
 int rex_place_synchronize(void);
 
-/* The next call of this thread that allocates, by the function of that name, made memory at
- * `address` when it was recorded, in rows of `pitch_bytes` if it is of rows. 0: it is like any
- * other. Calls of other functions, as a capture library may make before, are like any other. */
+/* Announces the recorded `address` of the next allocation that this thread makes through
+ * `function`, and `pitch_bytes` if it allocates rows. Address 0: not special. Calls of other
+ * functions, such as those of a capture library, are not affected. */
 void rex_place_next(const char *function, uint64_t address, uint64_t pitch_bytes);
 
-/* The function to be called in place of a function of the driver; `real` if none. `find` finds
+/* Returns the function that replaces a function of the driver; `real` if none does. `find` looks up
  * functions of the driver. Any thread. */
 void *rex_place_wrap(const char *name, void *real, void *(*find)(const char *name));

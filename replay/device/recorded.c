@@ -25,9 +25,9 @@ void rex_process_done(struct rex_process *p)
 	memset(p, 0, sizeof(*p));
 }
 
-/* ---- which ranks are one process */
+/* ---- ranks of one process */
 
-/* A rank of a process that was recorded with its number. */
+/* A rank of a process with a recorded number. */
 struct member {
 	const char *host, *process;
 	uint32_t rank;
@@ -56,7 +56,7 @@ int rex_processes_find(const struct fmt_trace *trace, struct rex_processes *ret)
 		struct member m = {fmt_fact_value(names, i, "host"),
 				   fmt_fact_value(names, i, "process"), i};
 
-		ret->of[i] = i; /* for now, the first rank of its process */
+		ret->of[i] = i; /* initially, the first rank of its process */
 		if (m.host && m.process)
 			members[n_members++] = m;
 	}
@@ -173,7 +173,7 @@ static int by_number(const void *a, const void *b)
 	return array_order(x->op, y->op) ?: array_order(x->offset_bytes, y->offset_bytes);
 }
 
-/* Adds the contents of events of the slice; *at is the first that may be one's. */
+/* Adds the contents of events of the slice, from index *at. */
 static int add_contents(struct rex_process *p, uint32_t rank, const struct fmt_slice *s,
 			const struct fmt_digest *list, size_t n, size_t *at)
 {
@@ -291,8 +291,8 @@ static bool is_blas(const struct rex_call *c)
 	return c->api->library == API_LIBRARY_CUBLAS || c->api->library == API_LIBRARY_CUBLASLT;
 }
 
-/* Marks calls within others. Those within a call of cuBLAS are made in place of it, if any of the
- * process launches a kernel, and unless the calls of cuBLAS are wanted. */
+/* Marks nested calls. Those within a cuBLAS call are executed instead of it, if any of the process
+ * launches a kernel, unless cuBLAS calls are requested. */
 static void mark_nested(struct rex_process *p)
 {
 	const struct rex_call *outer = NULL;
@@ -320,7 +320,7 @@ static void mark_nested(struct rex_process *p)
 	}
 }
 
-/* A call began when the one before it on its thread had returned. */
+/* A call began after the previous call of its thread had returned. */
 static int set_neighbours(struct rex_process *p)
 {
 	scoped(free_ptr) uint32_t *last = calloc(p->n_threads + 1, sizeof(*last));
@@ -330,7 +330,7 @@ static int set_neighbours(struct rex_process *p)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->n_calls; i++) {
 		p->calls[i].after = last[p->calls[i].thread];
-		if (!p->calls[i].nested) /* those within a call return before it */
+		if (!p->calls[i].nested) /* nested calls return before it */
 			last[p->calls[i].thread] = (uint32_t)i + 1;
 	}
 	for (size_t i = 0; i < p->n_threads; i++)
@@ -367,8 +367,8 @@ static int by_iteration(const void *a, const void *b)
 
 /* ---- calls before the window */
 
-/* Skips calls before the window that leave nothing behind, but not those that became part of a
- * graph. Calls are in the order in which they returned. */
+/* Skips calls before the window that leave no state behind, except calls captured into a graph.
+ * Calls are in the order in which they returned. */
 static void skip_before_window(struct rex_process *p)
 {
 	size_t captures = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The calls of one recorded process, in the order in which they returned, with the contents that
- * their operations read and wrote. Reading is for one thread; what was read is constant. */
+ * their operations read and wrote. One thread reads them; then they are constant. */
 #pragma once
 
 #include "base/scope.h"
@@ -15,14 +15,15 @@ struct rex_call {
 	int64_t start_ns, end_ns;
 	uint64_t correlation;
 	uint32_t rank;	 /* index in the trace */
-	uint32_t thread; /* of the process */
-	uint32_t after;	 /* it began when so many calls of the process had returned, or later */
+	uint32_t thread; /* within the process */
+	uint32_t after;	 /* it began after this number of the process's calls had returned, or later
+			  */
 	uint32_t next;	 /* call of the thread, or the number of calls if it is the last */
-	int64_t order;	 /* the recorded one; -1 none */
+	int64_t order;	 /* recorded argument `order`; -1: none */
 	int64_t result;
 	bool nested;  /* within another call */
 	bool inside;  /* within a call of cuBLAS */
-	bool skipped; /* not to be made again */
+	bool skipped; /* not executed */
 	bool before;  /* before the window */
 };
 
@@ -45,8 +46,8 @@ struct rex_process {
 	struct fmt_trace *trace;
 	struct rex_range range;
 	/* Set by the caller: */
-	bool is_alone;	 /* executed without the others */
-	int32_t device;	 /* the GPU that is used instead of all recorded ones; -1: as recorded */
+	bool is_alone;	 /* executed without the other ranks */
+	int32_t device;	 /* GPU that replaces all recorded ones; -1: as recorded */
 	uint32_t *ranks; /* owned */
 	size_t n_ranks, ranks_cap;
 	struct rex_call *calls; /* owned */
@@ -56,7 +57,7 @@ struct rex_process {
 	uint32_t *firsts;	      /* owned: the first call of each thread, as `next` */
 	struct rex_content *contents; /* owned: by correlation, then offset */
 	size_t n_contents, contents_cap;
-	struct rex_content *keyframe; /* owned: memory when the window begins */
+	struct rex_content *keyframe; /* owned: contents of memory at the start of the window */
 	size_t n_keyframe, keyframe_cap;
 	struct fmt_iteration *iterations; /* owned: by start */
 	size_t n_iterations, iterations_cap;
@@ -77,8 +78,8 @@ struct rex_processes {
 int rex_processes_find(const struct fmt_trace *trace, struct rex_processes *ret);
 void rex_processes_done(struct rex_processes *p);
 
-/* Reads process `index`, of the window and of what it needs. 0 or a negative errno as
- * fmt_slice_load(), with *err. */
+/* Reads process `index`: the window and the earlier calls that it needs. Returns 0 or a negative
+ * errno as fmt_slice_load(), with *err. */
 int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_range range,
 		     struct rex_process *ret, struct fmt_error *err);
 void rex_process_done(struct rex_process *p);
@@ -86,6 +87,6 @@ void rex_process_done(struct rex_process *p);
 /* The first operation of the call; NULL: none, because it failed or became part of a graph. */
 const struct rex_op *rex_op_of(const struct rex_process *p, uint64_t correlation);
 
-/* The contents of the operations of a call: the first, and their number. */
+/* Returns the first content of the operations of a call, and the number of contents in *n. */
 const struct rex_content *rex_contents_of(const struct rex_process *p, uint64_t correlation,
 					  size_t *n);

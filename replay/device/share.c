@@ -144,7 +144,7 @@ int rex_share_put(struct rex_share *s, const void *recorded, size_t bytes, const
 	return -ENOSPC;
 }
 
-/* The last one that was put counts. */
+/* Returns the latest entry. */
 static const struct entry *find_entry(const struct rex_share *s, const void *recorded, size_t bytes)
 {
 	const struct entry *found = NULL;

@@ -12,7 +12,7 @@ struct rex_turns {
 	uint32_t n_threads;
 	bool given_up;
 	struct {
-		struct rex_turn call; /* the current or next one */
+		struct rex_turn call; /* current or next call */
 		bool within;	      /* it has begun */
 	} threads[];
 };
@@ -44,7 +44,8 @@ void rex_turns_next(struct rex_turns *t, uint32_t thread, const struct rex_turn 
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* Whether a call may begin while another one, which returned earlier, is in progress. */
+/* Returns true if a call may begin while another one, which returned earlier in the recording, is
+ * in progress. */
 static bool may_overlap(const struct rex_turn *call, const struct rex_turn *other)
 {
 	if (call->after > other->number)
@@ -54,7 +55,7 @@ static bool may_overlap(const struct rex_turn *call, const struct rex_turn *othe
 	return call->kind == REX_TURN_ENDS && other->kind == REX_TURN_ENDS;
 }
 
-/* The call that returned first of those that have not returned decides: others wait for it. */
+/* Among calls in progress and next calls, the one that returned first in the recording decides. */
 static bool is_free(const struct rex_turns *t, uint32_t thread)
 {
 	uint32_t first = thread;

@@ -17,7 +17,7 @@ static int64_t iteration_of(const struct fmt_trace *t, uint32_t rank, fmt_number
 	return i > 0 ? fmt_trace_slice(t, rank, i - 1)->iteration.number : FMT_BEFORE;
 }
 
-/* The last iteration, up to `limit`, that has a keyframe on the rank; FMT_BEFORE: none. */
+/* Finds the last iteration, up to `limit`, for which the rank has a keyframe; FMT_BEFORE: none. */
 static int last_keyframe(const struct fmt_trace *t, uint32_t rank, int64_t limit, int64_t *ret,
 			 struct fmt_error *err)
 {
@@ -54,8 +54,7 @@ static bool iterations_of(const struct fmt_trace *t, struct rex_range *ret)
 	return found;
 }
 
-/* All ranks begin at the same iteration: a rank without that keyframe lets the others begin
- * earlier. */
+/* All ranks begin at the same iteration: if a rank has no keyframe there, all begin earlier. */
 static int common_keyframe(struct fmt_trace *t, int64_t limit, int64_t *ret, struct fmt_error *err)
 {
 	uint32_t n = fmt_trace_n_ranks(t), agree = 0;

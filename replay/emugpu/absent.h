@@ -21,8 +21,8 @@ static inline int emu_is_absent(const void *at, uint64_t bytes)
 	return gpuemu_is_absent && gpuemu_is_absent(at, bytes);
 }
 
-/* Returns whether memory is absent, or half of it is and a kernel without a host kernel should have
- * written it. */
+/* Returns true if memory is absent, or if half of it is and a kernel without a host kernel should
+ * have written it. */
 static inline int emu_is_undefined(const void *at, uint64_t bytes)
 {
 	return gpuemu_is_undefined && gpuemu_is_undefined(at, bytes);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Counts calls of public functions: with $GPUEMU_COUNTS set when the library is loaded, the process
- * appends a line "LIBRARY FUNCTION COUNT" for each function to that file when it ends, all lines of
- * a library in one write. Calls from outside the library are counted; calls within the library, and
- * calls of a function's uncounted form (emu_FUNCTION, for recorders), are not. gen/stubs.py makes
- * the callers of this. Any thread; a forked child starts at zero.
- */
+/* Counts calls of public functions. If $GPUEMU_COUNTS is set when the library is loaded, the
+ * process appends a line "LIBRARY FUNCTION COUNT" for each function to that file when it exits;
+ * each library writes its lines at once. Counts calls from outside the library only, and not those
+ * of a function's uncounted form (emu_FUNCTION, for recorders). gen/stubs.py generates the callers.
+ * Any thread; a forked child starts at zero. */
 #pragma once
 
 #include <stdint.h>
@@ -27,6 +26,6 @@ static inline void emu_count(uint64_t *calls)
 		__atomic_fetch_add(calls, 1, __ATOMIC_RELAXED);
 }
 
-/* Called when the library is loaded and when it is unloaded. `c` is kept by address. */
+/* Called when the library is loaded and unloaded. `c` must remain valid. */
 void emu_counts_start(const struct emu_counts *c);
 void emu_counts_write(const struct emu_counts *c);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* gpuemu --no-data ($GPUEMU_DATA is 0): device memory holds no data, except for small transfers,
- * with which processes agree on sizes. Any thread. */
+/* gpuemu --no-data ($GPUEMU_DATA is 0): device memory contains no data, except for small transfers,
+ * by which processes agree on sizes. Any thread. */
 #pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns whether kernels compute. */
+/* Returns 1 if kernels compute. */
 static inline int emu_has_data(void)
 {
 	static int known; /* 1: no, 2: yes */
@@ -22,7 +22,7 @@ static inline int emu_has_data(void)
 	return __atomic_load_n(&known, __ATOMIC_RELAXED) == 2;
 }
 
-/* Returns whether a copy, fill or NCCL operation of so many bytes moves data. */
+/* Returns 1 if a copy, fill or NCCL operation of `bytes` bytes moves data. */
 static inline int emu_moves(uint64_t bytes)
 {
 	return bytes <= 64 << 10 || emu_has_data();

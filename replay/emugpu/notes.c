@@ -20,8 +20,8 @@ static struct {
 
 static uint64_t without_space; /* counter used if no note is free */
 
-/* A forked child reports only its own calls. Notes stay, since callers keep addresses of counters.
- */
+/* A forked child reports only its own calls. Notes remain, since callers keep addresses of
+ * counters. */
 static void forget_own(void)
 {
 	for (unsigned i = 0; i < EMU_RUN_NOTES; i++)

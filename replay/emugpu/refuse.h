@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Shared by all emulated libraries: the mark of public functions, and counts of calls that are not
- * implemented. gen/stubs.py generates the functions that are not written by hand: they return the
- * library's "not supported" and count the call here. Any thread. */
+/* Shared by all emulated libraries: the mark of public functions, and counters of unsupported
+ * calls. gen/stubs.py generates the functions that are not implemented: they return the library's
+ * "not supported" and count the call here. Any thread. */
 #pragma once
 
 #include <stdint.h>
@@ -12,8 +12,8 @@
 #define EMU_API __attribute__((visibility("default")))
 #endif
 
-/* Not 0 while name_ptsz or name_ptds calls `name`: stream 0 is then the thread's own default
- * stream. One in each library. */
+/* Set while name_ptsz or name_ptds calls `name`: stream 0 is then the per-thread default stream.
+ * One in each library. */
 extern __thread int emu_per_thread __attribute__((tls_model("initial-exec")));
 
 struct emu_refusals {
@@ -26,6 +26,6 @@ struct emu_refusals {
 /* Counts a call of names[number]. */
 void emu_refused(const struct emu_refusals *r, unsigned number);
 
-/* Counts a call that an implemented function refuses because of its arguments. `name` is the
+/* Counts a call that an implemented function refuses because of its arguments. `use` is the
  * function's name and a remark: "cuMemcpy3D_v2 (arrays)". */
 void emu_refused_use(const char *library, const char *use);

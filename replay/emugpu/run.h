@@ -11,11 +11,11 @@
 
 enum { EMU_RUN_PROCESSES = 4096, EMU_RUN_GPUS = 64, EMU_RUN_NOTES = 1024 };
 
-/* The work of a process on one GPU. */
+/* The operations of a process on one GPU. */
 struct emu_run_gpu {
 	int64_t busy_ns, last_end_ns; /* virtual */
 	uint64_t kernels, copies, copied_bytes;
-	int64_t source_ns[4]; /* of kernels, by what their durations rest on: enum cost_source */
+	int64_t source_ns[4]; /* of kernels, by source of their durations: enum cost_source */
 	char model[56];
 };
 
@@ -31,16 +31,17 @@ struct emu_run_process {
 	int64_t now_ns;	   /* the latest clock of its threads */
 	int64_t cpu_ns;	   /* CPU time of the process when now_ns was set */
 	int64_t driver_ns; /* CLOCK_MONOTONIC at its first cuInit(); 0: not called */
-	int64_t ended_ns;  /* CLOCK_MONOTONIC; 0: not known */
+	int64_t ended_ns;  /* CLOCK_MONOTONIC; 0: unknown */
 	uint32_t calls;	   /* 1: it has called the driver, so its calls advance its clock */
 	uint32_t end;	   /* enum emu_run_end */
 	int32_t status;
-	char name[20];			       /* as /proc/PID/comm has it */
+	char name[20];			       /* as in /proc/PID/comm */
 	struct emu_run_gpu gpus[EMU_RUN_GPUS]; /* by gpuemu's numbers */
 };
 
 enum emu_note_kind {
-	EMU_NOTE_REFUSED, /* calls of a public function, or a use of it, that is not implemented */
+	EMU_NOTE_REFUSED, /* calls of unsupported public functions, or unsupported uses of functions
+			   */
 	EMU_NOTE_NO_KERNEL,  /* launches of a kernel without a host kernel */
 	EMU_NOTE_READ,	     /* reads of data that such a kernel should have written */
 	EMU_NOTE_ARITHMETIC, /* real time of large products, in nanoseconds */
@@ -50,7 +51,7 @@ enum emu_note_kind {
 struct emu_run_note {
 	uint32_t state; /* EMU_NOTE_FREE and so on */
 	uint32_t kind;	/* enum emu_note_kind */
-	uint64_t hash;	/* of kind, library and the whole name */
+	uint64_t hash;	/* of kind, library and full name */
 	uint64_t count;
 	char library[40];
 	char name[448]; /* truncated if longer */
@@ -62,7 +63,7 @@ struct emu_run {
 	uint32_t n_processes; /* processes[n_processes ...] were never used */
 	uint32_t lost_notes;  /* notes dropped because all were in use */
 	int64_t zero_ns;      /* CLOCK_MONOTONIC at the zero of virtual time */
-	uint32_t no_data;     /* 1: nothing is moved or computed */
+	uint32_t no_data;     /* 1: no data is moved or computed */
 	uint8_t padding[44];
 	struct emu_run_note notes[EMU_RUN_NOTES];
 	struct emu_run_process processes[EMU_RUN_PROCESSES];

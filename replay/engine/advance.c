@@ -22,7 +22,8 @@ static int64_t far_moment(struct sim *s, uint32_t rank, uint64_t moment)
 	return SIM_NEVER;
 }
 
-/* The time of a moment of another rank. While it is not known, that rank wakes this one. */
+/* Returns the time of a moment of another rank. If it is not known yet, that rank will wake this
+ * one. */
 static int64_t other_moment(struct sim *s, uint32_t rank, uint64_t ref)
 {
 	struct rank *of = &s->ranks[SIM_REF_RANK(ref)];
@@ -61,8 +62,8 @@ static int have_ended(const struct sim *s, const struct sim_wait *w)
 	return 0;
 }
 
-/* Returns whether the collectives of the waits from `w` on have ended, and in *t the end. Joins
- * them first if the track has not. */
+/* Returns 1 and the end in *t if the collectives of the waits from `w` have ended. Joins them first
+ * if the track has not. */
 static int wait_for_collectives(struct sim *s, struct rank *r, struct track *l,
 				const struct sim_wait *w, int64_t *t)
 {
@@ -99,7 +100,7 @@ static int wait_for_collectives(struct sim *s, struct rank *r, struct track *l,
 	return 1;
 }
 
-/* The track drops a wait for a moment that is not known. */
+/* Makes the variants drop the track's wait for an unknown moment, too. */
 static void forget_variants(const struct sim *s, const struct rank *r, const struct track *l,
 			    const struct sim_wait *w)
 {
@@ -114,8 +115,7 @@ static void forget_variants(const struct sim *s, const struct rank *r, const str
 		sim_variants_unknown(s, b, moment - b->first);
 }
 
-/* Returns whether all moments that the track's point waits for are known; if so, delays *t to them.
- */
+/* Returns 1 if all moments that the track's point waits for are known; if so, delays *t to them. */
 static int apply_waits(struct sim *s, uint32_t rank, struct track *l, int64_t *t)
 {
 	const struct sim_wait *w = l->waits + l->at->wait;
@@ -201,7 +201,7 @@ static void run_points(struct sim *s, uint32_t rank, struct track *l)
 	l->at = at;
 }
 
-/* Returns whether the track made progress. */
+/* Returns 1 if the track made progress. */
 static int run_track(struct sim *s, uint32_t rank, uint32_t track)
 {
 	struct rank *r = &s->ranks[rank];
@@ -268,7 +268,8 @@ static void fetch(const void *at, size_t bytes)
 }
 
 /* With thousands of ranks, no rank is cached when its turn comes. So its data is prefetched during
- * the turns of earlier ranks: the rank, then its tracks, their points, and what those refer to. */
+ * the turns of earlier ranks: the rank, then its tracks, their points, and the data that those
+ * refer to. */
 static void fetch_ahead(const struct sim *s)
 {
 	const struct rank *r;

@@ -14,7 +14,7 @@ uint32_t capacity_share(double part)
 	return share < 1 ? 1 : share > CAPACITY_WHOLE ? CAPACITY_WHOLE : (uint32_t)share;
 }
 
-/* The first step that begins after the moment. */
+/* Returns the first step that begins after the moment. */
 static size_t step_after(const struct capacity *r, int64_t at_ns)
 {
 	return array_bound(i, 0, r->n, r->steps[i].from_ns <= at_ns);
@@ -31,7 +31,7 @@ int64_t capacity_start(const struct capacity *r, int64_t ready_ns)
 	return r->steps[i].from_ns;
 }
 
-/* The step that begins at the moment; made if it does not exist. */
+/* Returns the step that begins at the moment, creating it if needed. */
 static size_t step_at(struct capacity *r, int64_t at_ns)
 {
 	size_t i = step_after(r, at_ns);
@@ -43,7 +43,7 @@ static size_t step_at(struct capacity *r, int64_t at_ns)
 	return i;
 }
 
-/* Drops old steps so that two more fit. */
+/* Drops old steps to make space for two. */
 static void drop_old_steps(struct capacity *r)
 {
 	if (r->n <= CAPACITY_STEPS - 2)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Finds the cause of a time afterwards: of all that a point waited for, the one whose
- * end is the time of the point. Only for collectives the last rank is noted while the clock runs,
- * because they are gone when all ranks have left. */
+/* Finds the cause of a time afterwards: of all moments that a point waited for, the one whose end
+ * is the time of the point. Only for collectives the last rank is recorded while the clock runs,
+ * because collectives are freed when all ranks have left. */
 #include "replay/engine/cause.h"
 
 #include "replay/engine/sim_impl.h"
@@ -60,7 +60,7 @@ void sim_causes_left(struct sim *s, const struct track *l, uint64_t last)
 	l->block->program->waits[l->at->wait].on = (uint32_t)c->n++;
 }
 
-/* The time of a moment in a run; SIM_NEVER if it is not known any more. */
+/* Returns the time of a moment in a run; SIM_NEVER if no longer known. */
 static int64_t time_of(const struct sim *s, uint32_t rank, const struct sim_program *p,
 		       const struct sim_wait *w, uint32_t run)
 {

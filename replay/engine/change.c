@@ -35,7 +35,7 @@ define_cleanup(change_free_ptr, struct change *, change_free);
 
 /* ---- what a spec applies to ---- */
 
-/* Whether the change concerns operations of the template, its communicator apart. */
+/* Returns 1 if the change applies to operations of the template, ignoring the communicator. */
 static int has_template(const struct change *c, const struct what_if_change *w,
 			const struct fmt_template *t)
 {
@@ -104,7 +104,7 @@ static int add_comms(struct change *c, struct variant *var)
 	return 0;
 }
 
-/* The bits that are set in any of n words. */
+/* Returns the bits that are set in any of n words. */
 static change_set any(const change_set *sets, uint32_t n)
 {
 	change_set all = 0;
@@ -138,7 +138,7 @@ static const char *unknown_rank(const struct change *c, const struct what_if_cha
 	return NULL;
 }
 
-/* A change that concerns nothing is a mistake. */
+/* Reports a change that applies to nothing as an error. */
 static int check(const struct change *c, const struct variant *var, struct what_if_error *err)
 {
 	change_set templates = any(var->by_template, c->n_templates);
@@ -161,7 +161,7 @@ static int check(const struct change *c, const struct variant *var, struct what_
 	return 0;
 }
 
-/* Loads the GPU models of the spec. All ranks have one GPU model, or it is refused. */
+/* Loads the GPU models of the spec. Refuses ranks with different GPU models. */
 static int add_models(const struct change *c, struct variant *var, struct what_if_error *err)
 {
 	const struct fmt_device *first = fmt_device(c->names, 0, 0);
@@ -196,7 +196,7 @@ static int add_spec(struct change *c, struct variant *var, const struct what_if 
 	return add_ranks(c, var) < 0 || add_comms(c, var) < 0 ? -ENOMEM : 0;
 }
 
-/* ---- ranks to which the same applies ---- */
+/* ---- ranks with the same changes ---- */
 
 static int alike(const struct change *c, uint32_t a, uint32_t b)
 {

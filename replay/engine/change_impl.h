@@ -8,11 +8,11 @@
 #include "replay/engine/model.h"
 #include "replay/engine/network.h"
 
-/* The changes of one variant that apply to a rank, a template, a communicator: bits. */
+/* The changes of one variant that apply to a rank, a template, or a communicator: one bit each. */
 typedef uint32_t change_set;
 _Static_assert(WHAT_IF_CHANGES == 32, "a bit each");
 
-/* The lowest change of a set that is not empty. */
+/* Returns the lowest change of a non-empty set. */
 static inline unsigned change_first(change_set set)
 {
 	return (unsigned)__builtin_ctz(set) & 31;
@@ -23,15 +23,15 @@ struct variant {
 	change_set by_key[WHAT_IF_KEYS];
 	change_set *by_rank, *by_template, *by_comm;
 	size_t templates_cap;
-	int straggler;			       /* straggler=none is one of them */
-	struct model *models[WHAT_IF_CHANGES]; /* of those with another GPU model; owned */
+	int straggler;			       /* straggler=none is one of the changes */
+	struct model *models[WHAT_IF_CHANGES]; /* of the changes to another GPU model; owned */
 };
 
-/* The scales of the templates, for ranks to which the same changes apply. */
+/* The scales of the templates, for ranks with the same changes. */
 struct rank_group {
 	uint32_t first; /* its first rank */
 	uint16_t host, launch, device;
-	uint16_t *by_template; /* NOT_YET where it was not asked for */
+	uint16_t *by_template; /* NOT_YET if not computed */
 	size_t cap;
 	uint32_t n;
 };
@@ -51,12 +51,12 @@ struct change {
 	const struct copies *copies;   /* NULL: as recorded */
 	const float *factors_of_ranks; /* for straggler=none: by rank, then template */
 	uint32_t n_factors;
-	uint8_t *unknown; /* by template: a kernel of which a model knows nothing */
+	uint8_t *unknown; /* by template: kernels of which only the number of threads is known */
 	size_t unknown_cap;
-	double *factors; /* of the scale at hand, by variant */
+	double *factors; /* of the scale being computed, by variant */
 	struct sim *sim;
 	int error;
 };
 
-/* Sets the bits of templates that came since. 0 or -ENOMEM. */
+/* Sets the bits of new templates. Returns 0 or -ENOMEM. */
 int change_add_templates(struct change *c);

@@ -28,7 +28,7 @@ static uint16_t scale(struct change *c)
 	return ret;
 }
 
-/* The scale of all times of a kind on a rank; `last` is the factor of the last variant. */
+/* Returns the scale of all times of a kind on a rank; `last` is the factor of the last variant. */
 static uint16_t plain(struct change *c, uint16_t *known, uint32_t rank, enum what_if_key key,
 		      double last)
 {
@@ -71,7 +71,7 @@ static double straggler(const struct change *c, const struct variant *var, uint3
 	return (double)c->factors_of_ranks[(size_t)rank * c->n_factors + template];
 }
 
-/* Space for the scales of all templates. */
+/* Reserves space for the scales of all templates. */
 static int reserve_templates(struct change *c, struct rank_group *g, uint32_t template)
 {
 	if (template <g->n)
@@ -84,7 +84,7 @@ static int reserve_templates(struct change *c, struct rank_group *g, uint32_t te
 	return 0;
 }
 
-/* By what the models of GPUs among the changes multiply a kernel or memset. */
+/* Returns the product of the factors that GPU models in the changes give for a kernel or memset. */
 static double model(struct change *c, const struct variant *var, change_set set, uint32_t template,
 		    int64_t duration_ns)
 {
@@ -201,7 +201,7 @@ uint16_t change_collective(struct change *c, uint32_t rank, uint32_t template, u
 	return scale(c);
 }
 
-/* Whether a variant changes transfers otherwise than to nothing. */
+/* Returns 1 if a variant changes transfers, other than to zero. */
 static int changes_network(const struct change *c)
 {
 	change_set sets = 0;

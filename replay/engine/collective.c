@@ -32,7 +32,7 @@ struct sim_collectives {
 	uint32_t *ranks; /* of the members */
 	size_t ranks_cap;
 	uint32_t *of_rank; /* the first member of each rank */
-	uint8_t *gone;	   /* by rank: it will declare nothing more */
+	uint8_t *gone;	   /* by rank: it will declare no more collectives */
 
 	uint32_t *ended; /* groups */
 	size_t n_ended, ended_cap;

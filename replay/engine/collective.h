@@ -20,19 +20,19 @@
 #include <stdint.h>
 
 #define SIM_NONE UINT32_MAX
-#define SIM_PENDING INT64_MIN /* a time that is not known yet */
+#define SIM_PENDING INT64_MIN /* an unknown time */
 
 struct sim_collective {
 	int64_t seq;
 	struct moment_collective when;
 	int64_t end_ns; /* SIM_PENDING until it ends */
 	uint32_t group;
-	uint32_t unknown; /* participants that may still declare it */
+	uint32_t unknown; /* participants that may still declare the collective */
 	uint32_t expected, joined, unread;
 	uint32_t declarer;	 /* the participant that declared it last */
-	uint64_t last;		 /* of those who joined, who arrived last: SIM_REF */
+	uint64_t last;		 /* the last rank that joined: SIM_REF */
 	uint32_t next;		 /* in the bucket */
-	uint32_t older, younger; /* among those of the group */
+	uint32_t older, younger; /* in the list of the group's collectives */
 };
 
 struct sim_collectives;
@@ -40,10 +40,11 @@ struct sim_collectives;
 int sim_collectives_new(uint32_t n_ranks, struct sim_collectives **ret);
 void sim_collectives_free(struct sim_collectives *m);
 
-/* Makes a group of n different ranks; *ret is its number (0, 1, 2 ...). At any time. */
+/* Makes a group of n different ranks, at any time; *ret is its number (0, 1, 2 ...). */
 int sim_group(struct sim_collectives *m, const uint32_t *ranks, uint32_t n, uint32_t *ret);
 
-/* The number of a participant, counted over all groups; SIM_NONE if `rank` is not in the group. */
+/* Returns the number of a participant, counted over all groups; SIM_NONE if `rank` is not in the
+ * group. */
 uint32_t sim_participant(const struct sim_collectives *m, uint32_t rank, uint32_t group);
 
 /* Declares that the participant will join collective `seq` (0 <= seq < INT64_MAX) of its group.
@@ -53,22 +54,22 @@ int sim_declare(struct sim_collectives *m, uint32_t member, int64_t seq, uint32_
 /* Seals the declarations of `rank` up to the largest numbers declared so far; with `ended`, all. */
 void sim_seal(struct sim_collectives *m, uint32_t rank, int ended);
 
-/* A participant arrives at `at_ns`, the time of the moment `who`; duration_ns is the duration that
- * it recorded. */
+/* Records the arrival of a participant at `at_ns`, the time of moment `who`. duration_ns is its
+ * recorded duration. */
 void sim_join(struct sim_collectives *m, uint32_t collective, int64_t at_ns, int64_t duration_ns,
 	      uint64_t who);
 
-/* Collectives have numbers below this. */
+/* Returns the number of collectives; their numbers are below it. */
 size_t sim_n_collectives(const struct sim_collectives *m);
 const struct sim_collective *sim_collective(const struct sim_collectives *m, uint32_t collective);
 
-/* A participant has used the end. The collective is freed after its last participant has. */
+/* Tells that a participant has read the end. The last call frees the collective. */
 void sim_leave(struct sim_collectives *m, uint32_t collective);
 
 /* Ends the collective with the earliest arrival without its missing participants; 0 if no
  * participant has arrived at any. */
 int sim_force(struct sim_collectives *m);
 
-/* The ranks of a group in which a collective has ended since the last call: sets *ranks, returns
- * their number; 0 if there is no such group. */
+/* Returns the number of ranks of a group in which a collective has ended since the last call, and
+ * sets *ranks to them; 0 if there is no such group. */
 uint32_t sim_ended_group(struct sim_collectives *m, const uint32_t **ranks);

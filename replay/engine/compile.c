@@ -16,7 +16,7 @@ void compile_edges_from(struct compile *c, fmt_number number)
 	c->edge = array_bound(i, 0, c->slice->n_edges, c->slice->edges[i].to < number);
 }
 
-/* The first edge that ends in event i; for rising i. */
+/* Returns the first edge that ends in event i; call with ascending i. */
 static size_t edges_of(struct compile *c, size_t i)
 {
 	const struct fmt_slice *s = c->slice;
@@ -91,7 +91,7 @@ static void wait_edge(struct compile *c, struct sim_point *point, const struct f
 
 /* ---- threads ---- */
 
-/* A thread begins when it was recorded. What it did in its first iteration before that is its own
+/* A thread begins at its recorded start. Its earlier time in its first iteration is its own
  * time. */
 static void begin_at(struct compile *c, struct sim_point *point, int64_t start_ns)
 {
@@ -135,7 +135,7 @@ static void call_start(struct compile *c, struct program_track *track, size_t i,
 	track->last_ns = e->start_ns;
 }
 
-/* Adds the waits of a call; remembers a copy that the call itself launched. */
+/* Adds the waits of a call; stores a copy that the call itself launched. */
 static void call_waits(struct compile *c, size_t i, size_t edge, struct sim_point *point)
 {
 	const struct fmt_slice *s = c->slice;
@@ -163,8 +163,8 @@ static const struct fmt_edge *blocks(const struct compile *c, size_t i, size_t e
 	return in;
 }
 
-/* A call returns its own time after its start or after the last call inside it; a call that waits,
- * its own time after the end of the wait. */
+/* A call returns its own time after its start or after the last nested call; a waiting call, its
+ * own time after the end of the wait. */
 static void call_end(struct compile *c, struct program_track *track, size_t i, size_t edge)
 {
 	const struct fmt_event *e = &c->slice->events[i];
@@ -192,7 +192,7 @@ static void call_end(struct compile *c, struct program_track *track, size_t i, s
 }
 
 /* Ends the open calls that do not contain event i; all calls for i == SIZE_MAX. A call recorded at
- * the end of a call that waits comes after the wait, even if their times are equal. */
+ * the end of a waiting call comes after the wait, even if their times are equal. */
 static size_t leave(struct compile *c, struct program_track *track, size_t depth, size_t i)
 {
 	const struct fmt_event *events = c->slice->events;
@@ -331,7 +331,8 @@ static const struct fmt_edge *op_start(struct compile *c, struct program_track *
 	return takes;
 }
 
-/* Reads the communicator and sequence number of a collective operation; 0 if it has none. */
+/* Reads the communicator and sequence number of a collective operation; returns 0 if it has
+ * none. */
 static int collective_of(const struct compile *c, const struct fmt_event *e,
 			 const struct template *template, uint32_t *comm, int64_t *seq)
 {
@@ -351,7 +352,7 @@ static int collective_of(const struct compile *c, const struct fmt_event *e,
 
 /* A rank's part in a collective. */
 struct part {
-	const struct fmt_edge *transfer; /* NULL: not known */
+	const struct fmt_edge *transfer; /* NULL: unknown */
 	uint16_t scale;
 	int64_t line_ns; /* of all ranks together, see sim_expect_transfer() */
 	double noise_share;
@@ -380,7 +381,7 @@ static void join_meeting(struct compile *c, struct sim_point *point, uint32_t me
 					       .scale = part->scale});
 }
 
-/* One collective with each peer that is in the trace. */
+/* Joins one collective with each peer that is in the trace. */
 static void join_pairs(struct compile *c, struct sim_point *point, uint32_t comm, int64_t seq,
 		       const struct part *part, const char *peers)
 {
@@ -404,7 +405,7 @@ static void count(uint64_t *n, int64_t *ns, const struct fmt_event *e)
 	*ns += e->duration_ns;
 }
 
-/* It meets no other. */
+/* Adds an operation without other participants. */
 static void op_alone(struct compile *c, const struct fmt_event *e, int collective)
 {
 	struct change *change = c->p->change;
@@ -429,7 +430,7 @@ static int64_t bytes_of(const struct compile *c, const struct fmt_event *e,
 	return at < c->slice->n_values ? c->slice->values[at] : -1;
 }
 
-/* The operation at the end `point` meets others on a communicator. */
+/* Joins the operation that ends at `point` with others on a communicator. */
 static void op_meets(struct compile *c, struct sim_point *point, size_t i,
 		     const struct fmt_edge *transfer, uint32_t comm, int64_t seq)
 {

@@ -9,7 +9,7 @@ struct compile {
 	struct program *p;
 	struct program_rank *rank;
 	uint32_t index;	       /* of the rank */
-	uint16_t host, launch; /* scales of its threads' times between calls, and in them */
+	uint16_t host, launch; /* scales of its threads' times: between calls, and within calls */
 	const struct fmt_slice *slice;
 	struct sim_block *block;
 	struct sim_program *to;
@@ -34,7 +34,7 @@ static inline struct sim_point *compile_point(struct compile *c, uint32_t slot, 
 	return point;
 }
 
-/* The own time of the point that was added last has this scale. */
+/* Sets the scale of the own time of the last point. */
 static inline void compile_scale(struct compile *c, uint16_t scale)
 {
 	c->to->scales[c->to->n_points - 1] = scale;

@@ -13,8 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* A message whose size is not known counts as one of so many bytes: large enough for bandwidth
- * alone to matter. */
+/* Assumed size of a message of unknown size: large enough for bandwidth alone to matter. */
 #define UNKNOWN_BYTES (64 << 20)
 
 void copies_free(struct copies *c)
@@ -82,7 +81,7 @@ static uint32_t size_of(const struct search *s, uint32_t comm)
 	return c->n_ranks == 0 ? s->n_ranks : c->n_ranks;
 }
 
-/* The index of the communicator's rank k; s->n_ranks if it is not in the trace. */
+/* Returns the index of the communicator's rank k; s->n_ranks if it is not in the trace. */
 static uint32_t member(const struct search *s, uint32_t comm, uint32_t k)
 {
 	const struct fmt_comm *c = fmt_comm(s->names, comm);
@@ -154,7 +153,7 @@ static int divide(struct search *s)
 	return 0;
 }
 
-/* Groups the ranks that the other communicators connect. */
+/* Groups ranks that are connected by the other communicators. */
 static int classify(struct search *s)
 {
 	for (uint32_t i = 0; i < s->n_comms; i++) {
@@ -238,7 +237,7 @@ static uint32_t hosts_of(uint32_t ranks)
 	return (ranks + COPIES_NODE - 1) / COPIES_NODE;
 }
 
-/* Bandwidths of the recorded GPU's model, else of an H100, where they were not recorded. */
+/* Sets unrecorded bandwidths from the recorded GPU's model, else from an H100. */
 static int find_links(struct search *s)
 {
 	const struct fmt_device *device = fmt_device(s->names, 0, 0);
@@ -315,7 +314,7 @@ double copies_factor(const struct copies *c, uint32_t comm, const char *op,
 	return before > 0 && after > 0 ? exp2(rint(log2(after / before) * 1024) / 1024) : 1;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole run ---- */
 
 static void search_done(struct search *s)
 {

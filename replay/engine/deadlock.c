@@ -7,8 +7,8 @@
 
 #include <errno.h>
 
-/* The track of the block whose range contains the slot. A slot in no range, or already passed, will
- * never get a time: then the waiting track itself. */
+/* Returns the track of the block whose range contains the slot. A slot in no range, or already
+ * passed, will never get a time: then returns the waiting track itself. */
 static uint32_t track_of_slot(const struct rank *r, const struct sim_block *b, uint32_t slot,
 			      uint32_t self)
 {
@@ -21,8 +21,8 @@ static uint32_t track_of_slot(const struct rank *r, const struct sim_block *b, u
 	return self;
 }
 
-/* The track of the rank that the track's point waits for; itself for a time that will never be
- * known; SIM_NONE for a collective or a block that was not pushed yet. */
+/* Returns the track of the rank that the track's point waits for; itself for a time that will never
+ * be known; SIM_NONE for a collective or a block that was not pushed yet. */
 static uint32_t waits_for(const struct rank *r, uint32_t self)
 {
 	const struct track *l = &r->tracks[self];
@@ -49,7 +49,7 @@ static uint32_t waits_for(const struct rank *r, uint32_t self)
 	}
 }
 
-/* Follows the waits from `track`; seen[] holds the walk that visited each track. A walk that
+/* Follows the waits from `track`; seen[] contains the walk that visited each track. A walk that
  * reaches itself has found a cycle of waits: the first track of the cycle drops its waits. */
 static int break_from(struct rank *r, uint32_t track, uint32_t walk, uint32_t *seen)
 {
@@ -84,7 +84,7 @@ static int break_rank(struct rank *r)
 	return broken;
 }
 
-/* Drops the waits of a track that waits for another rank: ranks wait for each other in a circle. */
+/* Drops the waits of a track that waits for another rank: ranks wait for each other in a cycle. */
 static int break_others(struct sim *s)
 {
 	for (uint32_t i = 0; i < s->n_ranks; i++) {

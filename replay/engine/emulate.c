@@ -9,11 +9,11 @@
 #include <errno.h>
 #include <string.h>
 
-/* What-ifs that one call takes. */
+/* Maximum number of what-ifs in one call. */
 #define MOST 64
 
-/* The passes that are needed: the first one of the run as it is recorded, then one for each
- * structure in which a changed run differs. */
+/* The required passes: the first one for the run as recorded, then one for each other structure of
+ * a changed run. */
 struct passes {
 	struct what_if *specs[MOST]; /* by pass */
 	uint32_t of[MOST];	     /* the what-if of each */
@@ -62,7 +62,7 @@ static const struct replay_row *row_of(const struct replay_report *r, const stru
 	return NULL;
 }
 
-/* Adds what a pass found for its what-ifs to the report, which has room for all of them. */
+/* Adds the results of a pass for its what-ifs to the report, which has space for all of them. */
 static int join(const struct passes *p, uint32_t pass, const struct replay_report *from,
 		struct replay_report *to)
 {
@@ -83,7 +83,7 @@ static int join(const struct passes *p, uint32_t pass, const struct replay_repor
 	return path_summary_join(&to->path, &from->path, of);
 }
 
-/* Turns the report of the first pass into that of all. */
+/* Extends the report of the first pass to all passes. */
 static int begin(const struct replay_options *o, const struct passes *p, struct replay_report *r)
 {
 	struct replay_report first = *r;

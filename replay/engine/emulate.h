@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Emulates a recorded run: computes new times from the durations of operations, the host's own time
- * and the edges of the trace, and reports how far they are from the recorded times.
+ * and the edges of the trace. Reports the difference from the recorded times.
  *
  * To make a trace of a changed run from a trace and a spec such as "network=2x":
  *
@@ -12,7 +12,7 @@
  *     replay_report_done(&report);
  *     what_if_free(w);
  *
- * After -EINVAL or -ENODATA, err.what says why the trace does not allow the change. */
+ * After -EINVAL or -ENODATA, err.what is the reason why the trace does not allow the change. */
 #pragma once
 
 #include "formats/trace/store/trace.h"
@@ -23,8 +23,8 @@ struct replay_options {
 	/* The changed runs to predict; may be none. The report refers to them. */
 	struct what_if *const *what_ifs;
 	uint32_t n_what_ifs;
-	int force;	/* predict another network although waiting is not known apart */
-	int steps_only; /* of changed runs: leave out what their GPUs do in a step */
+	int force; /* predict another network although waits and transfers cannot be separated */
+	int steps_only; /* of changed runs: compute steps only, not the use of their GPUs */
 	int explain;	/* find the critical path, which takes memory and time */
 
 	/* Called regularly with the fraction done; may be NULL. */

@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-/* Slices that a rank may load ahead when all ranks wait for later slices. */
+/* Maximum number of slices that a rank may load ahead when all ranks wait for later slices. */
 #define MOST_AHEAD 4
 
 struct feed {
@@ -58,7 +58,7 @@ static int load_slice(struct feed *f, uint32_t rank)
 	return r < 0 ? r : 1;
 }
 
-/* Releases the blocks whose slices have been taken; with `wait`, all that are finished. */
+/* Releases the blocks whose slices were taken; with `wait`, all finished blocks. */
 static int release_taken(struct feed *f, int wait)
 {
 	struct sim_block *b;
@@ -86,7 +86,8 @@ static int take_finished(struct feed *f)
 	return release_taken(f, 0);
 }
 
-/* All ranks wait, perhaps for events in later slices. Returns the number of ranks that got one. */
+/* All ranks wait, perhaps for events in later slices. Returns the number of ranks that got a
+ * slice. */
 static int look_ahead(struct feed *f)
 {
 	int given = 0;

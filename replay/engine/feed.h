@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Runs the virtual clock over the slices of a source and passes their times back.
+/* Runs the virtual clock over the slices of a source and returns their times.
  *
- * Memory does not grow with the length of a run: for each rank, only the slices in progress and the
- * times of a few earlier slices are kept. A rank's next slice is requested when the rank cannot
- * continue without it.
- */
+ * Memory does not grow with the length of a run: each rank keeps only the slices in progress and
+ * the times of a few earlier slices. The next slice of a rank is requested when the rank cannot
+ * continue without it. */
 #pragma once
 
 #include "formats/trace/error.h"
@@ -17,19 +16,19 @@
 struct replay_source {
 	const struct fmt_names *names;
 	uint32_t n_ranks;
-	const uint32_t *numbers; /* the recorder's, by rank */
-	struct change *change;	 /* what is different in variants of the run; NULL: none */
+	const uint32_t *numbers; /* by rank: the recorder's numbers */
+	struct change *change;	 /* the changes in variants of the run; NULL: none */
 	enum what_if_overlap overlap;
 	const struct copies *copies; /* NULL: as recorded */
-	struct path *path;	     /* gets all blocks; NULL: none */
-	uint32_t path_runs;	     /* of the path */
-	int wants_thread; /* its functions may be called by another thread, one at a time, and take
-			     long enough for that */
+	struct path *path;	     /* receives all blocks; NULL: none */
+	uint32_t path_runs;	     /* number of runs of the path */
+	int wants_thread; /* its functions are slow and may be called by another thread, one at a
+			     time */
 	void *context;
 
-	/* The rank's next slice, which the source owns; taken() returns it. Sets *more if the slice
-	 * after it belongs to the same iteration. Returns 1, 0 after the last, or a negative errno.
-	 */
+	/* Returns the rank's next slice in *ret; the source owns it until taken() returns it. Sets
+	 * *more if the slice after it belongs to the same iteration. Returns 1; 0 after the last
+	 * slice; or a negative errno. */
 	int (*next)(void *context, uint32_t rank, struct fmt_slice **ret, int *more,
 		    struct fmt_error *err);
 
@@ -48,7 +47,7 @@ struct replay_counts {
 	struct program_counts program;
 };
 
-/* 0, -ENOMEM, -EBADMSG, or what the source returned. After an error, slices in progress go to
- * dropped(). */
+/* Returns 0, -ENOMEM, -EBADMSG, or an error of the source. After an error, slices in progress are
+ * passed to dropped(). */
 int replay_feed(const struct replay_source *source, struct replay_counts *ret,
 		struct fmt_error *err);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Maps correlation numbers of one slice to the calls that launched. Correlation numbers mostly
- * count up, so the table is an array unless the numbers are sparse, and a hash otherwise. Not
- * thread-safe.
- */
+/* Maps correlation numbers of one slice to the launching calls. Correlation numbers mostly count
+ * up, so the table is an array; if they are sparse, it is a hash table. Not thread-safe. */
 #pragma once
 
 #include <stddef.h>
@@ -11,7 +9,7 @@
 
 struct launches {
 	uint32_t *value; /* 0: none */
-	uint64_t *key;	 /* of a hash */
+	uint64_t *key;	 /* of the hash table */
 	size_t size, value_cap, key_cap;
 	uint64_t first;
 	int hashed;
@@ -43,7 +41,7 @@ static inline void launches_put(struct launches *t, uint64_t correlation, uint32
 		t->key[i] = correlation;
 }
 
-/* The value, or 0. */
+/* Returns the value, or 0. */
 static inline uint32_t launches_get(const struct launches *t, uint64_t correlation)
 {
 	if (t->size == 0 || (!t->hashed && correlation - t->first >= t->size))

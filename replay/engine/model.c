@@ -35,7 +35,7 @@ int model_new(const struct fmt_names *names, uint32_t rank, const char *like, st
 			 why);
 		return -EINVAL;
 	}
-	/* A name that is none of the models' would be that of a file. */
+	/* A name that is not a model's would be a file name. */
 	if (strchr(name, '/') || cost_gpu_load(name, &m->from, why, sizeof(why)) < 0) {
 		snprintf(err->why, sizeof(err->why),
 			 "the trace was recorded on '%.80s', of which no model is known; expected "
@@ -56,7 +56,7 @@ static double number_of(const struct fmt_names *names, const struct fmt_template
 	return fmt_template_const(names, t, key, &value) ? (double)value : 0;
 }
 
-/* A constant argument that is a list of three numbers: [64,1,1]. */
+/* Reads a constant argument that is a list of three numbers: [64,1,1]. */
 static void list_of(const struct fmt_names *names, const struct fmt_template *t, const char *key,
 		    uint32_t ret[3])
 {

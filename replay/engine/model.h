@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Kernels on another GPU model: the only place that asks for durations on other GPUs
- * (replay/cost/cost.h). Any thread. */
+/* Computes factors for kernels on another GPU model: the only file that uses durations on other
+ * GPUs (replay/cost/cost.h). Thread-safe. */
 #pragma once
 
 #include "formats/trace/names.h"
@@ -13,13 +13,13 @@
 
 struct model;
 
-/* From the GPU of a rank to the model `like`. The caller ends *ret by model_free(). 0, -ENOMEM, or
- * -EINVAL with the reason if one of them is not known. */
+/* Converts from the GPU of a rank to the model `like`. The caller ends *ret by model_free().
+ * Returns 0, -ENOMEM, or -EINVAL with the reason if one of the GPUs is unknown. */
 int model_new(const struct fmt_names *names, uint32_t rank, const char *like, struct model **ret,
 	      struct what_if_error *err);
 void model_free(struct model *m);
 
-/* By what the duration of a kernel or memset is multiplied, given one. *unknown: nothing is known
- * of the kernel but its threads, and the factor is that of memory bandwidths. */
+/* Returns the factor of the duration of a kernel or memset, given one duration. *unknown: only the
+ * number of threads is known, and the factor is the ratio of memory bandwidths. */
 double model_factor(const struct model *m, const struct fmt_names *names, uint32_t template,
 		    int64_t duration_ns, int *unknown);

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The arithmetic of virtual time: when an event may begin, and when it ends. `gpureplay --emulate`,
- * the emulated driver and the emulated NCCL all compute times by these functions and capacity.h, so
- * that they cannot differ. Only sums and maxima, no state. Nanoseconds; sums wrap. Any thread.
- */
+/* The arithmetic of virtual time: starts and ends of events. `gpureplay --emulate`, the emulated
+ * driver and the emulated NCCL all use these functions and capacity.h, so their times are equal.
+ * Only sums and maxima, no state. Nanoseconds; sums wrap. Thread-safe. */
 #pragma once
 
 #include "formats/trace/wrap.h"
 
-#define MOMENT_NEVER (INT64_MIN / 4) /* before all times: no wait */
+#define MOMENT_NEVER (INT64_MIN / 4) /* earlier than all times: no wait */
 
-/* The time own_ns after the previous event: the next call of a thread, the next operation of a
- * stream, the end of an operation. */
+/* Returns the time own_ns after the previous event: the next call of a thread, the next operation
+ * of a stream, or the end of an operation. */
 static inline int64_t moment_after(int64_t before_ns, int64_t own_ns)
 {
 	return fmt_add(before_ns, own_ns);
 }
 
-/* `at_ns`, but not before lag_ns after `when_ns`: an operation after its launch or an event, a host
- * thread after the end of its wait. */
+/* Returns `at_ns`, but at least lag_ns after `when_ns`: the start of an operation after its launch
+ * or an event, or the end of a host thread's wait. */
 static inline int64_t moment_wait(int64_t at_ns, int64_t when_ns, int64_t lag_ns)
 {
 	int64_t t = fmt_add(when_ns, lag_ns);
@@ -26,9 +25,9 @@ static inline int64_t moment_wait(int64_t at_ns, int64_t when_ns, int64_t lag_ns
 	return when_ns > MOMENT_NEVER && t > at_ns ? t : at_ns;
 }
 
-/* A collective whose transfers are not known rank by rank: it starts when the last participant
- * arrives and ends for all after the shortest recorded duration. With known transfers (SIM_TRANSFER
- * in sim.h) each rank ends after its own. */
+/* A collective without a known transfer for each rank: it starts when the last participant arrives
+ * and ends for all after the shortest recorded duration. With known transfers (SIM_TRANSFER in
+ * sim.h) each rank ends after its own transfer. */
 struct moment_collective {
 	int64_t latest_ns;   /* of the arrivals */
 	int64_t shortest_ns; /* of the durations */

@@ -9,15 +9,15 @@
 struct network {
 	const struct fmt_names *names;
 	struct fmt_network lines;
-	uint32_t *first; /* by communicator: its first line; lines.n: none */
+	uint32_t *first; /* by communicator: its first line; lines.n: no line */
 	uint32_t n_comms;
 };
 
-/* The names must outlive it. 0 or -ENOMEM; network_done() in any case. */
+/* The names must outlive it. Returns 0 or -ENOMEM; call network_done() in any case. */
 int network_init(struct network *n, const struct fmt_names *names);
 void network_done(struct network *n);
 
-/* The line of the collectives of a template on a communicator; NULL: none was fitted. */
+/* Returns the line of the collectives of a template on a communicator; NULL: none was fitted. */
 const struct fmt_network_fit *network_fit(const struct network *n, uint32_t template,
 					  uint32_t comm);
 

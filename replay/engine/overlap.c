@@ -10,7 +10,7 @@ static int is_collective(const struct compile *c, size_t i)
 	return c->p->templates[c->slice->events[i].template].kind == FMT_COLLECTIVE;
 }
 
-/* When the operation was launched, by the order of calls; operations without a call in the slice
+/* Returns the launch of the operation in the order of calls; operations without a call in the slice
  * come first. */
 static int64_t launched_ns(const struct compile *c, const struct fmt_event *e)
 {
@@ -43,7 +43,7 @@ static int by_event(const void *x, const void *y)
 	return array_order(a->event, b->event);
 }
 
-/* The operation waits for the last one of the other sort on each other stream. */
+/* Makes the operation wait for the last one of the other sort on each other stream. */
 static int wait_for_others(struct compile *c, const struct overlap_launch *launch)
 {
 	struct program *p = c->p;
@@ -77,7 +77,7 @@ static int reserve_last(struct compile *c)
 	return 0;
 }
 
-/* Operations in the order of their launches, which is that of each stream too. */
+/* Sorts operations by launch, which is also the order of each stream. */
 static int find_order(struct compile *c)
 {
 	const struct fmt_slice *s = c->slice;
@@ -106,8 +106,8 @@ static int find_order(struct compile *c)
 	return 0;
 }
 
-/* The time from the end of an operation to the start of one of the other sort that waits for it, as
- * edges of the slice have it. */
+/* Finds the time from the end of an operation to the start of a waiting one of the other sort, from
+ * edges of the slice. */
 static void find_lags(struct compile *c)
 {
 	const struct fmt_slice *s = c->slice;
@@ -191,7 +191,7 @@ int overlap_drops(const struct compile *c, const struct fmt_edge *e, size_t i)
 	       is_collective(c, i) != is_collective(c, from);
 }
 
-/* A collective that another operation's event, or an earlier collective, holds back. */
+/* Returns 1 for a collective that another operation's event, or an earlier collective, delays. */
 int overlap_unlaunched(const struct compile *c, size_t edge, size_t i)
 {
 	const struct fmt_slice *s = c->slice;

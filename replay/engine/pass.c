@@ -17,11 +17,10 @@
 #include <errno.h>
 #include <inttypes.h>
 
-/* Collectives that are matched with none may take this share of the steps where the network is
- * changed. */
+/* Maximum share of unmatched collectives in the steps for a change of the network. */
 #define UNMATCHED_SHARE 0.005
 
-/* A run of fewer events, or with fewer in each slice, is emulated in one thread. */
+/* A run with fewer events, or fewer in each slice, is emulated in one thread. */
 #define THREAD_EVENTS 65536
 #define THREAD_SLICE_EVENTS 256
 
@@ -36,7 +35,7 @@ struct emulation {
 	uint32_t *next;		  /* slice to load, by rank */
 	uint32_t *taken;	  /* slices, by rank */
 	struct change *change;	  /* NULL: no variants */
-	float *stragglers;	  /* as change.h says; NULL: not needed */
+	float *stragglers;	  /* see change.h; NULL: not needed */
 	struct score *score;
 	struct stability *stability; /* NULL: not wanted */
 	struct path *path;	     /* NULL: not wanted */
@@ -71,7 +70,7 @@ static const struct fmt_slice_info *slice_of(const struct emulation *e, uint32_t
 	return fmt_trace_slice(e->trace, e->source[rank], index);
 }
 
-/* Returns whether slice `index` + 1 of the rank belongs to the same iteration. */
+/* Returns 1 if slice `index` + 1 of the rank belongs to the same iteration. */
 static int continues(const struct emulation *e, uint32_t rank, uint32_t index)
 {
 	const struct fmt_slice_info *a, *b;
@@ -172,8 +171,8 @@ static uint32_t first_within(const struct emulation *e, uint32_t rank, uint64_t 
 	return first;
 }
 
-/* Whether decoding slices and scoring them takes long enough for a thread: there are many events,
- * and many in each slice. */
+/* Returns 1 if decoding and scoring slices takes long enough for another thread: many events, and
+ * many in each slice. */
 static int wants_thread(const struct emulation *e)
 {
 	uint64_t n = 0;
@@ -192,7 +191,7 @@ static int order_of(const struct emulation *e, uint32_t rank, uint32_t slice, in
 		       : fmt_iteration_order(slice_of(e, rank, slice)->iteration.number, number);
 }
 
-/* Makes the path over the last iterations that it can remember of all ranks. */
+/* Makes the path over the last iterations, as many as fit for all ranks. */
 static int add_path(struct emulation *e)
 {
 	scoped(free_ptr) uint32_t *first = calloc(e->n_ranks + 1ul, sizeof(*first));
@@ -212,7 +211,7 @@ static int add_path(struct emulation *e)
 	return path_new(fmt_trace_names(e->trace), e->n_ranks, n_runs, first, e->source, &e->path);
 }
 
-/* The ranks of the run, and the recorded ones that they repeat. */
+/* Lists the ranks of the run, and the recorded ranks that they repeat. */
 static int add_ranks(struct emulation *e, struct fmt_error *err)
 {
 	const struct what_if_structure *structure = &e->pass->structure;

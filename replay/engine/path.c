@@ -11,12 +11,13 @@
 
 #include <stdalign.h>
 
-#define NOTHING SIM_REF_MASK /* nothing comes before */
+#define NOTHING SIM_REF_MASK /* no earlier moment */
 
 /* A time, and the time before it on the path. */
 struct time {
 	int64_t at_ns; /* on the common clock */
-	uint64_t from; /* SIM_REF, or NOTHING; the kind of the time between in the highest 4 bits */
+	uint64_t from; /* SIM_REF, or NOTHING; the kind of the time in between in the highest 4 bits
+			*/
 };
 
 /* A slice. */
@@ -113,14 +114,15 @@ static uint8_t kind_of(const struct path *p, uint32_t template)
 	return t ? t->kind : FMT_CALL;
 }
 
-/* The kind of the time that an operation takes. */
+/* Returns the kind of an operation's duration. */
 static enum path_kind work_kind(uint8_t kind)
 {
 	return kind == FMT_COLLECTIVE ? PATH_NETWORK : kind == FMT_MEMCPY ? PATH_COPY : PATH_GPU;
 }
 
-/* The kind of the time before a point: `end` of its event, of the kind `kind`, `inside` another
- * call, determined by the wait, if any; `from`: the kind of the event that it waited for. */
+/* Returns the kind of the time before a point: `end` of its event, of the kind `kind`, `inside`
+ * another call, determined by the wait, if any; `from`: the kind of the event that it waited
+ * for. */
 static enum path_kind before_point(uint8_t kind, int end, int inside, const struct sim_wait *w,
 				   uint8_t from)
 {
@@ -145,7 +147,7 @@ struct recording {
 	uint32_t rank;
 };
 
-/* The kind of the event that a moment belongs to; FMT_KERNEL in an earlier slice. */
+/* Returns the kind of the event of a moment; FMT_KERNEL in an earlier slice. */
 static uint8_t kind_at(const struct recording *r, uint64_t ref)
 {
 	uint64_t slot = SIM_REF_MOMENT(ref) - r->b->first;
@@ -176,7 +178,7 @@ static void record_point(const struct recording *r, uint32_t at, uint32_t run, u
 	};
 }
 
-/* The points of a track in a run. Those of a thread are nested. */
+/* Records the points of a track in a run. Those of a thread are nested. */
 static void record_track(const struct recording *r, const struct sim_range *range, uint32_t run,
 			 uint64_t before)
 {
@@ -234,7 +236,8 @@ int path_block(struct path *p, const struct sim *sim, uint32_t rank, const struc
 	return 0;
 }
 
-/* The moment of the last event of the thread that ended within the iteration, as recorded. */
+/* Returns the moment of the last event of the thread that ended within the iteration, as
+ * recorded. */
 static uint64_t last_within(const struct path *p, const struct fmt_slice *slice, uint32_t thread)
 {
 	int64_t end_ns = fmt_add(slice->iteration.start_ns, slice->iteration.duration_ns);
@@ -284,8 +287,8 @@ static const struct time *find_time(const struct path *p, uint32_t run, uint64_t
 	return &part->times[(size_t)run * part->n_slots + (moment - part->first)];
 }
 
-/* The name of what takes the time between two events: of the earlier one, if that fills the device,
- * and else of the later one. */
+/* Returns the name for the time between two events: of the earlier one, if it fills the device,
+ * else of the later one. */
 static fmt_str name_of(const struct path *p, uint32_t template, enum path_kind kind)
 {
 	const struct fmt_template *t = fmt_template(p->names, template);
@@ -296,7 +299,7 @@ static fmt_str name_of(const struct path *p, uint32_t template, enum path_kind k
 	return op ? (fmt_str)op : t->name;
 }
 
-/* Adds time to the totals, and to that of the kind and the template. */
+/* Adds time to the totals, and to those of the kind and the template. */
 static void add(struct path_summary *s, int64_t *sums, uint32_t run, uint32_t rank,
 		enum path_kind kind, uint32_t template, int64_t ns)
 {
@@ -308,7 +311,7 @@ static void add(struct path_summary *s, int64_t *sums, uint32_t run, uint32_t ra
 }
 
 /* Follows the path of a run back from the end of a rank's last iteration to the start of its first.
- * The sums are by template, then kind; what has no template comes behind all of them. */
+ * The sums are by template, then kind; those without a template come last. */
 static void follow(const struct path *p, uint32_t run, uint32_t rank, int64_t *sums,
 		   struct path_summary *s)
 {
@@ -327,7 +330,7 @@ static void follow(const struct path *p, uint32_t run, uint32_t rank, int64_t *s
 			from == NOTHING ? NULL : find_time(p, run, from, &earlier);
 		int64_t since =
 			before && before->at_ns > span->start_ns ? before->at_ns : span->start_ns;
-		/* A kernel that fills the device keeps the later one from starting. */
+		/* A kernel that fills the device delays the later one. */
 		uint32_t of = before && kind == PATH_GPU && SIM_REF_MOMENT(ref) % 2 == 0 ? earlier
 											 : template;
 
@@ -361,7 +364,7 @@ static int add_rows(const struct path *p, uint32_t run, int64_t *sums, struct pa
 	return 0;
 }
 
-/* The rank whose last iteration ends last; p->n_ranks if none has one. */
+/* Returns the rank whose last iteration ends last; p->n_ranks if none has one. */
 static uint32_t last_rank(const struct path *p, uint32_t run)
 {
 	uint32_t best = p->n_ranks;

@@ -217,8 +217,8 @@ static void table_steps(const struct replay_report *r, int colour, struct text *
 	fmt_grid_print(&g, out, colour);
 }
 
-/* The shares of a GPU's time in one of the runs, on average over its steps: of what-if `index`, or
- * as emulated for index n_what_ifs. */
+/* Adds a row with the shares of a GPU's time, averaged over its steps: of what-if `index`, or of
+ * the emulated run for index n_what_ifs. */
 static void row_shares(const struct replay_report *r, uint32_t gpu, uint32_t index,
 		       struct fmt_grid *g)
 {

@@ -37,7 +37,7 @@ const struct program_counts *program_counts(const struct program *p)
 	return &p->counts;
 }
 
-/* The recorded rank that a rank repeats. */
+/* Returns the recorded rank that a rank repeats. */
 static uint32_t source_of(const struct program *p, uint32_t rank)
 {
 	return p->copies ? p->copies->source[rank] : rank;
@@ -141,7 +141,7 @@ static void present_done(struct present *m)
 	free(m->last);
 }
 
-/* Makes the group of a communicator, of its ranks that are in the trace; none if fewer than two. */
+/* Makes the group of a communicator, from its ranks in the trace; none if fewer than two. */
 static int add_group(struct program *p, uint32_t comm, struct present *m)
 {
 	const struct fmt_comm *c = fmt_comm(p->names, comm);
@@ -161,7 +161,7 @@ static int add_group(struct program *p, uint32_t comm, struct present *m)
 	return n < 2 ? 0 : sim_group(sim_collectives(p->sim), m->ranks, n, &p->groups[comm]);
 }
 
-/* The groups of each copy: those of its own communicators, and of those that connect copies. */
+/* Makes the groups of each copy: of its own communicators, and of those that connect copies. */
 static int add_copies(struct program *p, struct present *m)
 {
 	const struct copies *c = p->copies;
@@ -322,7 +322,7 @@ static int learn_templates(struct program *p)
 	return 0;
 }
 
-/* Checks what later functions rely on; finds the range of the launch table. */
+/* Checks assumptions of later functions; finds the range of the launch table. */
 static const char *survey(const struct program *p, const struct program_rank *r,
 			  const struct fmt_slice *s, struct survey *ret)
 {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Turns the slices of a trace into blocks of the virtual clock. This is the only place that decides
- * what a call, an operation and an edge mean in virtual time (doc/emulation.md).
+/* Converts the slices of a trace to blocks of the virtual clock. Only this file defines the meaning
+ * of calls, operations and edges in virtual time (doc/emulation.md).
  *
- * Inputs: the tracks and the order of events in them, durations of operations, the host's own time
- * (between calls of a thread, and inside calls that do not wait), edges and their lags, and the
- * constants of each rank. Never read: recorded start times of operations, durations of calls that
- * wait, and durations of collectives except the shortest over their ranks.
+ * Reads the tracks and their order of events, durations of operations, the host's own time (between
+ * the calls of a thread, and in calls that do not wait), edges with their lags, and the constants
+ * of each rank. Never reads recorded start times of operations, durations of calls that wait, or
+ * durations of collectives except the shortest over their ranks.
  *
- * Event k of a slice has the slots 2 k (its start) and 2 k + 1 (its end) of the block, so the
- * moments of a rank are 2 n and 2 n + 1 for the event with the number n. Events of kind FMT_SYNC
- * are ignored; their slots are SIM_NEVER.
- */
+ * Event k of a slice has slots 2 k (its start) and 2 k + 1 (its end) of the block. So the moments
+ * of event number n of a rank are 2 n and 2 n + 1. Events of kind FMT_SYNC are ignored; their slots
+ * are SIM_NEVER. */
 #pragma once
 
 #include "formats/trace/error.h"

@@ -15,14 +15,14 @@
 
 /* State of a track between slices. */
 struct program_track {
-	int64_t last_ns; /* recorded time of its last point */
+	int64_t last_ns; /* recorded time of the last point */
 	uint8_t stream;
-	uint8_t begun;	   /* it has had a point */
+	uint8_t begun;	   /* the track has a point */
 	uint8_t class;	   /* enum fmt_gap_class of its last operation */
 	uint32_t template; /* of its last operation */
 };
 
-/* A peer of operations in which only two ranks take part. */
+/* The other rank of operations in which only two ranks take part. */
 struct program_pair {
 	uint32_t comm, peer; /* number in the trace; index of the rank */
 	uint32_t member;     /* this rank, as a participant of their group */
@@ -33,13 +33,14 @@ struct program_rank {
 	int64_t anchor_ns; /* from the constants, or computed if they have none */
 	struct program_track *tracks;
 	uint32_t n_tracks;
-	int anchored;		/* its anchor is known */
+	int anchored;		/* the anchor is known */
 	struct launches before; /* of the previous slice, if of the same iteration */
 	uint64_t before_first;	/* its first moment (number) */
-	const uint32_t *groups; /* by communicator; of the program's */
+	const uint32_t *groups; /* by communicator; owned by the program */
 	struct program_pair *pairs;
 	size_t n_pairs, pairs_cap;
-	int64_t sort_lag_ns[2]; /* of waits of an operation for one of the other sort, as in last */
+	int64_t sort_lag_ns[2]; /* lags of waits of an operation for one of the other kind, as in
+				   last */
 	uint8_t sort_lag_known[2];
 	uint64_t *last[2]; /* overlap.c: by track, the end of its last operation; of collectives:
 			      [1] */
@@ -55,19 +56,18 @@ struct template
 	uint8_t kind;
 	uint8_t is_numbered; /* a collective whose events have a sequence number */
 	uint32_t comm_at, seq_at;
-	uint32_t bytes_at; /* of the size of its message; UINT32_MAX: the same in all events */
-	int64_t bytes;	   /* then; -1: unknown */
+	uint32_t bytes_at; /* index of the size of its message; UINT32_MAX: equal in all events */
+	int64_t bytes;	   /* the equal size; -1: unknown */
 	const char *peers; /* formats/run/peers.h */
 };
 
 /* A call that may contain later events. */
 struct nest {
 	uint32_t event;
-	size_t edges; /* the first edge that ends in it */
+	size_t edges; /* the first edge to an event in the call */
 };
 
-/* State of overlap.c: when an operation of the slice was launched; what it waits for in addition.
- */
+/* State of overlap.c: launch times of the slice's operations, and their additional waits. */
 struct overlap_launch {
 	int64_t launched_ns;
 	uint32_t event;
@@ -79,22 +79,22 @@ struct overlap_wait {
 	uint64_t moment;
 };
 
-/* The time with which the lag of an edge scales in a changed run, by its rule. */
+/* The time that scales the lag of an edge in a changed run, by the rule of the edge. */
 enum program_scales {
 	PROGRAM_CONSTANT, /* nothing */
-	PROGRAM_FROM,	  /* the operation that it starts from */
-	PROGRAM_DEVICE,	  /* work of the device that was not recorded */
+	PROGRAM_FROM,	  /* the operation at the start of the edge */
+	PROGRAM_DEVICE,	  /* unrecorded work of the device */
 };
 
-/* Marks a launch table value as a call that waits for its own copy: such a copy starts a while
- * after the start of the call, not after its end. */
+/* Marks a launch table value: a call that waits for its own copy. Such a copy starts a while after
+ * the start of the call, not after its end. */
 #define OWN_COPY 0x80000000u
 
 struct program {
 	struct arena arena; /* of ranks, tracks and constants */
 	const struct fmt_names *names;
 	struct sim *sim;
-	struct change *change;	     /* NULL: nothing is to be different */
+	struct change *change;	     /* NULL: no changes */
 	const struct copies *copies; /* NULL: as recorded */
 	const uint32_t *numbers;     /* of the recorded ranks */
 	struct program_rank *ranks;
@@ -131,12 +131,12 @@ struct survey {
 	int64_t earliest_ns;  /* of the calls */
 };
 
-/* The index of the rank with that recorded number; p->n_ranks if not found. */
+/* Returns the index of the rank with that recorded number; p->n_ranks if not found. */
 uint32_t program_rank_of(const struct program *p, uint32_t number);
 
-/* The rank that a rank calls by that number on a communicator; p->n_ranks if not found. */
+/* Returns the rank with that number in a communicator of `rank`; p->n_ranks if not found. */
 uint32_t program_peer(const struct program *p, uint32_t rank, uint32_t comm, uint32_t number);
 
-/* The participant of `rank` in the group of itself and `peer`, which is made on first use; SIM_NONE
- * without memory. */
+/* Returns the participant of `rank` in the group of `rank` and `peer`, made on first use; SIM_NONE
+ * if out of memory. */
 uint32_t program_pair(struct program *p, uint32_t rank, uint32_t comm, uint32_t peer);

@@ -19,9 +19,9 @@ struct replay_prediction {
 struct replay_row {
 	int64_t iteration;
 	uint32_t gpu;				    /* the recorder's number of the rank */
-	int64_t recorded_step_ns, emulated_step_ns; /* of the annotation on the host */
+	int64_t recorded_step_ns, emulated_step_ns; /* from the annotation on the host */
 	struct fmt_busy recorded, emulated;
-	const struct replay_prediction *predicted; /* by changed run; of the report's */
+	const struct replay_prediction *predicted; /* by changed run; owned by the report */
 };
 
 /* Another number of copies of the model (copies.h); 0: as recorded. */
@@ -39,7 +39,7 @@ struct replay_report {
 
 	const struct fmt_names *names; /* of the trace */
 
-	/* The changes that were asked for; the caller's. */
+	/* The requested changes; owned by the caller. */
 	struct what_if *const *what_ifs;
 	uint32_t n_what_ifs;
 	struct replay_prediction *predicted; /* of the rows; owned */
@@ -47,19 +47,21 @@ struct replay_report {
 	struct replay_copies *copies_of;     /* by changed run; owned */
 	double *mean_steps_ns;		     /* of the changed runs, over all their GPUs; owned */
 
-	struct path_summary path; /* without iterations if it was not asked for; owned */
+	struct path_summary path; /* without iterations unless requested; owned */
 
-	/* Sums over the steps: as emulated, and if device operations took no time; the same where
-	 * that was not computed. */
+	/* Sums over the steps: as emulated, and with device operations that take no time; equal to
+	 * the former if not computed. */
 	double emulated_ns, host_only_ns;
 
 	/* Times that no change scales. */
 	uint64_t unmatched; /* collectives whose duration contains waiting for ranks unknown */
-	int64_t unmatched_ns, blocking_ns; /* their durations; own costs of blocking calls */
-	int64_t alone_ns;		   /* collectives that are matched with none */
-	uint64_t no_latency; /* collectives whose latency is not known; 0 unless asked */
+	int64_t unmatched_ns, blocking_ns; /* unmatched_ns: their durations; blocking_ns: own costs
+					      of blocking calls */
+	int64_t alone_ns;		   /* durations of collectives without a matching one */
+	uint64_t no_latency; /* collectives with unknown latency; 0 unless requested */
 	int64_t no_latency_ns;
-	uint64_t no_model; /* kernels of which another GPU model knows nothing; 0 unless asked */
+	uint64_t no_model; /* kernels of which only the number of threads is known, for another GPU
+			      model; 0 unless requested */
 	int64_t no_model_ns;
 
 	struct stability_report stability; /* of inferred waits; empty with changed runs */
@@ -82,23 +84,23 @@ void replay_report_json(const struct replay_report *r, struct text *out);
 void replay_report_text(const struct replay_report *r, int colour, struct text *out);
 void replay_report_done(struct replay_report *r);
 
-/* The changed runs of the report beside the recorded one (prediction.c). The JSON is an object for
- * one, an array for several. */
+/* Prints the changed runs of the report beside the recorded one (prediction.c). The JSON is an
+ * object for one run, an array for several. */
 void replay_prediction_json(const struct replay_report *r, struct text *out);
 void replay_prediction_text(const struct replay_report *r, int colour, struct text *out);
 
-/* The mean step of a changed run over the rows. */
+/* Returns the mean step of a changed run over the rows. */
 double replay_mean_step_ns(const struct replay_report *r, uint32_t what_if);
 
-/* By what part steps would be shorter if device operations took no time. */
+/* Returns the part of the step time that would be saved if device operations took no time. */
 double replay_leverage(const struct replay_report *r);
 void replay_leverage_text(const struct replay_report *r, struct text *out);
 
-/* Whether inferred waits keep their partner (stability_report.c). The JSON is a member with a comma
- * behind it. */
+/* Prints the stability of inferred waits (stability_report.c). The JSON is a member followed by a
+ * comma. */
 void replay_stability_json(const struct replay_report *r, struct text *out);
 void replay_stability_text(const struct replay_report *r, int colour, struct text *out);
 
-/* "key": {...}; without step_ns if it is NULL. */
+/* Appends "key": {...}; without step_ns if it is NULL. */
 void replay_times_json(struct text *out, const char *key, const int64_t *step_ns,
 		       const struct fmt_busy *b);

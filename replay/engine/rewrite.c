@@ -31,7 +31,7 @@ struct rank_rewrite {
 	uint32_t n_tracks;
 	struct moved moved[REMEMBERED]; /* of the latest slices that need one, in a ring */
 	uint32_t n_moved;
-	struct fmt_slice **held; /* owned: that wait for slices of other ranks */
+	struct fmt_slice **held; /* owned: slices that wait for slices of other ranks */
 	size_t n_held, held_cap;
 	fmt_number done; /* events below have their new positions */
 };
@@ -42,7 +42,7 @@ struct rewrite {
 	struct fmt_writer *writer;
 	struct rank_rewrite *ranks;
 	uint32_t n_ranks;
-	size_t n_held; /* slices, of all ranks */
+	size_t n_held; /* number of such slices, of all ranks */
 
 	/* State of the current slice. */
 	struct launches calls;
@@ -162,7 +162,7 @@ static int make_places(struct rank_rewrite *rank, const struct fmt_slice *s, con
 	return 0;
 }
 
-/* The map of the track; of the first track with a point if the track has none yet. */
+/* Returns the map of the track; of the first track with a point if the track has none yet. */
 static const struct timemap *map_of(const struct rank_rewrite *rank, uint32_t track)
 {
 	if (track < rank->n_tracks && rank->maps[track].n > 0)
@@ -311,7 +311,7 @@ static int sort(struct rewrite *w, struct rank_rewrite *rank, struct fmt_slice *
 	return fmt_slice_sort(s, NULL);
 }
 
-/* The other rank of an edge; NULL: it is of the same rank. */
+/* Returns the other rank of an edge; NULL: the same rank. */
 static struct rank_rewrite *other_rank(struct rewrite *w, uint32_t rank, const struct fmt_edge *e)
 {
 	int64_t other = (int64_t)rank + e->rank;
@@ -319,7 +319,7 @@ static struct rank_rewrite *other_rank(struct rewrite *w, uint32_t rank, const s
 	return e->rank != 0 && other >= 0 && other < w->n_ranks ? &w->ranks[other] : NULL;
 }
 
-/* Whether the slice waits for events of other ranks that have no new positions yet. */
+/* Returns 1 if the slice waits for events of other ranks that have no new positions yet. */
 static int waits(struct rewrite *w, uint32_t rank, const struct fmt_slice *s)
 {
 	for (size_t i = 0; i < s->n_edges; i++) {
@@ -343,7 +343,7 @@ static int write_slice(struct rewrite *w, uint32_t rank, struct fmt_slice *s, st
 	return fmt_rank_writer_slice(w->ranks[rank].out, s, err);
 }
 
-/* Writes slices that were held and wait for nothing now; with `all`, those that wait too. */
+/* Writes slices that no longer wait; with `all`, waiting ones too. */
 static int write_held(struct rewrite *w, int all, struct fmt_error *err)
 {
 	int r = 0;
@@ -379,7 +379,7 @@ static int hold_slice(struct rewrite *w, struct rank_rewrite *rank, const struct
 	return 0;
 }
 
-/* The track of the slice's iteration annotation; the first track without one. */
+/* Returns the track of the slice's iteration annotation; the first track if there is none. */
 static uint32_t annotated(const struct fmt_slice *s)
 {
 	for (size_t i = 0; i < s->n_ranges; i++) {

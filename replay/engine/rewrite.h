@@ -21,5 +21,5 @@ int rewrite_slice(struct rewrite *w, uint32_t rank, struct fmt_slice *slice, con
 
 /* Ends the trace and frees `w`. */
 int rewrite_end(struct rewrite *w, struct fmt_error *err);
-/* Frees `w`, and leaves an incomplete trace as a killed writer would. */
+/* Frees `w` and leaves an incomplete trace, as a killed writer would. */
 void rewrite_free(struct rewrite *w);

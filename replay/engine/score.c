@@ -17,7 +17,7 @@
 #define CLASSES 128
 #define N_CLASSES (EXACT + 56 * CLASSES)
 
-/* The times of a run: of the recorded one, the emulated one, then of its variants. */
+/* The times of a run: recorded, emulated, then its variants. */
 enum { RECORDED, EMULATED, FIRST_VARIANT };
 
 /* A rank in one of the runs. */
@@ -62,7 +62,7 @@ struct score {
 	uint32_t n_sides;
 	uint32_t n_predicted;
 	bool shares;	 /* ranks share a process */
-	uint32_t n_busy; /* of the sides: those whose GPU time is divided */
+	uint32_t n_busy; /* number of sides whose GPU time is divided */
 	struct timemap map;
 	struct score_op *ops;
 	size_t n_ops, ops_cap;
@@ -188,7 +188,7 @@ int score_wants_ranges(const struct score *s, uint32_t rank)
 	return s->ranks[rank].thread == SIM_NONE;
 }
 
-/* The thread with the iteration's range; else the thread with the most calls. */
+/* Returns the thread with the iteration's range; else the thread with the most calls. */
 static uint32_t find_thread(const struct score *s, uint32_t rank, const struct fmt_slice *slice)
 {
 	uint32_t best = SIM_NONE;
@@ -275,7 +275,7 @@ static void note_errors(struct score *s, const struct side *emulated, const stru
 	}
 }
 
-/* The slice in a run; `times`: NULL: as recorded. `step_ns`: NULL: the iteration goes on. */
+/* Adds the slice in a run; `times` NULL: as recorded. `step_ns` NULL: the iteration continues. */
 static int add_side(struct score *s, struct rank_score *r, uint32_t index,
 		    const struct fmt_slice *slice, const int64_t *times, int64_t *step_ns)
 {
@@ -403,7 +403,7 @@ static void add_predictions(const struct score *s, const struct score_row *row,
 	}
 }
 
-/* The process of a row's rank, if several ranks share it; else 0. */
+/* Returns the process of a row's rank, if several ranks share it; else 0. */
 static fmt_str process_of(const struct score *s, const struct score_row *row)
 {
 	const char *v = fmt_fact_value(s->names, row->rank, FMT_FACT_PROCESS);
@@ -429,8 +429,8 @@ static bool same_step(const struct score *s, size_t a, size_t b)
 	       s->steps_ns[a * s->n_sides] == s->steps_ns[b * s->n_sides];
 }
 
-/* Ranks of one process have the same iterations: the rank whose thread was active nearest to their
- * ends knows when they end. */
+/* Ranks of one process have the same iterations: their end is taken from the rank whose thread was
+ * active nearest to it. */
 static int share_steps(struct score *s)
 {
 	scoped(free_ptr) size_t *order = NULL;

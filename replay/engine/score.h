@@ -14,20 +14,20 @@ struct copies;
 struct score;
 
 /* The emulated run has the variants of `change` (NULL: none), which must outlive the score. The
- * report has the steps of the first n_predicted, and with `divide` what their GPUs do in them.
- * `path` (NULL: none) gets the spans of the iterations in these and the emulated run.
- * `copies`: NULL: as recorded. */
+ * report contains the steps of the first n_predicted variants, and with `divide` the use of their
+ * GPUs. `path` (NULL: none) receives the spans of the iterations in the emulated run and these
+ * variants. `copies`: NULL: as recorded. */
 int score_new(const struct fmt_trace *trace, const struct change *change, uint32_t n_predicted,
 	      int divide, struct path *path, const struct copies *copies, struct score **ret);
 void score_free(struct score *s);
 
-/* Returns whether the rank's iterations must still be found among the ranges of its slices. */
+/* Returns whether the iterations of the rank must be searched among the ranges of its slices. */
 int score_wants_ranges(const struct score *s, uint32_t rank);
 
-/* Takes the next slice of the rank, as recorded, its emulated times and those of the
- * variants (as in feed.h); `more`: the slice after it belongs to the same iteration. */
+/* Adds the next slice of the rank, as recorded, with its emulated times and those of the variants
+ * (as in feed.h). `more`: the slice after it belongs to the same iteration. */
 int score_slice(struct score *s, uint32_t rank, const struct fmt_slice *slice, const int64_t *times,
 		const int64_t *variants, int more);
 
-/* Sorts the rows into *ret, which then owns them, and fills the start errors. */
+/* Moves the sorted rows to *ret, and fills the start errors. */
 int score_finish(struct score *s, struct replay_report *ret);

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Rows of each sort at most; all of them are variants of one run (variant.h). */
+/* Maximum number of rows of each sort; all of them are variants of one run (variant.h). */
 enum { MOST_KERNELS = 24, MOST_COLLECTIVES = 8, MOST_RANKS = 24, MOST_ROWS = 61 };
 
 static const enum path_kind path_kinds[] = {PATH_GPU, PATH_NETWORK, PATH_COPY, PATH_HOST,
@@ -32,10 +32,10 @@ void sensitivity_done(struct sensitivity *s)
 	*s = (struct sensitivity){0};
 }
 
-/* ---- what to try ---- */
+/* ---- parts of the run ---- */
 
-/* Adds a part with the time that it has on the path of an iteration; its scope is empty. NULL
- * without memory. */
+/* Adds a part with its time on the path of an iteration; its scope is empty. NULL if out of
+ * memory. */
 static struct what_if_change *add_row(struct sensitivity *s, const char *what, const char *name,
 				      enum what_if_key key, double path_ns)
 {
@@ -55,7 +55,7 @@ static struct what_if_change *add_row(struct sensitivity *s, const char *what, c
 	return row->spec->spec ? &row->spec->changes[0] : NULL;
 }
 
-/* The shell pattern that matches the name alone. */
+/* Returns the shell pattern that matches only the name. */
 static char *pattern_of(const char *name)
 {
 	char *ret = malloc(2 * strlen(name) + 1), *to = ret;
@@ -182,7 +182,7 @@ static int choose(struct sensitivity *s, const struct fmt_trace *trace,
 	return add_names(s, r) < 0 || add_ranks(s, trace, r) < 0 ? -ENOMEM : 0;
 }
 
-/* ---- what it gains ---- */
+/* ---- gains ---- */
 
 static int by_gain(const void *x, const void *y)
 {
@@ -191,7 +191,7 @@ static int by_gain(const void *x, const void *y)
 	return array_order(b->gain_ns, a->gain_ns);
 }
 
-/* The gains, from a run with the parts as what-ifs. */
+/* Reads the gains from a run with the parts as what-ifs. */
 static void read_gains(struct sensitivity *s, const struct replay_report *r)
 {
 	double n = r->n_rows > 0 ? (double)r->n_rows : 1;

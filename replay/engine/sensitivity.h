@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The gain of a run from one part that is 1 % faster: the network, the GPUs, the host, copies,
- * calls, each kernel, each kind of collective, each rank.
+/* The gain of a run if one part becomes 1 % faster: the network, the GPUs, the host, copies, calls,
+ * each kernel, each kind of collective, each rank.
  *
- * The parts are found on the critical path of the emulated run: what is not on it does not make the
- * run end earlier, and what is, by at most 1 % of its time there. The gains are those of runs that
- * are emulated with the change, because another chain of times may become the longest. */
+ * Parts are chosen on the critical path of the emulated run: parts outside it do not shorten the
+ * run, others by at most 1 % of their time on it. The gains are emulated with the change, because
+ * another path may then be the critical one. */
 #pragma once
 
 #include "replay/engine/emulate.h"
@@ -14,7 +14,7 @@
 
 struct sensitivity_row {
 	const char *what; /* "network", "gpu", "kernel", "collective", "rank", ... */
-	char *name;	  /* of the kernel, the kind of collective, the rank; NULL: all; owned */
+	char *name;	  /* name of the kernel, kind of collective, or rank; NULL: all; owned */
 	double gain_ns;	  /* of the mean step */
 	double path_ns;	  /* its time on the critical path of a step */
 	struct what_if *spec; /* owned */

@@ -128,7 +128,7 @@ uint32_t sim_idle(struct sim *s)
 
 /* ---- blocks ---- */
 
-/* A block with its ranges behind it. */
+/* Allocates a block, followed by its ranges. */
 static struct sim_block *block_new(struct sim *s, const struct rank *r)
 {
 	struct sim_block *b = arena_take(&s->arena, sizeof(*b) + r->n_tracks * sizeof(*b->ranges),
@@ -167,7 +167,7 @@ int sim_block_new(struct sim *s, uint32_t rank, uint32_t n_slots, struct sim_blo
 
 	if (!r->spare)
 		r->spare = block_new(s, r);
-	b = r->spare; /* the rank's until it is pushed */
+	b = r->spare; /* owned by the rank until it is pushed */
 	if (!b || arena_reserve(&s->arena, &b->times, n_slots, &b->times_cap) < 0)
 		return -ENOMEM;
 	if (!b->program)

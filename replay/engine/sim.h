@@ -36,9 +36,9 @@
 #define SIM_REF_MASK ((1ull << 60) - 1)
 
 struct sim_point {
-	int64_t own_ns; /* after the point before it on the track */
+	int64_t own_ns; /* after the preceding point of the track */
 	uint32_t slot;
-	uint32_t wait; /* the first of its waits, or SIM_NONE */
+	uint32_t wait; /* its first wait, or SIM_NONE */
 };
 
 enum sim_wait_kind {
@@ -46,12 +46,12 @@ enum sim_wait_kind {
 	SIM_FAR,    /* the same for the moment far[on], which may be in another block of the rank */
 	SIM_OTHER,  /* the same for a moment of another rank: far[on] is a SIM_REF */
 	SIM_AT,	    /* not before lag_ns, of which variants scale the last `on` ns */
-	SIM_COLLECTIVE, /* until collective `on` ends. The rank joins it at the previous point;
-			 own_ns is the duration that the rank recorded. All waits of the
-			 point are then collectives; it joins all and leaves with the last */
+	SIM_COLLECTIVE, /* until collective `on` ends. The rank joins at the previous point; own_ns
+			   is its recorded duration. All waits of the point are then collectives: it
+			   joins all of them and leaves with the last */
 	SIM_TRANSFER,	/* the same, but the rank leaves lag_ns after the last arrival */
 	SIM_FREE,	/* until some of the track's capacity is free; the last wait */
-	SIM_CAPACITY,	/* until it has used share `on` of the capacity for lag_ns, or less for
+	SIM_CAPACITY, /* until the point has used share `on` of the capacity for lag_ns, or less for
 			 longer, since the previous point, which has SIM_FREE; the last wait */
 };
 
@@ -59,7 +59,7 @@ struct sim_wait {
 	int64_t lag_ns;
 	uint32_t on;
 	uint8_t kind;	/* enum sim_wait_kind */
-	uint8_t last;	/* of the point's waits */
+	uint8_t last;	/* last wait of the point */
 	uint16_t scale; /* of lag_ns in variants */
 };
 
@@ -82,9 +82,9 @@ struct sim_range {
 };
 
 struct sim_block {
-	uint64_t first;	   /* the moment of slot 0 */
-	int64_t *times;	   /* of the slots; SIM_PENDING at first */
-	int64_t *variants; /* those of variant k: variants[k * n_slots ..] */
+	uint64_t first;	   /* moment of slot 0 */
+	int64_t *times;	   /* by slot; SIM_PENDING at first */
+	int64_t *variants; /* times in variant k: variants[k * n_slots ..] */
 	uint32_t n_slots;
 	uint32_t open; /* internal: tracks with points left in this block */
 	struct sim_program *program;
@@ -113,35 +113,34 @@ struct sim_counts {
 int sim_new(uint32_t n_ranks, struct sim **ret);
 void sim_free(struct sim *s);
 
-/* Sets the number of tracks of a rank, and the offset of its clock from common time. Once, before
- * its first block. */
+/* Sets the number of tracks and the clock offset of a rank. Once, before its first block. */
 int sim_rank(struct sim *s, uint32_t rank, uint32_t n_tracks, int64_t clock_ns);
 
-/* That offset. */
+/* Returns the offset of its clock from common time. */
 int64_t sim_clock_ns(const struct sim *s, uint32_t rank);
 
 /* Gives a track a capacity (capacity.h), which its points with SIM_FREE and SIM_CAPACITY use. */
 int sim_capacity(struct sim *s, uint32_t rank, uint32_t track);
 
-/* The collectives of all ranks, to make groups and to declare what a block joins. */
+/* Returns the collectives of all ranks, to make groups and declare collectives. */
 struct sim_collectives *sim_collectives(struct sim *s);
 
 /* Makes the next block of the rank, with n_slots times. Owned by `s`. */
 int sim_block_new(struct sim *s, uint32_t rank, uint32_t n_slots, struct sim_block **ret);
 
-/* Reserves space for so many points, waits and far moments in all; keeps the present ones. */
+/* Reserves space for these total numbers of items; keeps the existing ones. */
 int sim_reserve(struct sim *s, struct sim_program *p, size_t points, size_t waits, size_t far);
 
-/* Gives the block to the clock. All its collectives must have been declared. */
+/* Adds the block to the clock. All its collectives must have been declared. */
 int sim_push(struct sim *s, uint32_t rank, struct sim_block *b);
 
-/* No block will follow on this rank. */
+/* Ends a rank: no block will follow. */
 void sim_end(struct sim *s, uint32_t rank);
 
 /* Computes times until no track can continue. */
 int sim_advance(struct sim *s);
 
-/* The next block whose times are all known, or NULL. The caller returns it by sim_release(). */
+/* Returns the next block whose times are all known, or NULL. Release it by sim_release(). */
 struct sim_block *sim_finished(struct sim *s, uint32_t *rank);
 void sim_release(struct sim *s, uint32_t rank, struct sim_block *b);
 
@@ -149,11 +148,10 @@ void sim_release(struct sim *s, uint32_t rank, struct sim_block *b);
  * clears it; NULL after the last. */
 void *sim_abandon(struct sim *s);
 
-/* A rank that has no points left and was not ended; each is returned once for each of its blocks.
- * SIM_NONE if not found. */
+/* Returns a rank without points left, not ended, once for each of its blocks; or SIM_NONE. */
 uint32_t sim_idle(struct sim *s);
 
-/* The number of pushed blocks that are not finished; whether sim_end() was called. */
+/* Returns the number of unfinished pushed blocks; returns whether sim_end() was called. */
 uint32_t sim_unfinished(const struct sim *s, uint32_t rank);
 uint32_t sim_ended(const struct sim *s, uint32_t rank);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* State of the clock, for the files that implement it. */
+/* State of the clock, shared by its files. */
 #pragma once
 
 #include "replay/engine/capacity.h"
@@ -12,14 +12,14 @@
 
 /* The state of a track, in one cache line. */
 struct track {
-	_Alignas(CACHE_LINE) int64_t now_ns; /* of the last point */
+	_Alignas(CACHE_LINE) int64_t now_ns; /* time of the last point */
 	const struct sim_point *at, *end;
-	struct sim_block *block; /* that they are in */
-	int64_t *times;		 /* of the block */
+	struct sim_block *block; /* block with the next points */
+	int64_t *times;		 /* times of the block */
 	const struct sim_wait *waits;
 	struct capacity *capacity; /* or NULL */
 	uint8_t joined;		   /* the point has joined its collectives */
-	uint8_t drop;		   /* ignore the waits of the point that have no time yet */
+	uint8_t drop;		   /* ignore waits of the point whose time is unknown */
 };
 _Static_assert(sizeof(struct track) == CACHE_LINE, "one cache line");
 
@@ -36,7 +36,7 @@ struct rank {
 	struct sim_block *spare; /* a list through `newer` */
 	uint32_t n_kept;	 /* released by the caller */
 	uint32_t n_unfinished;
-	uint64_t kept_slots; /* of those that are kept */
+	uint64_t kept_slots; /* number of slots of the kept blocks */
 	uint64_t n_moments;  /* in all blocks so far */
 	uint32_t *watchers;  /* owned: ranks that wait for a moment of this one */
 	size_t n_watchers, watchers_cap;
@@ -65,53 +65,55 @@ struct sim {
 	struct sim_program *programs; /* spare: a list */
 
 	struct variants *variants; /* variant.c; NULL: none */
-	struct causes *causes;	   /* cause.c; NULL: not wanted */
+	struct causes *causes;	   /* cause.c; NULL: not requested */
 	struct sim_counts counts;
-	int error; /* -ENOMEM: a wait for another rank could not be noted */
+	int error; /* -ENOMEM: a wait for another rank could not be stored */
 };
 
 void sim_enqueue(struct sim *s, uint32_t rank);
 
-/* Names the rank to sim_idle(). */
+/* Adds the rank to those that sim_idle() returns. */
 void sim_name_idle(struct sim *s, uint32_t rank);
 
 /* Queues the ranks that wait for moments of this one. */
 void sim_wake_watchers(struct sim *s, struct rank *r);
 
-/* Moves the track to its range in the first block with one, from `from` on; 0 if not found. */
+/* Moves the track to its range in the first block, at or after `from`, that has one. Returns 0 if
+ * not found. */
 int sim_track_enter(struct rank *r, uint32_t track, struct sim_block *from);
 
 /* Moves the oldest blocks without points left to the finished blocks. */
 int sim_finish(struct sim *s, uint32_t rank);
 
-/* The block that holds the moment of a wait of kind SIM_FAR or SIM_OTHER, and in *slot its slot
- * there; NULL as from sim_block_of(). */
+/* Returns the block with the moment of a wait of kind SIM_FAR or SIM_OTHER, and its slot in *slot;
+ * NULL as from sim_block_of(). */
 struct sim_block *sim_far_block(const struct sim *s, const struct rank *r,
 				const struct sim_program *p, const struct sim_wait *w,
 				uint32_t *slot);
 
-/* The block that holds a moment; NULL if it is no longer kept, or not pushed yet. */
+/* Returns the block with a moment; NULL if it is no longer kept, or not pushed yet. */
 struct sim_block *sim_block_of(const struct rank *r, uint64_t moment);
 
-/* Variants (variant.c). The functions that need space reserve it; 0 or -ENOMEM. */
+/* Variants (variant.c). Functions that reserve space return 0 or -ENOMEM. */
 struct variants;
 void sim_variants_free(struct variants *v);
 int sim_variants_rank(struct sim *s, struct rank *r);
 int sim_variants_block(struct sim *s, struct sim_block *b);
 int sim_variants_collectives(struct sim *s);
 
-/* A wait for the slot is dropped, because its time is not known. */
+/* Drops a wait for the slot, whose time is unknown. */
 void sim_variants_unknown(const struct sim *s, struct sim_block *b, uint64_t slot);
 
-/* The points [at, end) of the track, which the clock has just passed; none is a collective's. */
+/* Computes points [at, end) of the track, which the clock has just passed; none of them is a
+ * collective. */
 void sim_variants_run(struct sim *s, uint32_t rank, struct track *l, const struct sim_point *at,
 		      const struct sim_point *end);
 
-/* The lag of a wait in variant k. */
+/* Returns the lag of a wait in variant k. */
 int64_t sim_variants_lag(const struct sim *s, uint32_t k, const struct sim_wait *w);
 
-/* The track joins the collective of one wait, before the clock does; it leaves those that start at
- * `w`, before any is gone. */
+/* The track joins the collective of one wait, before the clock does. It leaves the collectives of
+ * the waits from `w` on, before any of them is freed. */
 void sim_variants_join(struct sim *s, const struct rank *r, const struct track *l,
 		       const struct sim_wait *w);
 void sim_variants_leave(struct sim *s, struct rank *r, struct track *l, const struct sim_wait *w);
@@ -119,18 +121,18 @@ void sim_variants_leave(struct sim *s, struct rank *r, struct track *l, const st
 /* Queues the ranks that ended collectives allow to continue. */
 void sim_wake(struct sim *s);
 
-/* Causes (cause.c). The moment at which the track arrived at the collective that is its next point.
- */
+/* Causes (cause.c). Returns the moment at which the track arrived at the collective of its next
+ * point. */
 static inline uint64_t sim_arrival(const struct sim *s, const struct rank *r, const struct track *l)
 {
 	return s->causes ? SIM_REF(r - s->ranks, l->block->first + l->at[-1].slot) : 0;
 }
 
-/* The block is pushed: reserves space for what its collectives wait for. 0 or -ENOMEM. */
+/* Reserves space for the collectives of a pushed block. Returns 0 or -ENOMEM. */
 int sim_causes_push(struct sim *s, const struct sim_block *b);
 void sim_causes_free(struct causes *c);
 
-/* For the collective that the track leaves: who arrived last in variant k; then the same for the
+/* For the collective that the track leaves: adds the last rank to arrive in variant k; then of the
  * clock itself, which ends the entry. */
 void sim_causes_variant(struct sim *s, uint32_t k, uint64_t last);
 void sim_causes_left(struct sim *s, const struct track *l, uint64_t last);

@@ -32,12 +32,12 @@ struct source_thread {
 	int threaded;
 	pthread_t thread;
 
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the following members */
 	pthread_cond_t asked, answered;
-	struct jobs jobs;  /* that the thread has not begun */
-	struct jobs taken; /* whose blocks were not returned */
-	size_t n_taken;	   /* of those, returned by source_thread_taken() */
-	size_t n_open;	   /* blocks that have not been taken */
+	struct jobs jobs;  /* not yet begun */
+	struct jobs taken; /* blocks not yet returned */
+	size_t n_taken;	   /* number of `taken` returned by source_thread_taken() */
+	size_t n_open;	   /* number of blocks that were not taken */
 	int ended;
 	int error; /* of taken() */
 	struct fmt_error err;
@@ -74,7 +74,7 @@ static void drop(const struct source_thread *t, struct fmt_slice *slice)
 
 /* ---- the thread ---- */
 
-/* Does a job without the lock, which it holds when it returns. */
+/* Runs a job without the lock, which is held on entry and return. */
 static void run_job(struct source_thread *t, const struct job *job)
 {
 	struct loaded *l = &t->loaded[job->rank];
@@ -175,9 +175,9 @@ void source_thread_free(struct source_thread *t)
 	free(t);
 }
 
-/* ---- its user ---- */
+/* ---- the caller ---- */
 
-/* With the lock held. */
+/* Queues a job; with the lock held. */
 static int ask(struct source_thread *t, struct job job)
 {
 	int r = add_job(&t->jobs, job);
@@ -212,7 +212,7 @@ int source_thread_next(struct source_thread *t, uint32_t rank, struct fmt_slice 
 	if (r == 1) {
 		*ret = l->slice;
 		*more = l->more;
-		/* Without memory it is asked for when it is needed. */
+		/* If out of memory, the slice is loaded when needed. */
 		ask(t, (struct job){rank, NULL});
 	} else if (r < 0 && err) {
 		*err = l->err;

@@ -7,10 +7,10 @@
 
 #include <stdbool.h>
 
-/* Partners of a call site that have counters; all further ones share the last counter. */
+/* Partners of a call site with their own counter; further ones share the last counter. */
 #define PARTNERS 4
 
-/* Tracks with less than this part of an iteration's events count as one: a program may use another
+/* Tracks with less than this share of an iteration's events count as one: a program may use another
  * small stream in each iteration. */
 #define SMALL_TRACK 64
 
@@ -20,7 +20,7 @@ static const char *const event_rules[] = {"comm-wait-compute", "compute-wait-com
 struct partner {
 	struct stability_position at;
 	uint32_t back;
-	uint32_t seen; /* in so many iterations */
+	uint32_t seen; /* number of iterations with it */
 };
 
 struct site {
@@ -29,7 +29,7 @@ struct site {
 	uint8_t rule;
 	struct stability_position at;
 	uint32_t seen, n_partners;
-	struct partner partners[PARTNERS]; /* the last one counts all further ones as well */
+	struct partner partners[PARTNERS]; /* the last one also counts all further ones */
 };
 
 struct place {
@@ -146,7 +146,7 @@ static void place_events(struct stability *s, const struct fmt_slice *slice, str
 	}
 }
 
-/* The program of the iteration: iterations that run other operations have other positions. */
+/* Finds the program of the iteration: iterations that run other operations have other positions. */
 static int find_program(struct stability *s, uint32_t rank, const struct fmt_slice *slice,
 			const struct place *events, uint32_t *ret)
 {
@@ -330,7 +330,7 @@ static int by_share(const void *x, const void *y)
 	return array_order(of_a, of_b) ?: array_order(b->gpus, a->gpus) ?: by_position(x, y);
 }
 
-/* Joins the sites of all ranks that have one name and position, and keeps the worst ones. */
+/* Merges the sites of all ranks with the same name and position, and keeps the worst ones. */
 static void keep_worst(struct stability_site *sites, size_t n, struct stability_report *ret)
 {
 	size_t joined = 0;

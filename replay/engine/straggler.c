@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* Factors are rounded to this share, so that there are few different ones. */
+/* Factors are rounded to this share to limit the number of different ones. */
 #define STEP 0.0005
 
 /* The durations of the kernels of one name on a rank. */
@@ -17,7 +17,7 @@ struct total {
 
 /* The kernels of a trace by name. */
 struct kernels {
-	uint32_t *of_name; /* by string: number of the kernel, n for none */
+	uint32_t *of_name; /* by string: number of the kernel; n: none */
 	uint32_t n;
 };
 
@@ -105,7 +105,7 @@ static int add_totals(struct fmt_trace *trace, const struct kernels *kernels, st
 	return r;
 }
 
-/* The medians of all kernels; 0 or -ENOMEM. */
+/* Finds the medians of all kernels. Returns 0 or -ENOMEM. */
 static int find_medians(const struct total *totals, uint32_t n_ranks, const struct kernels *kernels,
 			double *medians)
 {

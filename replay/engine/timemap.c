@@ -17,8 +17,8 @@ static void add_point(struct timemap *p, int64_t recorded_ns, int64_t emulated_n
 	p->points[p->n++] = (struct timemap_point){recorded_ns, emulated_ns, begins};
 }
 
-/* The time between the latest hand-over to the thread before event `to` and its start; 0 without
- * one. */
+/* Returns the time between the latest hand-over to the thread before event `to` and its start; 0
+ * without one. */
 static int64_t handed_ns(const struct fmt_slice *s, fmt_number to, size_t *edge)
 {
 	int64_t least = INT64_MAX;
@@ -44,7 +44,7 @@ static int64_t distance(const struct timemap *p, int64_t recorded_ns)
 	return p->host > 0 ? (int64_t)((double)recorded_ns * p->host) : recorded_ns;
 }
 
-/* Keeps the points of the last slice only; with `carry`, none. */
+/* Keeps only the points of the last slice; with `carry`, none. */
 static void start_slice(struct timemap *p, const struct timemap_carry *carry)
 {
 	if (carry)

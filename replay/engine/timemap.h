@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Maps recorded times of a track to emulated times, for annotations: they are not emulated
- * themselves, so they keep their distance to the calls or operations around them.
+/* Maps recorded times of a track to emulated times, for annotations. Annotations are not emulated;
+ * they keep their distance to the calls or operations around them.
  *
- * Between two points of a thread, a time keeps its distance to the earlier point, but is never
- * later than the later point; between two operations of a stream, its distance to the nearer one. A
+ * Between two points of a thread, a time keeps its distance to the earlier point, but never exceeds
+ * the later point. Between two operations of a stream, it keeps its distance to the nearer one. A
  * call to which another thread hands over has a second point, the hand-over: times between the two
- * keep their distance to the call. Not thread-safe.
- */
+ * keep their distance to the call. Not thread-safe. */
 #pragma once
 
 #include "formats/trace/model.h"
@@ -20,7 +19,7 @@ struct timemap_point {
 struct timemap {
 	struct timemap_point *points; /* ascending in both times; owned */
 	size_t n, cap;
-	size_t n_before; /* points of the slice before the last */
+	size_t n_before; /* number of points before those of the last slice */
 	int stream;	 /* the track is a stream; set by the caller */
 	double host;	 /* factor of distances, 0: 1; set by the caller */
 	int64_t *open;	 /* ends of the events around the current one */
@@ -42,10 +41,10 @@ int timemap_track(struct timemap *p, const struct timemap_carry *carry,
 /* Saves the last point, for the next slice. */
 void timemap_save(const struct timemap *p, struct timemap_carry *carry);
 
-/* The emulated time of a recorded time; the same if the track has no points. */
+/* Returns the emulated time of a recorded time; the same time if the track has no points. */
 int64_t timemap_emulated_ns(const struct timemap *p, int64_t recorded_ns);
 
-/* The distance of a recorded time from the nearest point. */
+/* Returns the distance of a recorded time from the nearest point. */
 int64_t timemap_apart_ns(const struct timemap *p, int64_t recorded_ns);
 
 void timemap_done(struct timemap *p);

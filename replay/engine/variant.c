@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Variants of the times of a clock. Which points wait for which is the same in all of them, and so
- * is the order in which the clock works through the points: only sums and maxima differ. So each
- * variant follows the first one, a row of points at a time, and never has to wait. */
+/* Variants of the times of a clock. All variants have the same waits and the same order of
+ * processing points: only sums and maxima differ. So each variant follows the clock, a row of
+ * points at a time, and never has to wait. */
 #include "replay/engine/variant.h"
 
 #include "replay/engine/sim_impl.h"
@@ -12,8 +12,8 @@
 
 #include <stdbool.h>
 
-/* Ranks leave a collective some microseconds apart whatever the network is: of the time that a rank
- * takes beyond the shortest transfer, so much is not scaled. */
+/* Ranks leave a collective some microseconds apart on any network: up to this time beyond the
+ * shortest transfer is not scaled. */
 #define APART_NS FMT_NETWORK_APART_NS
 
 #define SIDE_BY_SIDE 2 /* variants that follow a row of points together */
@@ -24,7 +24,7 @@ struct variant_collective {
 	uint64_t last; /* as in struct sim_collective */
 };
 
-/* The transfers of those who joined, as recorded. */
+/* The recorded transfers of the participants that have joined. */
 struct variant_apart {
 	int64_t least_ns, most_ns;
 	uint32_t n;
@@ -94,7 +94,7 @@ static uint32_t bucket(const struct variants *v, const double *factors)
 	return (uint32_t)(h ^ h >> 32) & (v->table_size - 1);
 }
 
-/* Scale 0 is in the table as number 0, which is found as an empty bucket: it is looked up first. */
+/* Scale 0 is number 0 in the table, which looks like an empty bucket: check it first. */
 static uint32_t find_variant(const struct variants *v, const double *factors)
 {
 	uint32_t i = bucket(v, factors);
@@ -150,7 +150,7 @@ static int64_t scaled(int64_t ns, double factor)
 	return __builtin_fabs(x) < 9e18 ? (int64_t)(x + __builtin_copysign(0.5, x)) : ns;
 }
 
-/* Variant k of a time that is scaled by `scale`. */
+/* Returns variant k of a time with the scale `scale`. */
 static inline int64_t variant_of(const struct variants *v, uint32_t k, int64_t ns, uint16_t scale)
 {
 	return scale ? scaled(ns, v->factors[(size_t)scale * v->n + k]) : ns;
@@ -218,7 +218,7 @@ int sim_expect_transfer(struct sim *s, uint32_t collective, int64_t line_ns, dou
 
 /* ---- time ---- */
 
-/* A wait for a moment that the first variant did not know either was dropped. */
+/* The wait was dropped because the clock itself did not know the moment. */
 static int64_t moment_of(const struct sim *s, const struct rank *r, const struct sim_block *b,
 			 const int64_t *times, const struct sim_wait *w, uint32_t k)
 {
@@ -356,8 +356,8 @@ static int64_t at_least_0(int64_t ns)
 	return ns > 0 ? ns : 0;
 }
 
-/* The shortest possible transfer of a collective whose ranks leave it by chance apart: that of its
- * own ranks, corrected by what such collectives take. */
+/* Returns the shortest possible transfer of a collective whose ranks leave it randomly apart: that
+ * of its own ranks, corrected by the typical value of such collectives. */
 static int64_t shortest_of(const struct variant_apart *a, int64_t spread, struct variant_line line)
 {
 	int64_t ns = fmt_network_shortest_ns(a->least_ns, spread, a->n);
@@ -368,9 +368,9 @@ static int64_t shortest_of(const struct variant_apart *a, int64_t spread, struct
 	return ns + (int64_t)(off > APART_NS ? APART_NS : off < -APART_NS ? -APART_NS : off);
 }
 
-/* A rank's transfer. The part that is not scaled is what it takes beyond the shortest possible one.
- * If the ranks' transfers lie further apart than ranks leave a collective, their parts differ in
- * size, and half of that distance is taken for each rank. */
+/* Returns a rank's transfer. The time beyond the shortest possible transfer is not scaled. If the
+ * ranks' transfers differ by more than ranks leave a collective apart, their parts differ in size,
+ * and half of that distance is taken for each rank. */
 static int64_t transfer_of(const struct variants *v, uint32_t k, const struct sim_wait *w)
 {
 	const struct variant_apart *a = &v->apart[w->on];
@@ -386,7 +386,7 @@ static int64_t transfer_of(const struct variants *v, uint32_t k, const struct si
 	return at_least_0(fmt_add(variant_of(v, k, fmt_sub(w->lag_ns, own), w->scale), own));
 }
 
-/* Sets *last to who arrived last. */
+/* Sets *last to the last rank to arrive. */
 static int64_t leave(const struct variants *v, uint32_t k, const struct rank *r,
 		     const struct sim_wait *w, int64_t now, uint64_t *last)
 {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The kinds of scope that a key accepts besides ranks. */
+/* The kinds of scope that a key accepts in addition to ranks. */
 enum { KERNELS = 1, COLLECTIVES = 2, RANKS = 4 };
 
 enum value { SPEED, WORD, COUNT };
@@ -59,7 +59,7 @@ static int cut(size_t n)
 	return n < 60 ? (int)n : 60;
 }
 
-/* The length of a name that is followed by '='; 0: none begins here. */
+/* Returns the length of a name followed by '='; 0: there is none. */
 static size_t key_length(const char *at)
 {
 	size_t n = 0;
@@ -74,7 +74,7 @@ static int same(const char *at, size_t n, const char *word)
 	return strlen(word) == n && memcmp(at, word, n) == 0;
 }
 
-/* The key that begins at `at`, or WHAT_IF_KEYS. */
+/* Returns the key that begins at `at`, or WHAT_IF_KEYS. */
 static enum what_if_key key_at(const char *at)
 {
 	size_t n = key_length(at);
@@ -85,7 +85,7 @@ static enum what_if_key key_at(const char *at)
 	return key;
 }
 
-/* The key of the change that begins at `at`; what is before it is its scope and a colon. */
+/* Finds the key of the change that begins at `at`; it may be preceded by a scope and a colon. */
 static const char *find_key(const char *at)
 {
 	const char *from = at;
@@ -177,7 +177,7 @@ static int parse_value(const char *at, size_t n, struct what_if_change *c,
 
 /* ---- scopes ---- */
 
-/* "1,3-5:"; the position behind the colon, or NULL. */
+/* Parses "1,3-5:". Returns the position after the colon, or NULL. */
 static const char *parse_ranks(const char *at, struct what_if_change *c)
 {
 	c->ranks = calloc(WHAT_IF_RANGES, sizeof(*c->ranks));
@@ -273,7 +273,7 @@ static int check_scope(const struct what_if_change *c, unsigned found, struct wh
 
 /* ---- specs ---- */
 
-/* The change at *at, which moves behind it and its comma. */
+/* Parses the change at *at, and advances *at past it and its comma. */
 static int parse_change(const char **at, struct what_if_change *c, struct what_if_error *err)
 {
 	const char *key = find_key(*at), *value, *end;

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What is to be different in an emulated run: the text behind `--what-if`.
+/* The changes of an emulated run: the text after `--what-if`.
  *
  *     SPEC = CHANGE[,CHANGE ...]
  *     CHANGE = [SCOPE:]KEY=VALUE
  *
- * A scope belongs to the one change that it precedes. It is `rank1,3-5`, `kernel~GLOB`, `comm NAME`
- * or a kind of collectives (`all_reduce`), or a rank scope and one of the others with a colon
- * between. VALUE is `2x` (twice as fast) for most keys. A SPEC contains no slash, so it can be the
- * name of a file. doc/emulation.md lists the keys.
+ * A scope applies to the one change after it. It is `rank1,3-5`, `kernel~GLOB`, `comm NAME` or a
+ * kind of collectives (`all_reduce`), or a rank scope and another scope joined by a colon. VALUE is
+ * `2x` (twice as fast) for most keys. A SPEC contains no slash, so it can be the name of a file.
+ * doc/emulation.md lists the keys.
  *
- * Any number of threads at once.
- */
+ * Thread-safe. */
 #pragma once
 
 #include <stddef.h>
@@ -32,14 +31,15 @@ enum what_if_key {
 	WHAT_IF_KEYS,
 };
 
-/* Which operations of a GPU may run beside collectives. */
+/* The operations of a GPU that may overlap collectives. */
 enum what_if_overlap {
 	OVERLAP_RECORDED,
-	OVERLAP_OFF,  /* none: collectives wait for earlier operations, and later ones for them */
-	OVERLAP_FULL, /* all that do not wait for their events */
+	OVERLAP_OFF,  /* none: collectives wait for earlier operations, and later operations for
+			 collectives */
+	OVERLAP_FULL, /* all that do not wait for events of collectives */
 };
 
-/* Changes of what waits for what, which no factor expresses. */
+/* Changes of dependencies, which cannot be expressed as factors. */
 struct what_if_structure {
 	enum what_if_overlap overlap;
 	uint32_t copies; /* data-parallel copies of the model; 0: as recorded */
@@ -47,11 +47,11 @@ struct what_if_structure {
 
 #define WHAT_IF_COPIES_MOST 65536
 
-/* Changes of a spec, ranges of ranks of a change. */
+/* Maximum numbers: of changes in a spec, and of rank ranges in a change. */
 #define WHAT_IF_CHANGES 32
 #define WHAT_IF_RANGES 64
 
-/* Speeds are between these: times are divided by them. */
+/* Limits of speeds; times are divided by the speed. */
 #define WHAT_IF_SLOWEST 0.001
 #define WHAT_IF_FASTEST 1000
 
@@ -70,7 +70,7 @@ struct what_if_change {
 };
 
 struct what_if {
-	char *spec; /* as given; owned */
+	char *spec; /* the text as given; owned */
 	struct what_if_change changes[WHAT_IF_CHANGES];
 	uint32_t n;
 };
@@ -80,14 +80,15 @@ struct what_if_error {
 	char why[200];
 };
 
-/* *ret is freed by what_if_free(). Returns 0, -EINVAL with the reason in *err, or -ENOMEM. */
+/* The caller frees *ret by what_if_free(). Returns 0, -EINVAL with the reason in *err, or
+ * -ENOMEM. */
 int what_if_parse(const char *spec, struct what_if **ret, struct what_if_error *err);
 void what_if_free(struct what_if *w);
 
 struct what_if_structure what_if_structure(const struct what_if *w);
 
-/* Whether it is a kind of collectives that a scope can name, such as "all_reduce". */
+/* Returns true if `name` is a kind of collectives that a scope can name, such as "all_reduce". */
 int what_if_is_op(const char *name);
 
-/* Whether a rank with the recorder's number `number` is in the scope. */
+/* Returns true if the scope contains the rank with the recorder's number `number`. */
 int what_if_has_rank(const struct what_if_change *c, uint32_t number);

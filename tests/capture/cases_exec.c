@@ -37,7 +37,7 @@ int exec_listed(void)
 	return execle("/proc/self/exe", "cases", "calls", NULL, environ);
 }
 
-/* As a shell does: the child of vfork() is not a process of its own yet. */
+/* Runs a command like a shell: with vfork(), whose child is recorded only after exec. */
 int spawn(void)
 {
 	CHECK(some_calls() == 0);

@@ -20,7 +20,7 @@ static int number(const char *name)
 	return atoi(value);
 }
 
-/* Gives what rank 0 has to the others, through a file. */
+/* Sends data of rank 0 to the other ranks through a file. */
 static void share(const char *folder, const char *name, int rank, void *at, size_t bytes)
 {
 	char path[256], made[300];
@@ -59,7 +59,7 @@ static void exchange(ncclComm_t comm, CUstream s, int rank, int n, float *x, flo
 {
 	int next = (rank + 1) % n, last = (rank + n - 1) % n;
 
-	/* In place, behind a memset on the same stream. */
+	/* An in-place all-reduce after a memset on the same stream. */
 	OK(cuMemsetD32Async((CUdeviceptr)x, 0x3f800000u + (unsigned)rank * 4096, COUNT, s));
 	NCCL(ncclAllReduce(x, x, COUNT, ncclFloat, ncclSum, comm, s));
 	OK(cuMemcpyDtoDAsync((CUdeviceptr)y, (CUdeviceptr)x, BYTES, s));

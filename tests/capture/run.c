@@ -201,7 +201,7 @@ static void print_call(const struct ring *r, const struct cap_call_record *call)
 		printf(" ENDS BEFORE IT STARTS");
 }
 
-/* Records about operations that arrive later. */
+/* Prints the times, digests or contents of an operation, which follow its own record. */
 static void print_contents(const struct cap_record *record)
 {
 	const struct cap_times_record *times = (const void *)record;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Writes a packed trace of few bytes that says it holds a lot: bomb KIND FILE. Every checksum is
- * right. */
+/* Writes a small packed trace that declares very large contents: bomb KIND FILE. All checksums are
+ * correct. */
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/trace/store/chunk.h"
@@ -72,7 +72,7 @@ static void strings(struct text *t)
 	names_chunk(t, &raw);
 }
 
-/* Templates of many arguments that vary, and differ by name: a few bytes each. */
+/* Templates with many varying arguments and different names; each takes a few bytes. */
 static void templates(struct text *t)
 {
 	scoped(text_done) struct text raw = {0}, columns = {0};
@@ -102,7 +102,7 @@ static void templates(struct text *t)
 	names_chunk(t, &raw);
 }
 
-/* Calls that are all alike, a million a slice. */
+/* Identical calls, a million in each slice. */
 static void calls(struct text *t)
 {
 	scoped(fmt_names_freep) struct fmt_names *n = NULL;
@@ -135,7 +135,7 @@ static void calls(struct text *t)
 	}
 }
 
-/* The last of the ranks that can be. */
+/* The highest rank number that the format allows. */
 static void last_rank(struct text *t)
 {
 	file(t, FMT_FILE_RANK, 0, (1u << 24) - 1);
@@ -176,7 +176,7 @@ static void headers(struct text *t)
 	}
 }
 
-/* Bytes that are lost between whole headers. */
+/* Gaps with lost bytes between complete headers. */
 static void gaps(struct text *t)
 {
 	file(t, FMT_FILE_RANK, 0, 0);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One fault in a run of an example. $FAULT is "KIND GPU NUMBER AT": the operation NUMBER of that
- * kind on GPU, counted from 0, is changed.
+/* Injects one fault into a run of an example. $FAULT is "KIND GPU NUMBER AT": changes operation
+ * NUMBER of that kind on GPU, counted from 0.
  *
  *     kernel     a host kernel of the example writes a wrong value as element AT
- *     copy       byte AT that a copy or collective received is flipped
- *     swap       a product of a forward pass is launched behind the kernel that follows it
- *     parameter  a kernel is launched with one value less as its first parameter
- *     wait       a stream does not wait for an event
+ *     copy       flips byte AT that a copy or collective received
+ *     swap       launches a product of a forward pass after the kernel that follows it
+ *     parameter  launches a kernel with its first parameter decreased by one
+ *     wait       skips a wait of a stream for an event
  *
- * AT counts modulo the length. The fault is appended to $FAULT_LOG, if that is set: "GPU ADDRESS",
- * the address of the first wrong byte, or 0. `kernel` is a plug-in for gpuemu --kernels; the others
- * are preloaded: in front of the capture library, which sees what the program calls, and by its
- * hook gpucapture_wrap_driver() behind it, so that a flipped byte is not in any recorded call. */
+ * AT counts modulo the length. Appends the fault to $FAULT_LOG, if that is set: "GPU ADDRESS", the
+ * address of the first wrong byte, or 0. `kernel` is a plug-in for gpuemu --kernels. The others are
+ * preloaded before the capture library, which therefore records the changed calls. `copy` uses its
+ * hook gpucapture_wrap_driver() instead, so no recorded call flips the byte. */
 #include <gpuemu.h>
 
 #include <stdio.h>
@@ -45,7 +45,8 @@ static int is_kind(const char *kind)
 	return strcmp(fault.kind, kind) == 0;
 }
 
-/* Whether the next operation on the GPU is the one; counts it. One thread a GPU. */
+/* Counts an operation on the GPU; returns whether it is the one to change. One thread for each
+ * GPU. */
 static int is_here(int gpu)
 {
 	return gpu >= 0 && gpu < GPUS && gpu == fault.gpu && counts[gpu]++ == fault.number;
@@ -136,7 +137,7 @@ static struct {
 	int (*host_function)(void *stream, void (*f)(void *), void *data);
 } cu;
 
-/* The buffer that the thread's next kernel of NCCL receives. */
+/* The receive buffer of the thread's next NCCL kernel. */
 static __thread struct {
 	void *at;
 	size_t bytes;
@@ -148,7 +149,7 @@ static void flip(void *data)
 	note(data);
 }
 
-/* Behind a copy in its stream. */
+/* Flips the byte after a copy, in the stream of the copy. */
 static void flip_in(void *to, size_t bytes, void *stream)
 {
 	int gpu = -1;
@@ -279,7 +280,7 @@ int cudaStreamWaitEvent(void *stream, void *event, unsigned flags)
 	return NEXT(cudaStreamWaitEvent)(stream, event, flags);
 }
 
-/* A product that is held back. */
+/* A product whose launch is delayed. */
 static __thread struct {
 	int held, n[3], ld[3];
 	void *handle;

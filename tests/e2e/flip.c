@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Flips one bit of a stored content: what an operation wrote, as re-execution restores it.
+/* Flips one bit of the stored content of a digest that an operation wrote; re-execution then
+ * restores the changed content.
  *
- *     flip IN OUT GPU NUMBER BYTE     writes IN to OUT, a new trace
+ *     flip IN OUT GPU NUMBER BYTE     writes a changed copy of trace IN to OUT
  */
 #include "base/scope.h"
 #include "formats/trace/store/blobs.h"
@@ -54,7 +55,7 @@ static void copy_blobs(struct fmt_trace *t, struct fmt_output *out)
 	}
 }
 
-/* A content with one bit flipped; `name` becomes its name. */
+/* Stores a content with one bit flipped; sets `name` to its new name. */
 static void flip(struct fmt_trace *t, uint64_t name[2], size_t byte, struct fmt_output *out)
 {
 	scoped(free_ptr) uint8_t *data = NULL;
@@ -67,7 +68,8 @@ static void flip(struct fmt_trace *t, uint64_t name[2], size_t byte, struct fmt_
 	check(fmt_blobs_put(out, name, data, len, &err), &err);
 }
 
-/* The list of what the rank's operations read and wrote. Returns how many were flipped. */
+/* Copies the rank's digests; flips the contents that operation `number` wrote. Returns the number
+ * of flips. */
 static int copy_list(struct fmt_trace *t, uint32_t rank, int64_t number, size_t byte,
 		     struct fmt_output *out)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Launches a kernel that writes something else each time, one that reads it, and one that does not,
- * three times. With -DPLUGIN only the host
- * kernels; with $WRONG_COUNT the last kernel is wrong. */
+/* Launches three times: a kernel that writes random values, one that reads them, and one that does
+ * not. With -DPLUGIN, contains the host kernels alone. If $WRONG_COUNT is set, the last kernel is
+ * wrong. */
 #include "check.h"
 #include <gpuemu.h>
 

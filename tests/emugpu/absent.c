@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Device memory without values uses no host memory, through fills, copies, NCCL and products; and
- * values between absent pages arrive everywhere. */
+/* Device memory that contains only zeros uses no host memory, through fills, copies, NCCL and
+ * products. Values between absent pages arrive everywhere. */
 #include "tests/emugpu/check_driver.h"
 
 #include <cublas_v2.h>
@@ -12,7 +12,7 @@
 #define GPUS 4
 #define GB (UINT64_C(1) << 30)
 #define BYTES (4 * GB)
-#define MOST_KIB (128 << 10) /* that this process may use */
+#define MOST_KIB (128 << 10) /* limit of the resident memory of this process */
 /* Not at the begin of a page, and in the second half. */
 #define VALUE_AT (3 * GB + 12345 * 4)
 #define VALUES 3000
@@ -72,7 +72,7 @@ static void copy(int gpu)
 	OK(cuMemcpyDtoH(host, here + 9 * (GB / 8), sizeof(host)));
 	for (size_t i = 0; i < sizeof(host); i++)
 		TRUE(host[i] == (i + 9 * (GB / 8) == VALUE_AT - half + 8));
-	/* A fill with zeros clears what was there, but not the byte before and behind. */
+	/* A fill with zeros clears its bytes, but not the byte before and after them. */
 	OK(cuMemsetD8(here + 100, 7, 300000));
 	OK(cuMemsetD8(here + 101, 0, 299998));
 	OK(cuMemcpyDtoH(host, here + 100, 300000));
@@ -103,7 +103,7 @@ static void sync(void)
 		sync();                                                                            \
 	} while (0)
 
-/* The second halves have values; GPU 0 has them in the first half, too. */
+/* The second half of each buffer has values; on GPU 0, the first half has them, too. */
 static void exchange(void)
 {
 	const size_t n = GB / 4;
@@ -141,7 +141,7 @@ static void exchange(void)
 		TRUE(values[i] == 0);
 }
 
-/* C = A B + C: of 8192 x 8192 elements, then of one that is small. */
+/* C = A B + C: with 8192 x 8192 elements, then with small matrices. */
 static void multiply(void)
 {
 	const float one = 1, zero = 0;

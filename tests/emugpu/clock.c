@@ -97,7 +97,7 @@ static void make_program(struct program *p, unsigned number)
 		for (uint32_t i = 0; i < n; i++)
 			p->thread[t].steps[i] = random_step(p, t);
 	}
-	/* All of them join, each when it comes there and on a stream of its own choice. */
+	/* All ranks join, each at its own time and on a stream of its choice. */
 	for (uint32_t i = 0; p->threads > 1 && i < n; i++) {
 		uint32_t size = random_below(SIZES);
 
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
 	static struct program p;
 	struct costs costs;
 
-	/* It is read when the driver is loaded. */
+	/* The driver reads GPUEMU_HOST_SPEED when it is loaded. */
 	if (!getenv("GPUEMU_HOST_SPEED")) {
 		setenv("GPUEMU_HOST_SPEED", "1e15", 1);
 		execv("/proc/self/exe", argv);

@@ -147,7 +147,7 @@ static void collective(struct graph *g, const struct step *s, uint32_t meeting)
 	add_point(g, HOST, g->c->call_launch_ns);
 }
 
-/* A call that waits: its waits belong to the host's new point. */
+/* Adds a call that waits; the waits are edges to the host's new point. */
 static void add_sync(struct graph *g, const struct step *s)
 {
 	const struct costs *c = g->c;

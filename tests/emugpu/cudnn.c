@@ -156,7 +156,8 @@ static float time_of(int direction, cudnnTensorDescriptor_t tx, cudnnTensorDescr
 	return ms_since(before);
 }
 
-/* Gradients take about as long as the convolution: the filter's, too, whose result is small. */
+/* Gradients take about as long as the convolution, even the filter gradient, whose result is
+ * small. */
 static void test_times(void)
 {
 	enum { BATCH = 32, IN = 64, OUT = 256, SIZE = 56 };
@@ -258,7 +259,7 @@ static cudnnBackendDescriptor_t convolution_graph(void)
 	return graph;
 }
 
-/* The plan lives on without the graph that it was made of. */
+/* Makes a plan; it stays valid after the graph is destroyed. */
 static cudnnBackendDescriptor_t plan_of(cudnnBackendDescriptor_t graph)
 {
 	cudnnBackendDescriptor_t heuristic = make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
@@ -336,7 +337,7 @@ static void test_batch_norm(void)
 		TRUE(fabs(from / (N * H * W) - mean[c]) < 1e-4);
 		TRUE(fabs(sum) < 1e-3 && fabs(square / (N * H * W) - 1) < 1e-3);
 	}
-	/* The gradient of a sum that normalisation makes constant is zero. */
+	/* Normalisation makes the sum constant, so its gradient is zero. */
 	for (int i = 0; i < X; i++)
 		got[i] = 1;
 	OK(cuMemcpyHtoD(out, got, sizeof(x)));

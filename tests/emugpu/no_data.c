@@ -11,7 +11,7 @@
 #define GPUS 8
 #define GB (UINT64_C(1) << 30)
 #define BYTES (70 * GB)
-#define MOST_KIB (256 << 10) /* that this process may use */
+#define MOST_KIB (256 << 10) /* limit of the resident memory of this process */
 
 static CUcontext contexts[GPUS];
 static CUdeviceptr memory[GPUS];

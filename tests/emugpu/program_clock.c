@@ -119,8 +119,8 @@ static void test_waits(void)
 	}
 }
 
-/* A thread that waits for Python's interpreter lock looks every 5 ms whether it got the lock. That
- * takes no time: where the host is busy, the thread that holds the lock may not run for longer. */
+/* A thread that waits for Python's interpreter lock polls it every 5 ms. Polling takes no virtual
+ * time, because on a busy host the owner of the lock may not run for longer than that. */
 static void test_short_waits(void)
 {
 	pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;

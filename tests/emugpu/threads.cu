@@ -35,7 +35,7 @@ static float since(cudaEvent_t from)
 	return ms;
 }
 
-/* As if the host ran something else: no time of the program. */
+/* Sleeps as if the host ran another program: adds no virtual time. */
 static void start_late()
 {
 	struct timespec t = {0, 20000000};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A run of some ranks, made by hand, for tests of segments. A failure ends the test. */
+/* A hand-made run of some ranks, for tests of segments. A failure ends the test. */
 #pragma once
 
 #include "formats/run/gpucapture/trace/making.h"
@@ -11,16 +11,16 @@
 
 enum way { REPEATED, MARKED, UNMARKED };
 
-/* A run of some ranks, a process each. */
+/* A run of some ranks, one process each. */
 struct made_run {
 	struct fmt_names *names;
 	struct rec_process *p[RANKS + 2];
 	struct made_ring rings[RANKS + 2];
-	uint32_t n;	     /* ranks, one that launches nothing, another rank */
-	uint64_t late;	     /* an operation of the first rank whose times come a round later */
-	uint64_t undigested; /* one of the second rank whose digest does */
+	uint32_t n;	     /* ranks, one idle process, optionally another rank */
+	uint64_t late;	     /* an operation of the first rank whose times arrive a round later */
+	uint64_t undigested; /* one of the second rank whose digest arrives a round later */
 	bool only_plan;	     /* first reading */
-	bool digests, messages, joined; /* joined: another rank begins in the middle, */
+	bool digests, messages, joined; /* joined: another rank starts in the middle, */
 	bool ended;			/* when the others end */
 };
 
@@ -43,7 +43,7 @@ static inline void add_rank(struct made_run *m)
 	ring_look(&m->rings[i]);
 }
 
-/* Another rank, in no communicator, that begins now. */
+/* Another rank, in no communicator, that starts now. */
 static inline void add_alone(struct made_run *m)
 {
 	uint32_t i = add_process(m);
@@ -109,8 +109,8 @@ static inline void mark(struct made_ring *m, uint64_t number)
 	ring_put(m, &r);
 }
 
-/* What the call of the round before has written, and what the next one will: of one its contents,
- * too. One more is announced than is made. */
+/* Digests of the operation of the previous round, and of the next one; for one of them also its
+ * contents. One more digest is announced than written. */
 static inline void digest_last(struct made_run *m, uint32_t rank)
 {
 	struct made_ring *r = &m->rings[rank];
@@ -135,8 +135,8 @@ static inline void digest_this(struct made_run *m, uint32_t rank)
 	}
 }
 
-/* The first rank sends in each round, and receives in every other one; the second does its part
- * when the next round has begun. */
+/* The first rank sends in each round, and receives in every other one; the second rank participates
+ * after the next round has begun. */
 static inline void exchange(struct made_run *m, uint32_t rank, uint32_t round)
 {
 	static const char *const calls[] = {"ncclSend", "ncclRecv"};
@@ -150,7 +150,7 @@ static inline void exchange(struct made_run *m, uint32_t rank, uint32_t round)
 	end_group(r, r->now_ns + 100, r->now_ns + 300);
 }
 
-/* An iteration of the rank; UNMARKED: with another number of launches each time. */
+/* An iteration of the rank; UNMARKED: the number of launches differs each time. */
 static inline void iterate(struct made_run *m, uint32_t rank, uint32_t round, enum way way)
 {
 	struct made_ring *r = &m->rings[rank];

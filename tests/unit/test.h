@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A unit test program: each TEST(name) { ... } is a test, and each TEST_EACH(name, n) { ... } one
- * for _i from 0 to n - 1. Each runs in a process of its own. The exit status is 0 if all passed. */
+/* A unit test program: each TEST(name) { ... } is a test, and each TEST_EACH(name, n) { ... } is a
+ * test for each _i from 0 to n - 1. Each runs in its own process. The exit status is 0 if all
+ * passed. */
 #pragma once
 
 #include <check.h>

@@ -107,8 +107,8 @@ TEST(few_moments)
 	}
 }
 
-/* Differences lie by chance within 8 us of each other, in groups, so that the median is 3 us off;
- * and some moments are seen long after. */
+/* The differences form two groups, up to 8 us apart. The result is their mean of 4 us, without the
+ * outlier of 900 us. */
 TEST(the_mean_of_near_differences)
 {
 	static const int64_t off_us[] = {0, 0, 1, 1, 1, 2, 8, 8, 8, 8, 7, 900};

@@ -148,7 +148,7 @@ TEST(recorded_kernels_elsewhere)
 	ck_assert_int_eq(cost_elsewhere(&a, &h, &kernels[1], 1e6).source, COST_MEASURED);
 }
 
-/* Power limits a T4's products the more the longer they last. */
+/* Power limits the products of a T4; the limit is lower for longer products. */
 TEST(limits_of_power)
 {
 	struct cost_gpu t4 = gpu_of("T4"), v100 = gpu_of("V100-PCIE-32GB"), l40s = gpu_of("L40S");
@@ -161,7 +161,7 @@ TEST(limits_of_power)
 
 	ck_assert(l40s.sustained_clock == watts * l40s.operations_per_joule / l40s.fp32);
 	ck_assert(cost_clock(&l40s, 1e9) < 0.97);
-	/* A T4, measured, has the clock that follows from a V100 of the same process. */
+	/* The measured clock of a T4 follows from that of a V100, which has the same process. */
 	watts = t4.power_watts - t4.memory_joules_per_byte * t4.memory_bytes_per_s;
 	double v100_watts =
 		v100.power_watts - v100.memory_joules_per_byte * v100.memory_bytes_per_s;
@@ -170,8 +170,8 @@ TEST(limits_of_power)
 	ck_assert(fabs(watts / v100_watts * v100.fp32 / t4.fp32 - t4.sustained_clock) < 0.05);
 }
 
-/* Convolutions of ResNet-50: channels, size of the filter, stride, size of the input; a depthwise
- * one of MobileNet; one of audio and one of video. */
+/* Convolutions of ResNet-50 (channels, filter size, stride, input size), a depthwise one of
+ * MobileNet, one of audio, and one of video. */
 static const struct {
 	const char *name;
 	double in_channels, out_channels, groups, kernel[3], stride[3], in[3];
@@ -236,8 +236,8 @@ static double volume(const double v[3])
 	return v[0] * v[1] * v[2];
 }
 
-/* A gradient has as many operations as the convolution, and uses as many multiprocessors: that of
- * the filter, too, whose result is small. */
+/* A gradient has as many operations as the convolution and uses as many multiprocessors, even the
+ * filter gradient, whose result is small. */
 static void check_gradients(const struct cost_gpu *g, int i, double batch, enum gpuemu_math math)
 {
 	struct gpuemu_convolution c = layer_of(i, batch);
@@ -296,7 +296,7 @@ TEST(depthwise_convolutions)
 	}
 }
 
-/* Rates that others published, in operations per second. */
+/* Published rates of attention, in operations per second. */
 static const struct {
 	const char *gpu;
 	double width;
@@ -345,7 +345,7 @@ TEST(attention_of_short_sequences)
 	ck_assert_msg(ns[1] / ns[0] > 0.6 && ns[1] / ns[0] < 0.8, "%f", ns[1] / ns[0]);
 }
 
-/* One query of each head: memory limits, and all multiprocessors read. */
+/* With one query for each head, memory bandwidth limits the rate, and all multiprocessors read. */
 TEST(attention_of_one_query)
 {
 	for (const struct cost_gpu_text *t = cost_gpu_texts; t->name; t++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which operations of different ranks are one collective. */
+/* Matching of operations of different ranks to collectives. */
 #include "tests/unit/scene.h"
 #include "tests/unit/test.h"
 
@@ -69,9 +69,9 @@ TEST(test_short_collectives_do_not_misalign_long_ones)
 	}
 }
 
-/* An all-to-all of parts of different sizes, whose kernel is that of sends, on ranks whose clocks
- * are milliseconds apart; rank 1's recording begins one collective later. The group's name and the
- * order are enough. */
+/* An all-to-all of parts of different sizes, with the kernel of sends, on ranks whose clocks are
+ * milliseconds apart. The recording of rank 1 begins one collective later. The name of the group
+ * and the order suffice for the match. */
 TEST(test_named_group)
 {
 	static const int clock[] = {0, 4100, -3300}, gaps[] = {900, 1700, 1100, 2300, 1300};
@@ -100,8 +100,8 @@ TEST(test_named_group)
 	}
 }
 
-/* Collectives of one size follow each other regularly; the recorder lost the fourth one of rank 1.
- */
+/* Collectives of one size follow each other regularly; the fourth one of rank 1 was not
+ * recorded. */
 static void make_with_lost(struct made *m, bool numbered)
 {
 	static struct row rows[60];
@@ -120,7 +120,7 @@ static void make_with_lost(struct made *m, bool numbered)
 	make(m, rows, n, 3);
 }
 
-/* Collectives of ranks 1 and 2 that are matched right: with the same iteration of rank 0. */
+/* Counts the collectives of ranks 1 and 2 that are matched with the same iteration of rank 0. */
 static size_t count_right(const struct made *m)
 {
 	size_t right = 0;

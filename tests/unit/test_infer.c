@@ -21,7 +21,7 @@ struct want {
 	{                                                                                          \
 		ON_7, "k", 315, 2, 4, 0                                                            \
 	}
-#define FIRST 8 /* index of the first row after them */
+#define FIRST 8 /* index of the first row after CALIBRATE */
 
 static const struct scene {
 	const char *what;
@@ -188,7 +188,7 @@ static struct fmt_constants constants_of(const struct row *rows, size_t n)
 	return c;
 }
 
-/* Rows that repeat, with correlations two higher each time, and the constants that follow. */
+/* Rows that repeat with correlations increased by two each time, and the expected constants. */
 static const struct {
 	const char *what;
 	struct row rows[4];
@@ -254,8 +254,8 @@ TEST_ROWS(test_repeated_rows, repeated)
 		ck_assert_int_eq((&c.gap_ns[0][0])[k], 0);
 }
 
-/* The only copy on an idle stream was held back, by the loading of code: the others, behind
- * kernels, show that copies begin sooner. */
+/* Code loading delays the only copy on an idle stream. The copies behind kernels show that copies
+ * begin sooner. */
 TEST(test_copy_held_back)
 {
 	static struct row rows[2 + 4 * 8] = {

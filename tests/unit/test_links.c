@@ -5,8 +5,8 @@
 
 #define ITERATIONS 6
 
-/* The name of the operation that an operation or call of rank 0 waits for by an edge of the rule.
- */
+/* Returns the name of the operation that `to`, an operation or call of rank 0, waits for by an edge
+ * of `rule`. */
 static const char *waits_for(const struct made *m, const struct row *to, const char *rule)
 {
 	const struct fmt_run_rank *k = &m->ranks[0];
@@ -44,8 +44,8 @@ TEST(test_host_waits)
 		ck_assert_str_eq(waits_for(&m, calls[i], "sync-event"), "awaited");
 }
 
-/* A stream waits for a kernel that held it back in two of the iterations; in two others it is late
- * for another reason when something else ends. */
+/* In two iterations a kernel delays the stream that waits for it. In two others the stream is late
+ * for another reason, just after another operation ends. */
 TEST(test_stream_waits)
 {
 	static struct row rows[8 * ITERATIONS];
@@ -74,7 +74,7 @@ TEST(test_stream_waits)
 		ck_assert_str_eq(waits_for(&m, ops[i], "event-wait"), "awaited");
 }
 
-/* A thread that launches on two GPUs: its call for the one follows its call for the other. */
+/* A thread launches on two GPUs: its calls for both GPUs form one sequence. */
 TEST(test_thread_order)
 {
 	static const struct row rows[] = {

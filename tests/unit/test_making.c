@@ -8,11 +8,11 @@
 
 #include <xxhash.h>
 
-/* An event of the trace, as whoever reads it sees it. */
+/* An event as read from the trace. */
 struct seen {
 	int64_t iteration, start_ns, duration_ns, seq;
 	uint32_t rank, n_digests;
-	uint64_t digest; /* of all of its digests */
+	uint64_t digest; /* combines all digests of the event */
 	char name[40];
 };
 
@@ -136,7 +136,7 @@ static void are_the_same(const struct all_seen *one, const struct all_seen *all,
 	}
 }
 
-/* A run that was written at once, and one like it in segments. */
+/* The same run, written as a whole and in segments. */
 struct both {
 	struct made_run a, b;
 	struct written whole, parts;
@@ -160,7 +160,7 @@ static void both_done(struct both *m)
 	run_end(&m->b);
 }
 
-/* Writes both; `b` is like `a` in what else happens. */
+/* Writes both runs with the same options. */
 static void both_write(struct both *m, enum way way, const struct rec_window *window,
 		       size_t segment)
 {
@@ -177,8 +177,8 @@ static void both_write(struct both *m, enum way way, const struct rec_window *wi
 
 static const size_t segment_lengths[] = {100, 160, 500};
 
-/* By way and length of a segment; what nobody marks and does not repeat has iterations of its
- * own. */
+/* One test for each way of marking iterations and segment length. Without marks or repetitions, the
+ * iterations of the two traces may differ. */
 TEST_EACH(segments_are_as_the_whole, 9)
 {
 	enum way way = (enum way)(_i / (int)ARRAY_SIZE(segment_lengths));
@@ -194,7 +194,7 @@ TEST_EACH(segments_are_as_the_whole, 9)
 	ck_assert_uint_eq(m.parts.result.unmatched + m.parts.result.without_times, 0);
 	if (way != UNMARKED)
 		ck_assert_uint_eq(m.whole.result.n_iterations, m.parts.result.n_iterations);
-	/* But for those between segments, of which short ones have many. */
+	/* Edges between segments are lost; short segments lose many. */
 	ck_assert_uint_ge(m.all.edges,
 			  segment < 500 ? m.one.edges / 3 : m.one.edges - m.one.edges / 5);
 	ck_assert_uint_eq(fmt_n_comms(fmt_trace_names(m.whole.trace)),
@@ -216,7 +216,7 @@ TEST(any_number_of_threads_makes_the_same_trace)
 	ck_assert_int_eq(system(command), 0);
 }
 
-/* A content that is kept; the others are not there. */
+/* Stores the content `code` and a record of it; all other contents are missing. */
 static void keep_content(const char *folder, struct rec_process *p)
 {
 	static const char kept[] = "code";
@@ -235,8 +235,8 @@ static void keep_content(const char *folder, struct rec_process *p)
 	p->images[p->n_images++] = image;
 }
 
-/* Digests come before or after their operations, which wait for all that were announced; contents
- * and code images are looked for. */
+/* Digests arrive before or after their operations. An operation is written after all its announced
+ * digests have arrived. Contents and code images are looked up. */
 TEST(digests_are_as_in_the_whole)
 {
 	scoped(written_done) struct written session = {0};
@@ -265,8 +265,8 @@ TEST(digests_are_as_in_the_whole)
 	ck_assert_uint_eq(m.b.p[0]->counts.late_digests + m.b.p[1]->counts.late_digests, 0);
 }
 
-/* Sends and receives meet as in the whole, also where their segments are not the same; with numbers
- * that rise on each rank. */
+/* Sends and receives match as in the whole run, even if they lie in different segments; sequence
+ * numbers rise on each rank. */
 TEST_EACH(messages_meet_as_in_the_whole, 3)
 {
 	static const size_t lengths[] = {60, 100, 500};
@@ -287,7 +287,7 @@ static const char *members(const struct written *w, uint32_t rank)
 	return fmt_fact_value(fmt_trace_names(w->trace), rank, FMT_MEMBERSHIPS_KEY);
 }
 
-/* Of a window of iterations there is what would be there of the whole. */
+/* A window of iterations contains the same events as in the whole run. */
 TEST_EACH(windows_are_as_of_the_whole, 18)
 {
 	static const struct rec_window windows[] = {
@@ -304,8 +304,8 @@ TEST_EACH(windows_are_as_of_the_whole, 18)
 		ck_assert_str_eq(members(&m.whole, i), members(&m.parts, i));
 }
 
-/* A rank that begins when others have been written is one like them; those may end then, and hold
- * nothing up. */
+/* A rank that begins after other ranks were written is recorded like them. Those may end at that
+ * time and do not delay the others. */
 TEST_EACH(a_rank_may_begin_late, 6)
 {
 	enum way way = (enum way)(_i / 2);
@@ -315,10 +315,11 @@ TEST_EACH(a_rank_may_begin_late, 6)
 	m.a.joined = true;
 	m.a.ended = _i % 2;
 	both_write(&m, way, &all_of_it, 160);
-	if (way != UNMARKED) /* there, little is told from much */
+	if (way != UNMARKED) /* without marks, more events are kept */
 		ck_assert_uint_lt(m.b.p[RANKS + 1]->n_events, 250);
 	ck_assert_uint_eq(fmt_trace_n_ranks(m.parts.trace), RANKS + 1);
-	/* At once, the last iterations of all ranks are one; here, those that go on together. */
+	/* In the whole run the last iterations of all ranks have the same number; in segments, only
+	 * those of ranks that continue. */
 	are_the_same(&m.one, &m.all, m.b.ended && way == REPEATED ? UNMARKED : way);
 	ck_assert_uint_eq(m.parts.result.n_ranks, RANKS + 1);
 }
@@ -335,7 +336,7 @@ static void begin_with_dead(struct made_run *m, struct fmt_names *names)
 	ring_look(&m->rings[RANKS + 1]);
 }
 
-/* A process that was killed: what it waited for never comes. */
+/* A killed process does not delay the others: its outstanding records never arrive. */
 TEST(a_dead_process_holds_nothing_up)
 {
 	const struct rec_window window = {.first = -1, .last = -1, .segment = 40};

@@ -73,19 +73,19 @@ TEST_ROWS(test_fit, rows)
 	ck_assert_int_le(llabs(fmt_network_ns(f, MIB) - row->mib_ns), 40);
 }
 
-/* Samples of four ranks that leave within 8 us: each is off by 1.69 us by chance. */
+/* Four ranks leave within 8 us, so each sample has a random error of 1.69 us. */
 enum { SAMPLES = 32, APART_NS = 4800, OFF_NS = 1138 };
 
 static const struct {
 	int64_t bytes, apart_ns, off_ns; /* off_ns: the median distance of the samples from 13 us */
 	double noise_share;
-	int64_t latency_ns, message_ns; /* message_ns: of a message of these bytes */
+	int64_t latency_ns, message_ns; /* message_ns: time of a message of `bytes` */
 } noisy[] = {
 	{MIB, APART_NS, OFF_NS, 1, 0, 13000},
 	{MIB, APART_NS, 2 * OFF_NS, 0.25, 0, 13000},
 	{MIB, APART_NS, OFF_NS / 2, 1, 0, 13000},
 	{MIB, -1, OFF_NS, 0, 0, 13000},		    /* parts of different sizes: not by chance */
-	{-1, APART_NS, 2 * OFF_NS, 0.55, 0, 13000}, /* sizes are not known */
+	{-1, APART_NS, 2 * OFF_NS, 0.55, 0, 13000}, /* message sizes are unknown */
 };
 
 TEST_ROWS(test_noise, noisy)
@@ -115,15 +115,15 @@ TEST_ROWS(test_noise, noisy)
 
 TEST(test_shortest)
 {
-	/* Four ranks: a third of how far they lie apart; parts of different sizes are left alone.
-	 */
+	/* Subtracts the spread / (ranks - 1). A large spread comes from parts of different sizes
+	 * and is not subtracted. */
 	ck_assert_int_eq(fmt_network_shortest_ns(10000, 6000, 4), 8000);
 	ck_assert_int_eq(fmt_network_shortest_ns(10000, 6000, 2), 4000);
 	ck_assert_int_eq(fmt_network_shortest_ns(10000, 0, 1), 10000);
 	ck_assert_int_eq(fmt_network_shortest_ns(100000, 20000, 4), 100000);
 }
 
-/* A fact of someone else's file: nothing of it is trusted. */
+/* A fact of an untrusted file: every value is checked. */
 static const struct {
 	const char *fact;
 	size_t fits;

@@ -43,10 +43,11 @@ TEST(layouts)
 	ck_assert_int_eq(build("0:1 1:1", 2), 0);
 	ck_assert_int_eq(build("0:1 1", 2), -EBADMSG);
 	ck_assert_int_eq(build("0:1 1:0", 2), -EBADMSG);
-	ck_assert_int_eq(build("0:1 1:1", 1), 0); /* of which nothing is recorded */
+	ck_assert_int_eq(build("0:1 1:1", 1),
+			 0); /* the bytes of the second parameter are not recorded */
 }
 
-/* All that a layout lists are there, or it is refused. */
+/* A layout with more parameters than the limit is refused. */
 TEST(too_many)
 {
 	struct text layout = {0};

@@ -265,12 +265,13 @@ TEST_ROWS(test_events_and_edges, rows)
 
 enum { RANKS = 5, SLICES = 40 };
 
-/* Calls of one thread of RANKS ranks, and where a function of the source fails. */
+/* Slices with one call each on RANKS ranks, and the slices at which next() and taken() fail. */
 struct run {
 	struct fmt_event event;
 	uint32_t template, next[RANKS], fail_next, fail_taken;
 	int n_given, n_taken, n_dropped, in_order;
-	_Atomic int inside, at_once; /* functions of the source that run */
+	_Atomic int inside, at_once; /* inside: functions of the source in progress; at_once:
+					whether two ran at the same time */
 };
 
 static void enter(struct run *r)
@@ -308,7 +309,8 @@ static int taken_of_run(void *context, uint32_t rank, struct fmt_slice *slice, c
 	int fails = slice->index == r->fail_taken;
 
 	enter(r);
-	/* Recorded at the same time, each call begins with the one before it. */
+	/* All calls have the same recorded time, so each starts at the start of the preceding
+	 * one. */
 	r->in_order &= times[0] == ANCHOR;
 	r->n_taken++;
 	free(slice);

@@ -8,19 +8,18 @@
 #include <ctype.h>
 #include <stdio.h>
 
-/* Slots of a block: many more than needed, so that old blocks are soon forgotten. */
+/* Slots of a block: many more than needed, so that the simulator soon drops old blocks. */
 #define SLOTS (SIM_KEPT_SLOTS / 2)
 
-/* A small language for graphs. Ranks are parted by '|', blocks of a rank by '/', tracks by ';'. A
- * track is a row of points, each a letter (A to Z, one slot each, of the whole rank) and what holds
- * it back:
+/* A small language for graphs. Ranks are separated by '|', blocks of a rank by '/', tracks by ';'.
+ * A track is a row of points. Each is a letter (A to Z, one slot each, unique in the rank) with its
+ * constraints:
  *
- *     A+5     5 after the point before it       <B+2    not before B + 2
+ *     A+5     5 after the preceding point       <B+2    not before B + 2
  *     @100    not before 100                    *3      meeting 3; +N is then its duration
- *                                               *3~5    the same, left 5 after the last arrival
+ *                                               *3~5    the same, 5 after the last arrival
  *
- * What is wanted: the times of some points, "A=5 B=7", ranks parted by '|' again.
- */
+ * `want`: the expected times of some points, such as "A=5 B=7"; ranks are separated by '|'. */
 static const struct graph {
 	const char *what, *graph, *want;
 	unsigned broken, too_far;
@@ -78,7 +77,7 @@ static const struct graph {
 
 struct rank_spec {
 	uint16_t scale;
-	int apart; /* ranks leave a collective apart: not all of that is doubled */
+	int apart; /* ranks leave a collective at different times: that part is not doubled */
 	char blocks[8][64];
 	int n_blocks, pushed;
 	int64_t times[26];
@@ -286,8 +285,8 @@ TEST_ROWS(test_graphs, graphs)
 	sim_free(sim);
 }
 
-/* Two ranks that leave a collective 4 us apart. The shortest transfer is taken to be 4 us shorter
- * than the shorter of the two, and doubled; what each takes beyond it stays. */
+/* Two ranks leave a collective 4 us apart. The shortest transfer is taken as 4 us less than the
+ * shorter one and is doubled; the rest of each duration stays. */
 TEST(test_transfers)
 {
 	static const int64_t transfers_ns[] = {1000000, 1004000}, want_ns[] = {1996000, 2000000};

@@ -44,8 +44,8 @@ static void teardown(struct scene *m)
 	fmt_names_free(m->names);
 }
 
-/* An iteration whose call waits for kernel `partner` (from 0; negative: of the iteration before,
- * from its end; KERNELS: none). */
+/* Adds an iteration whose call waits for kernel `partner`: from 0; negative: a kernel of the
+ * previous iteration, counted from its end; KERNELS: no wait. */
 static void add_iteration(struct scene *m, uint32_t rank, uint32_t iteration, int partner,
 			  uint8_t rule)
 {
@@ -70,15 +70,15 @@ static void add_iteration(struct scene *m, uint32_t rank, uint32_t iteration, in
 	ck_assert_int_eq(stability_slice(m->s, rank, &slice, 1), 0);
 }
 
-/* The partner in each iteration (KERNELS: none), and what the report says. */
+/* The partner in each iteration (KERNELS: none), and the expected report. */
 static const struct {
 	int partners[ITERATIONS];
 	uint64_t sites, stable, partial;
-	uint32_t n_partners, usual; /* of the site that changes */
-	uint32_t nth, back;	    /* of its usual partner */
+	uint32_t n_partners, usual; /* of the site that changes its partner */
+	uint32_t nth, back;	    /* position of its usual partner */
 } rows[] = {
 	{{2, 2, 2, 2, 2}, 1, 1, 0, 0, 0, 0, 0},
-	{{-1, -1, -1, -1, -1}, 1, 0, 0, 2, 4, 1, 1}, /* the first one is not known */
+	{{-1, -1, -1, -1, -1}, 1, 0, 0, 2, 4, 1, 1}, /* the first partner is outside the trace */
 	{{KERNELS, -1, -1, -1, -1}, 1, 1, 0, 0, 0, 0, 0},
 	{{2, 1, 2, 2, 2}, 1, 0, 0, 2, 4, 3, 0},
 	{{0, 1, 2, 3, 3}, 1, 0, 0, 4, 2, 4, 0},

@@ -31,7 +31,7 @@ static void repeat(struct fmt_run_rank *rank, struct fmt_run_part *part, const u
 	part->last_ns = (int64_t)n * 100;
 }
 
-/* A run of one rank and what was found in it. */
+/* A run of one rank and the iterations found in it. */
 struct steps {
 	struct made made;
 	struct fmt_run_rank rank;
@@ -95,11 +95,11 @@ TEST_ROWS(many_short_repetitions_are_one_iteration, rows)
 			 (int64_t)(300 * (row->repetitions - row->each)));
 }
 
-/* Ranges that cover a twentieth of a run: their name, and whether they mark iterations. One may
- * begin before the last one ends, on another thread. */
+/* Ranges that cover a twentieth of a run: their name, and whether they mark iterations. A range may
+ * begin before the previous one ends, on another thread. */
 static const struct {
 	const char *format;
-	int duration_ns; /* one begins each 400 ns */
+	int duration_ns; /* a range begins every 400 ns */
 	bool tells;
 } named[] = {
 	{"train_step %d", 300, true},

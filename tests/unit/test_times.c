@@ -87,7 +87,7 @@ TEST(missing_times_are_counted)
 	ck_assert_int_eq(s.process->events[1].duration_ns, 7);
 }
 
-/* An operation far behind its stream's latest does not get times any more. */
+/* An operation far behind the latest one of its stream is no longer expected to get times. */
 TEST(pending_operations)
 {
 	scoped(scene_end) struct scene s = {0};
@@ -96,7 +96,8 @@ TEST(pending_operations)
 	scene_begin(&s);
 	for (uint32_t i = 0; i < OPS; i++)
 		add_op(&s, i);
-	/* The first operation is waited for however late its times are, unless none are wanted. */
+	/* The times of the first operation are awaited without limit, unless times are not
+	 * recorded. */
 	ck_assert_uint_eq(rec_times_first(s.process, 0), 0);
 	s.process->times.none = true;
 	ck_assert_uint_eq(rec_times_first(s.process, 0), REC_NONE);
@@ -109,7 +110,8 @@ TEST(pending_operations)
 		add_times(&s, i);
 	ck_assert_uint_eq(rec_times_first(s.process, 0), 2999 - 1024);
 
-	/* The first half is forgotten; the other half still gets times. */
+	/* The operations of the first half are removed; those of the second half still get
+	 * times. */
 	for (uint32_t i = 0; i < OPS; i++)
 		to[i] = i < OPS / 2 ? REC_NONE : i - OPS / 2;
 	ck_assert_int_eq(rec_waits_move(&s.process->times.waits, to), 0);

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <time.h>
 
-/* A thread that begins its call and notes it. */
+/* A thread that begins its call and sets `begun`. */
 struct beginner {
 	struct rex_turns *turns;
 	uint32_t thread;
@@ -22,8 +22,8 @@ static void *begin(void *arg)
 	return NULL;
 }
 
-/* Waits a while for a call that should not begin; for one that should, as long as a loaded machine
- * takes to start a thread. */
+/* Returns whether the call begins. Waits 60 ms for a call that should not begin; else up to 60 s,
+ * because a loaded machine starts threads late. */
 static int begins(struct beginner *b, int should)
 {
 	const struct timespec nap = {0, 20000000};

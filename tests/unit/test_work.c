@@ -15,7 +15,7 @@
 	NATIVE "elementwise_kernel<128, 4, void at::native::gpu_kernel_impl_nocast<"               \
 	       "at::native::CUDAFunctor_add<float> >(F)::{lambda(int)#1}>(int, L)"
 
-static const size_t *sizes; /* of the parameters of a launch; 0 ends them */
+static const size_t *sizes; /* bytes of each parameter of a launch; 0 ends the list */
 
 static size_t arg_bytes(const struct gpuemu_launch *launch, unsigned i)
 {
@@ -104,12 +104,12 @@ TEST(strides_of_elements)
 	void *args[] = {&n, &f};
 	struct cost_launch l = work_of(STRIDED, 4096, 128, args, bytes);
 
-	/* The third one is a row for all rows. */
+	/* The third tensor is one row that is broadcast to all rows. */
 	ck_assert(l.bytes == 2.0 * 4 * n + 4096);
 	ck_assert(l.sector_bytes < l.bytes * 1.1);
 	ck_assert(l.read_bytes == 4.0 * n + 4096);
 
-	/* Another one is transposed: each element is in a sector of its own. */
+	/* One tensor is transposed: each of its elements is in a different sector. */
 	f.strides[0][1] = 4096;
 	f.strides[1][1] = 4;
 	l = work_of(STRIDED, 4096, 128, args, bytes);

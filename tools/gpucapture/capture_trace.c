@@ -11,10 +11,10 @@
 #include <string.h>
 #include <time.h>
 
-#define IDLE_NS 5000000 /* between rounds that find nothing */
+#define IDLE_NS 5000000 /* between rounds without data */
 #define BUSY_NS 500000
 
-/* Returns whether the waiting process has closed its side of the pipe, which ends recording. */
+/* Returns true if the waiting process has closed its side of the pipe, which ends recording. */
 static bool is_over(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -62,7 +62,7 @@ static int explain_no_trace(const struct capture_trace *t)
 	return CLI_MACHINE;
 }
 
-/* All parts of the run are complete. */
+/* Makes the trace after all parts of the run are complete. */
 static int make_trace(const struct capture_trace *t)
 {
 	scoped(recordings_done) struct recordings all = {0};

@@ -15,9 +15,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#define MOST_SCRIPTS 4 /* that are run by scripts */
+#define MOST_SCRIPTS 4 /* maximum nesting of scripts that execute scripts */
 
-/* The file that a shell would run. */
+/* Finds the file that a shell would execute. */
 static bool find_command(const char *command, char ret[PATH_MAX])
 {
 	const char *at = getenv("PATH");
@@ -33,8 +33,8 @@ static bool find_command(const char *command, char ret[PATH_MAX])
 	return false;
 }
 
-/* Whether the loader takes nothing from the environment there: what it would run has more rights
- * than who runs it. */
+/* Returns true if the loader ignores the environment for that file: its privileges exceed those of
+ * the user. */
 static bool is_privileged(int fd)
 {
 	struct stat st;
@@ -65,7 +65,7 @@ static bool has_loader(int fd, const Elf64_Ehdr *e)
 	return false;
 }
 
-/* The interpreter of a script, from the rest of its first line after "#!". */
+/* Returns the interpreter of a script, from the rest of its first line after "#!". */
 static const char *interpreter(char *line)
 {
 	line += strspn(line, " \t");
@@ -73,7 +73,7 @@ static const char *interpreter(char *line)
 	return line;
 }
 
-/* Why a library cannot be preloaded into what `command` runs; NULL: it can, or who knows. */
+/* Returns why a library cannot be preloaded into `command`; NULL: it can, or unknown. */
 static const char *why_not(const char *command, int scripts)
 {
 	char path[PATH_MAX], head[PATH_MAX] = "";
@@ -95,7 +95,7 @@ static const char *why_not(const char *command, int scripts)
 	return has_loader(fd, &e) ? NULL : "it is linked statically";
 }
 
-/* Why a program that another one has started did not join; NULL: nothing is known against it. */
+/* Returns why a started program did not join the session; NULL: unknown. */
 static const char *why_unjoined(const struct cap_start *s)
 {
 	switch (s->obstacle) {

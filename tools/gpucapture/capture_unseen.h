@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Why nothing was recorded, as far as it can be known. */
+/* Explains why nothing was recorded, as far as known. */
 #pragma once
 
 #include "capture/recorder/recorder.h"
 
-/* Says so in one line; `program` is what was run. */
+/* Prints the reason in one line; `program` is the command. */
 void capture_unseen_say(const struct rec_recorder *recorder, const char *program);

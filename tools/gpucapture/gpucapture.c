@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Records what a program does on GPUs: preloads the capture library into it and all that it starts,
- * takes what is in their rings to disk while they run, and writes a trace at the end. */
+/* Records the GPU activity of a program: preloads the capture library into it and its child
+ * processes, copies their rings to disk while they run, and writes a trace at the end. */
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/raw/clock.h"
@@ -60,7 +60,8 @@ static const struct cli_option options[] = {
 
 extern const struct cli_command gpucapture;
 
-/* The index of the option's value in `words`, 0 where it is not given; -1 with a message. */
+/* Returns the index of the option's value in `words`, `otherwise` if not given; -1 after printing
+ * an error. */
 static int choice(const struct cli_args *args, int option, const char *const *words, int otherwise)
 {
 	const char *value = args->values[option];
@@ -151,13 +152,14 @@ static int set_up(const char *session)
 
 /* ---- the process that reads, beside the one that waits for the program */
 
-/* The process that reads, as the one that waits for the program sees it. */
+/* The reading process, as seen by the process that waits for the program. */
 struct reader {
 	const struct capture_trace *trace;
-	int fd[2]; /* a pipe: a byte says that the program has ended, its end that we have */
+	int fd[2]; /* a pipe: a byte reports the end of the program, its closing the end of this
+		      process */
 	pid_t pid; /* -1: it has ended */
 	int tries;
-	int told; /* the exit status of the one that was not killed; -1: none yet */
+	int told; /* exit status of a reader that was not killed; -1: none yet */
 };
 
 #define MOST_TRIES 5
@@ -196,7 +198,8 @@ static void reader_ended(void *reader, pid_t pid, int status)
 		start_reader(r);
 }
 
-/* Tells it that the program has ended, and waits for the trace; signals are now for it. */
+/* Reports the end of the program to the reader, and waits for the trace; signals are now forwarded
+ * to the reader. */
 static void finish_reader(struct reader *r)
 {
 	int status = 0;
@@ -212,7 +215,7 @@ static void finish_reader(struct reader *r)
 	child_is(0);
 }
 
-/* Runs the program beside the reading process; the exit status. */
+/* Runs the program and the reading process. Returns the exit status. */
 static int run_both(const struct cli_args *args, struct capture_trace *trace)
 {
 	struct rec_recorder *recorder = trace->recorder;
@@ -243,7 +246,7 @@ static int run_both(const struct cli_args *args, struct capture_trace *trace)
 			  : child_end(status, reader.told);
 }
 
-/* Checks that the trace can be written once the program has ended. */
+/* Checks that the trace can be written after the program has ended. */
 static int check_output(const char *output, int force)
 {
 	struct output target;

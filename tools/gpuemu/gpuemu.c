@@ -78,7 +78,7 @@ static int find_libraries(char **ret)
 	return preload_folder("libcuda.so.1", "../replay/emugpu", "../" INSTALLED_LIBRARIES, ret);
 }
 
-/* Before other preloaded libraries, but behind a capture library, which must see all calls. */
+/* Before other preloaded libraries, but after a capture library, which must see all calls. */
 static int put_in(const char *list)
 {
 	const char *old = getenv("LD_PRELOAD");
@@ -99,8 +99,8 @@ static int preload(const char *folder)
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
 		scoped(free_ptr) char *path = NULL;
 
-		/* In a sanitizer build. AddressSanitizer must be first; ThreadSanitizer must be
-		 * behind our pthread_create(), so that it sees the start of each thread. */
+		/* In a sanitizer build: AddressSanitizer must be first; ThreadSanitizer must come
+		 * after our pthread_create(), so that it sees the start of each thread. */
 		if (i == SANITIZER_INDEX && SANITIZER[0] != '\0') {
 			if (list.len)
 				text_char(&list, ':');
@@ -118,8 +118,7 @@ static int preload(const char *folder)
 	return preload_before("LD_LIBRARY_PATH", folder);
 }
 
-/* A file without a name, which children open through /proc: nothing remains if this process is
- * killed. */
+/* An unnamed file, which children open through /proc: nothing remains if this process is killed. */
 static int make_file(const char *variable)
 {
 	char path[64];
@@ -246,7 +245,8 @@ static int print_report(const struct cli_args *args, const struct emu_run *total
 	return CLI_OK;
 }
 
-/* Maps the memory that the processes of the run share; *fd is its file. 0 or a negative errno. */
+/* Maps the memory that the processes of the run share; *fd is its file. Returns 0 or a negative
+ * errno. */
 static int share_memory(int *fd, struct emu_run **ret)
 {
 	void *at;

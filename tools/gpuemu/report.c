@@ -22,7 +22,7 @@ static uint32_t rows_of(const struct emu_run *run)
 
 void gpuemu_report_ended(struct emu_run *run, uint64_t pid, int status)
 {
-	/* The last row with this process id; earlier rows are of processes that have ended. */
+	/* The last row with this process id; earlier rows belong to ended processes. */
 	for (uint32_t i = rows_of(run); i-- > 0;) {
 		struct emu_run_process *p = &run->processes[i];
 

@@ -18,33 +18,34 @@ struct gpuemu_gpu {
 struct gpuemu_end {
 	uint64_t pid;
 	const char *name;
-	int signal; /* or one of these */
+	int signal; /* signal that killed it, or one of these */
 };
 
 enum { GPUEMU_RUNNING = -1, GPUEMU_UNSEEN = -2 };
 
 struct gpuemu_report {
-	const struct emu_run *run; /* borrowed */
+	const struct emu_run *run; /* not owned */
 	struct gpuemu_gpu gpus[EMU_RUN_GPUS];
 	const struct emu_run_note **notes; /* by kind, library and name */
 	size_t n_notes, notes_cap;
 	struct gpuemu_end *ends; /* by signal */
 	size_t n_ends, ends_cap;
-	uint32_t n_processes; /* that used GPUs */
-	int64_t virtual_ns;   /* the longest process's */
+	uint32_t n_processes; /* number of processes that used GPUs */
+	int64_t virtual_ns;   /* of the longest process */
 	int64_t real_ns;
 };
 
-/* Notes that a child of gpuemu has ended: `status` as waitpid(2) gives it. */
+/* Records that a child of gpuemu has ended: `status` is that of waitpid(2). */
 void gpuemu_report_ended(struct emu_run *run, uint64_t pid, int status);
 
-/* Adds up the totals of `run`, which stays mapped until gpuemu_report_done(). 0 or -ENOMEM. */
+/* Sums the totals of `run`, which must stay mapped until gpuemu_report_done(). Returns 0 or
+ * -ENOMEM. */
 int gpuemu_report_read(const struct emu_run *run, struct gpuemu_report *ret);
 void gpuemu_report_done(struct gpuemu_report *r);
 
 void gpuemu_report_text(const struct gpuemu_report *r, struct text *out);
 void gpuemu_report_json(const struct gpuemu_report *r, struct text *out);
 
-/* A line for each kind of problem that occurred: killed processes, unsupported functions, kernels
- * without a host kernel. */
+/* Appends a line for each kind of problem that occurred: killed processes, unsupported functions,
+ * kernels without a host kernel. */
 void gpuemu_report_remarks(const struct gpuemu_report *r, struct text *out);

@@ -13,7 +13,7 @@ enum { SHOWN_ENDS = 8, SHOWN_KERNELS = 3 };
 
 #define HINT_NS INT64_C(2000000000)
 
-/* Sums the time of kernels by what it rests on; returns the sum of all. */
+/* Sums the time of kernels by the source of their durations. Returns the total. */
 static int64_t sum_sources(const struct gpuemu_report *r, int64_t ret[COST_SOURCES])
 {
 	int64_t all_ns = 0;
@@ -114,7 +114,7 @@ static void print_refused(const struct gpuemu_report *r, struct text *out)
 		text_char(out, '\n');
 }
 
-/* The name without template arguments, which can be long; the JSON has them. */
+/* Prints the name without template arguments, which can be long; the JSON contains them. */
 static void print_name(const struct emu_run_note *n, struct text *out)
 {
 	size_t len = strcspn(n->name, "<");
@@ -176,7 +176,8 @@ static void print_without_kernel(const struct gpuemu_report *r, struct text *out
 	text_char(out, '\n');
 }
 
-/* If products take more than half of the real time of all processes, and more than two seconds. */
+/* Prints a note if products take more than half of the real time of all processes, and more than
+ * two seconds. */
 static void print_arithmetic(const struct gpuemu_report *r, struct text *out)
 {
 	int64_t ns = (int64_t)notes_of(r, EMU_NOTE_ARITHMETIC).sum;
@@ -207,7 +208,7 @@ void gpuemu_report_remarks(const struct gpuemu_report *r, struct text *out)
 			    r->run->lost_notes);
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
 static void json_gpus(const struct gpuemu_report *r, struct text *out)
 {

@@ -11,8 +11,7 @@
 
 enum { ITEMS = 1 << 15, ROUNDS = 1 << 21 };
 
-/* Like an interpreter: loads that depend on each other, in a table of 256 KiB, and branches that
- * depend on the data. */
+/* Resembles an interpreter: dependent loads in a table of 256 KiB, and data-dependent branches. */
 static uint64_t work(void)
 {
 	static uint64_t table[ITEMS];
@@ -35,7 +34,7 @@ static uint64_t work(void)
 
 double gpuemu_host_speed(void)
 {
-	static volatile uint64_t result; /* so that the work is done */
+	static volatile uint64_t result; /* prevents the work from being optimised away */
 	int64_t begin_ns = host_clock_ns(CLOCK_MONOTONIC), shortest_ns = INT64_MAX;
 
 	while (host_clock_ns(CLOCK_MONOTONIC) - begin_ns < 500000000) {

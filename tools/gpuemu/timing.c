@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Values that identify an operation beside its name: grid and block; the size of a copy; ranks,
- * size, communicator and number of a collective. */
+/* Values that identify an operation in addition to its name: grid and block; the size of a copy;
+ * ranks, size, communicator and number of a collective. */
 enum { RANKS, BYTES, COMM, SEQ, KEYS = 6 };
 
 struct row {
@@ -75,8 +75,8 @@ static int collective(const struct fmt_names *names, const struct fmt_event *e,
 	    ret->key[BYTES] < 0 || comm < 0 || comm >= fmt_n_comms(names))
 		return 0;
 	ret->name = fmt_string(names, (fmt_str)op, NULL);
-	/* Includes an all-to-all made of sends and receives: the program makes it again that way.
-	 */
+	/* Includes an all-to-all made of sends and receives: the program will make it in the same
+	 * way. */
 	if (fmt_template_const(names, template, FMT_KEY_TO, &peers) ||
 	    fmt_template_const(names, template, FMT_KEY_FROM, &peers))
 		ret->name = "send_recv";
@@ -151,8 +151,8 @@ static void sort(struct rows *l)
 		qsort(l->items, l->n, sizeof(l->items[0]), by_key);
 }
 
-/* One row for all participants of a collective: the shortest, because the others include waiting.
- */
+/* One row for all participants of a collective: the shortest, because the others include wait
+ * time. */
 static void join_ranks(struct rows *l)
 {
 	size_t n = 0;

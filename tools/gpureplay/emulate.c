@@ -18,7 +18,7 @@ static int print(struct text *t)
 	return fwrite(t->data, 1, t->len, stdout) == t->len ? 0 : -EIO;
 }
 
-/* Changed runs that one command predicts. */
+/* Maximum number of changed runs in one command. */
 #define MOST_WHAT_IFS 32
 
 struct what_ifs {
@@ -49,7 +49,7 @@ static int parse_one(struct what_ifs *w, const char *spec)
 	return r == 0 ? CLI_OK : r == -EINVAL ? CLI_USAGE : cli_fail(r, NULL, "parse", spec, NULL);
 }
 
-/* The specs of `list`, one a line. */
+/* Parses the specs of `list`, one per line. */
 static int parse_what_ifs(const char *list, struct what_ifs *w)
 {
 	scoped(free_ptr) char *copy = strdup(list);
@@ -173,7 +173,8 @@ int gpureplay_emulate(const struct cli_args *args)
 	int r = args->values[OPT_WHAT_IF] ? parse_what_ifs(args->values[OPT_WHAT_IF], &what_ifs)
 					  : CLI_OK;
 
-	/* Memory of slices is used again for the next ones; the system need not have it between. */
+	/* Memory of slices is reused for the next ones; do not return it to the system in
+	 * between. */
 	mallopt(M_TRIM_THRESHOLD, INT_MAX);
 	if (r == CLI_OK)
 		r = check(args, &what_ifs);

@@ -55,7 +55,7 @@ int gpureplay_may_run(const struct cli_args *args, const char *file, const char 
 	return CLI_INPUT;
 }
 
-/* Whether the option was not given, or has one of two values; else reports it. */
+/* Returns true if the option was not given, or has one of two values; else prints an error. */
 static bool is_valid(const struct cli_args *args, int option, const char *one, const char *other)
 {
 	const char *value = args->values[option];

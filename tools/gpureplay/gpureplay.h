@@ -27,15 +27,15 @@ extern const struct cli_command gpureplay_command;
 /* Emulates the run, prints the report and writes -o. Returns the exit status. */
 int gpureplay_emulate(const struct cli_args *args);
 
-/* Makes the calls of the run again, prints how it compares with the recording, and writes -o.
+/* Executes the calls of the run again, prints the comparison with the recording, and writes -o.
  * Returns the exit status. */
 int gpureplay_reexecute(const struct cli_args *args);
 
-/* Whether the path is a folder of `gputrace extract`; runs it, and `repeat` times more to measure
- * it. Returns the exit status. */
+/* gpureplay_is_launch() returns true for a folder of `gputrace extract`. gpureplay_launch() runs
+ * it, plus `repeat` times to measure it, and returns the exit status. */
 bool gpureplay_is_launch(const char *path);
 int gpureplay_launch(const struct cli_args *args, unsigned repeat);
 
-/* CLI_OK if `file` belongs to the user or --trust is given: its code will run on the GPUs here.
- * `name` is for messages. */
+/* Returns CLI_OK if `file` belongs to the user or --trust is given: its code will run on the GPUs
+ * here. `name` is for messages. */
 int gpureplay_may_run(const struct cli_args *args, const char *file, const char *name);

@@ -36,7 +36,7 @@ static int nap(uint32_t *n, uint32_t most)
 	return output_signal() ? -ECANCELED : ++*n > most ? -ETIMEDOUT : 0;
 }
 
-/* Reads up to `n` bytes; their number, 0: there is no such file (yet). */
+/* Reads up to `n` bytes. Returns their number; 0: the file does not exist (yet). */
 static size_t read_file(const char *folder, const char *name, void *ret, size_t n)
 {
 	char path[PATH_MAX];
@@ -53,7 +53,7 @@ static size_t read_file(const char *folder, const char *name, void *ret, size_t 
 
 /* ---- joining */
 
-/* Process 0 lists those that joined, anew when one did that an earlier run had left a file of,
+/* Process 0 lists the joined processes, again whenever one replaces the file of an earlier run,
  * until all have found the session. */
 static int gather(struct launched *l, uint64_t own)
 {
@@ -107,7 +107,7 @@ static int join(struct launched *l, uint64_t own)
 	if (r < 0) {
 		snprintf(path, sizeof(path), "%s/%s", l->folder, name);
 		unlink(path);
-		rmdir(l->folder); /* if it is empty */
+		rmdir(l->folder); /* removed only if empty */
 		return r;
 	}
 	snprintf(l->session, sizeof(l->session), "%s/%016" PRIx64, l->folder, list[0]);
@@ -115,7 +115,7 @@ static int join(struct launched *l, uint64_t own)
 	return rex_share_file(l->session, name, "", 1);
 }
 
-/* Removes what earlier runs left that were killed. */
+/* Removes the sessions of earlier runs that were killed. */
 static void remove_sessions(const char *folder)
 {
 	DIR *dir = opendir(folder);

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The processes of gpureplay that a launcher started, each for one process of the recording. They
- * exchange what they need as files in a folder beside the output, on a file system that all hosts
- * see:
+/* Processes of gpureplay that a launcher started, one for each process of the recording. They
+ * exchange data as files in a folder beside the output, on a file system that all hosts share:
  *
- *     join-3        what process 3 calls itself: a random number
- *     go            by process 0: its number, which names the session, and those that joined
- *     SESSION/      of this run; whatever else lies in the folder is of an earlier one
- *         here-3    process 3 has found the session
- *         value-*   values for other processes (replay/device/share.h)
- *         ended-3   exit status and counts of process 3
- *         failed    the first process that failed, and its exit status: the others end, too
- *         run       the executed run
+ *     join-3        a random number that process 3 chose
+ *     go            by process 0: its own number, which names the session, and those of the others
+ *     SESSION/      of this run; other entries of the folder are of earlier runs
+ *       here-3      process 3 has found the session
+ *       value-*     values for other processes (replay/device/share.h)
+ *       ended-3     exit status and counts of process 3
+ *       failed      the first process that failed, and its exit status: the others then end, too
+ *       run         the executed run
  *
  * For main threads. */
 #pragma once
@@ -24,7 +23,7 @@
 
 struct launched {
 	struct launcher by;
-	uint32_t missing; /* a process that has not joined; 0: not known */
+	uint32_t missing; /* a process that has not joined; 0: unknown */
 	char folder[PATH_MAX - 64], session[PATH_MAX - 32];
 };
 
@@ -44,7 +43,7 @@ int launched_end(const struct launched *l, int status, const struct rex_counts *
  * status of a process that failed; or -ECANCELED if a signal arrived. */
 int launched_wait(const struct launched *l, struct rex_counts *counts);
 
-/* After a failure: process 0 removes the folder when all have ended, and the others wait for that,
- * up to 20 s; a launcher may kill all processes as soon as one ends. Returns the exit status of the
- * process *index that failed first, or 0. */
+/* After a failure: process 0 removes the folder when all processes have ended. The others wait up
+ * to 20 s for that, because a launcher may kill all processes as soon as one ends. Returns the exit
+ * status of the process that failed first, and its index in *index; or 0. */
 int launched_leave(const struct launched *l, uint32_t *index);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Re-executes a recorded run: gpucapture records processes that make its calls again, and the two
- * recordings are compared. */
+/* Re-executes a recorded run: gpucapture records processes that execute its calls again, and the
+ * two recordings are compared. */
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/trace/facts.h"
@@ -74,7 +74,7 @@ static int check_recording(const struct reexecution *job)
 	return CLI_INPUT;
 }
 
-/* Chooses the iterations: those of --iterations, or all that are there. */
+/* Selects the iterations: those of --iterations, or all. */
 static int choose_range(struct reexecution *job)
 {
 	const char *cublas = job->args->values[OPT_CUBLAS];
@@ -118,7 +118,7 @@ static int choose_rank(struct reexecution *job)
 	return CLI_USAGE;
 }
 
-/* Checks that the trace holds what the rank received; of a recording that was cut off, up to
+/* Checks that the trace contains the data that the rank received; for a cut-off recording, up to
  * job->stop. */
 static int check_rank(struct reexecution *job)
 {
@@ -143,7 +143,7 @@ static int check_rank(struct reexecution *job)
 	return CLI_INPUT;
 }
 
-/* ---- running it */
+/* ---- running the worker */
 
 static int choose_output(struct reexecution *job)
 {
@@ -161,7 +161,7 @@ static int choose_output(struct reexecution *job)
 	return r;
 }
 
-/* The path of a program beside this one. */
+/* Makes the path of a program in this program's folder. */
 static int beside(const char *name, char *ret, size_t cap)
 {
 	ssize_t n = readlink("/proc/self/exe", ret, cap - 1);
@@ -177,7 +177,7 @@ static int beside(const char *name, char *ret, size_t cap)
 	return access(ret, X_OK) == 0 ? 0 : -errno;
 }
 
-/* Finds where the processes of a recording that was cut off end. */
+/* Finds where the processes of a cut-off recording end. */
 static int find_stops(struct reexecution *job, struct rex_settings *s)
 {
 	uint32_t n = job->processes.n;
@@ -204,7 +204,7 @@ static void set_number(const char *variable, const char *before, uint32_t number
 	setenv(variable, text, 1);
 }
 
-/* One of several processes: gpucapture records a part of the run. */
+/* For one of several processes: gpucapture records a part of the run. */
 static void set_launched(const struct reexecution *job, struct rex_settings *s)
 {
 	const struct launched *l = &job->launched;
@@ -217,7 +217,7 @@ static void set_launched(const struct reexecution *job, struct rex_settings *s)
 	setenv(LAUNCHER_RUN_VARIABLE, strrchr(l->session, '/') + 1, 1);
 }
 
-/* Says which processes run. */
+/* Selects the processes to run. */
 static void set_workers(const struct reexecution *job, struct rex_settings *s)
 {
 	s->device = -1;
@@ -225,7 +225,7 @@ static void set_workers(const struct reexecution *job, struct rex_settings *s)
 		set_launched(job, s);
 		return;
 	}
-	/* This is not a part of a run, whoever started it. */
+	/* Clear the launcher's variables: the worker is not a part of a run. */
 	set_number(LAUNCHER_PART_VARIABLE, "", 0);
 	set_number(LAUNCHER_PARTS_VARIABLE, "", 1);
 	if (job->rank < 0) {
@@ -234,7 +234,7 @@ static void set_workers(const struct reexecution *job, struct rex_settings *s)
 	}
 	s->is_alone = true;
 	s->device = 0;
-	/* With a digest of each launch, what wrote the inputs is compared. */
+	/* With a digest of each launch, the operations that wrote the inputs are compared. */
 	s->checks_inputs = strcmp(digest_level(job->recorded), "launch") != 0;
 	set_number(WORKER_VARIABLE, WORKER_ONLY, process_of(job));
 }
@@ -337,7 +337,7 @@ static int run_again(struct reexecution *job, int64_t number)
 	return r < 0 ? cli_fail(r, &err, "compare", output, NULL) : CLI_OK;
 }
 
-/* Makes the other executions, and keeps in the executed trace what differs from itself. */
+/* Runs the other executions, and stores the nondeterministic operations in the executed trace. */
 static int run_repeated(struct reexecution *job)
 {
 	struct fmt_error err = {0};

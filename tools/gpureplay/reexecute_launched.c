@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Executes one process of a recording, started by a launcher for each of them. */
+/* Executes one process of a recording; a launcher started one gpureplay for each of them. */
 #include "base/scope.h"
 #include "tools/gpureplay/reexecution.h"
 #include "tools/output.h"
@@ -31,8 +31,8 @@ static int refuse_launched(const struct reexecution *job, int status, const char
 	return status;
 }
 
-/* Checks that the output can be written when all have ended. Each process does: none waits for one
- * that has refused. */
+/* Checks that the output can be written after all have ended. Each process checks, so that none
+ * waits for one that has failed. */
 static int check_output(const struct reexecution *job)
 {
 	const char *out = job->args->values[OPT_OUTPUT];
@@ -68,7 +68,7 @@ int reexecution_choose_launched(struct reexecution *job)
 	return check_output(job);
 }
 
-/* Waits for the other processes, and gives the executed run its name. For process 0. */
+/* Waits for the other processes, and renames the executed run. For process 0. */
 static int collect(struct reexecution *job)
 {
 	const char *out = job->args->values[OPT_OUTPUT];

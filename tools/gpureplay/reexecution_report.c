@@ -44,7 +44,7 @@ static void put_range(const struct reexecution *job, struct text *out)
 		text_printf(out, " to iteration %" PRId64 "\n", job->range.last);
 }
 
-/* Prints what a rank that ran alone did not do itself. */
+/* Prints the data that a rank that ran alone received from the recording. */
 static void put_alone(const struct reexecution *job, const struct rex_counts *n, struct text *out)
 {
 	if (job->rank < 0)
@@ -97,7 +97,7 @@ static void put_unknown(const struct rex_counts *n, struct text *out)
 			    n->missing_bytes);
 }
 
-/* Prints how the executions differ from each other. */
+/* Prints the differences between the executions. */
 static void put_repeated(const struct reexecution *job, struct text *out)
 {
 	size_t n = job->unordered.n;
@@ -153,7 +153,7 @@ static void put_text(const struct reexecution *job, const struct fmt_cause *c,
 		text_printf(out, "%" PRIu64 " digests are in one of the two only.\n", s.alone);
 }
 
-/* A bound of the range; null: that of the recording. */
+/* Adds a bound of the range; null: that of the recording. */
 static void put_bound(struct fmt_json *j, const char *key, int64_t number)
 {
 	if (number < 0)

@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-/* Appends the numbers of the rank's operations that differ from themselves. */
+/* Appends the numbers of the rank's nondeterministic operations. */
 static void put_numbers(const struct fmt_unordered *u, uint32_t rank, struct text *out)
 {
 	struct fmt_json j = {.text = out};

@@ -63,9 +63,9 @@ static int status_of(int r, const char *path, const char *why)
 	}
 }
 
-/* Leaves the processes devices, shared memory, and what gpucapture reads from them. Processes that
- * a launcher started keep their files: each would be alone in a domain of landlock, out of reach
- * for the others, to whose descriptors and memory a communicator may need access. */
+/* Allows the processes devices, shared memory, and files that gpucapture reads from them. Processes
+ * that a launcher started are not confined: each would be in a separate landlock domain, without
+ * access to the descriptors and memory of the others, which a communicator may need. */
 static int confine_files(void)
 {
 	const char *session = getenv("GPUCAPTURE_SESSION");
@@ -78,7 +78,7 @@ static int confine_files(void)
 	return rex_confine_files(rex_share_settings(share)->folder[0] ? NULL : writable);
 }
 
-/* Lets the process see the GPUs that the recorded one saw, unless the user chose some. */
+/* Shows the process the GPUs that the recorded process saw, unless the user selected some. */
 static void restore_visible_devices(const struct fmt_trace *trace, uint32_t rank)
 {
 	const char *value =
@@ -130,7 +130,7 @@ static int run_one(struct fmt_trace *trace, uint32_t index, char **argv)
 	return CLI_OK;
 }
 
-/* The rank that NCCL or the launcher gave the process. */
+/* Returns the rank that NCCL or the launcher gave the process. */
 static long rank_of(const struct fmt_trace *trace, const struct rex_processes *all, uint32_t index)
 {
 	for (uint32_t i = 0; i < fmt_trace_n_ranks(trace); i++)
@@ -156,7 +156,7 @@ static int start_all(const struct fmt_trace *trace, const struct rex_processes *
 	return 0;
 }
 
-/* Becomes the process of the recorded one, with the rank that it had. */
+/* Continues as the recorded process with index `index`, with its rank. */
 static int start_only(const struct fmt_trace *trace, const struct rex_processes *all,
 		      uint32_t index, char **argv)
 {
@@ -166,7 +166,7 @@ static int start_only(const struct fmt_trace *trace, const struct rex_processes 
 	return cli_fail(-errno, NULL, "start a process for", argv[1], NULL);
 }
 
-/* Waits for all processes; the first that fails ends the others, which would wait for it. */
+/* Waits for all processes; after the first failure, ends the others, which would wait for it. */
 static int wait_for_all(pid_t *pids, uint32_t n)
 {
 	int status, result = CLI_OK;

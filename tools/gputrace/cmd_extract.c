@@ -29,7 +29,7 @@ static const struct cli_option options[] = {
 /* The text of tools/repro/repro.c. */
 extern const char repro_source[];
 
-/* The folder that is written. Memory that lies side by side is one buffer. */
+/* The folder being written. Adjacent memory is one buffer. */
 struct folder {
 	const char *path;
 	struct fmt_trace *trace;
@@ -69,7 +69,7 @@ static const char *image_name(const struct extract_launch *l)
 								       : "image.ptx";
 }
 
-/* The end of the buffer that begins with content `first`; *next is the content behind it. */
+/* Returns the end of the buffer that begins with content `first`; *next is the content after it. */
 static uint64_t buffer_end(const struct extract_launch *l, size_t first, size_t *next)
 {
 	uint64_t end = l->contents[first].address;
@@ -88,7 +88,7 @@ static bool same_name(const struct extract_content *a, const struct extract_cont
 	return a->is_known && a->name[0] == b->name[0] && a->name[1] == b->name[1];
 }
 
-/* The file of a content, and writes it; contents that are the same share one. */
+/* Writes the file of a content, and adds its name; equal contents share a file. */
 static void put_content(struct folder *f, size_t i, uint64_t start)
 {
 	const struct extract_content *c = &f->launch->contents[i];
@@ -115,7 +115,7 @@ static void put_content(struct folder *f, size_t i, uint64_t start)
 		put_file(f, name, data, len);
 }
 
-/* The words of parameters that are addresses in the buffer. */
+/* Lists the words of parameters that are addresses in the buffer. */
 static void put_pointers(struct folder *f, uint64_t start, uint64_t end)
 {
 	const struct extract_launch *l = f->launch;

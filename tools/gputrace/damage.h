@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Messages about a damaged trace that a command used nevertheless. */
+/* Messages about a damaged trace that a command used anyway. */
 #pragma once
 
 #include "formats/trace/error.h"

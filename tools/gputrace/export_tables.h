@@ -6,9 +6,9 @@
 #include "formats/trace/store/part.h"
 #include "tools/gputrace/damage.h"
 
-/* `folder` exists and is empty. Files that cannot be rendered because the trace is damaged are
+/* `folder` must exist and be empty. Files that cannot be rendered because the trace is damaged are
  * counted in part->left_out, which must be set, and the damage is added to `damage`. Returns 0 or a
- * negative errno; `failed` (of `size` bytes) then names the file. -EINVAL for a GPU without an
- * iteration: a mount has no such directory. */
+ * negative errno; then `failed` (of `size` bytes) contains the name of the file. -EINVAL for a GPU
+ * without an iteration: a mount has no such directory. */
 int export_tables(const struct fmt_trace *trace, const struct fmt_part *part, const char *folder,
 		  struct damage *damage, char *failed, size_t size, struct fmt_error *err);

@@ -45,7 +45,7 @@ __attribute__((format(printf, 3, 4))) static int fail(struct search *s, int r, c
 
 /* ---- the call */
 
-/* The slice that holds the operation, and the operation; the caller frees the slice. */
+/* Finds the slice that contains the operation, and the operation; the caller frees the slice. */
 static int find_op(struct search *s, fmt_number number, struct fmt_slice **slice,
 		   const struct fmt_event **ret, struct fmt_error *err)
 {
@@ -185,7 +185,7 @@ static int read_size(struct search *s)
 
 /* ---- the code */
 
-/* The last call before call `end` that returned the handle. */
+/* Returns the last call before call `end` that returned the handle. */
 static const struct rex_call *maker_of(const struct search *s, int64_t handle, size_t end)
 {
 	for (size_t i = end; i-- > 0;) {
@@ -244,7 +244,7 @@ static int read_image(struct search *s, const struct rex_call *c)
 	return r < 0 ? r : s->ret->image ? 0 : -ENOMEM;
 }
 
-/* A name is a line of a file that programs read. */
+/* A name must be valid as a line of a file that programs read. */
 static bool is_line(const char *name)
 {
 	for (; *name; name++)
@@ -253,7 +253,7 @@ static bool is_line(const char *name)
 	return true;
 }
 
-/* Follows function, kernel, module and library to the image that was loaded. */
+/* Finds the loaded image from function, kernel, module and library. */
 static int find_code(struct search *s)
 {
 	static const enum api_meaning from[] = {API_MEANING_KERNEL, API_MEANING_MODULE,
@@ -332,7 +332,7 @@ static int read_parameters(struct search *s)
 
 /* ---- memory */
 
-/* The range of an allocation of the process, by its number, or that holds an address. */
+/* Finds the range of an allocation of the process, by its number, or by an address in it. */
 static bool find_allocation(const struct search *s, uint64_t number, uint64_t address,
 			    uint64_t *start, uint64_t *bytes)
 {
@@ -355,7 +355,7 @@ static bool find_allocation(const struct search *s, uint64_t number, uint64_t ad
 				continue; /* also reservations */
 			*start = a;
 			*bytes = n;
-			found = true; /* the last one that was made there */
+			found = true; /* the last one allocated there */
 		}
 	}
 	return found;
@@ -429,7 +429,7 @@ static bool is_covered(const struct extract_launch *l, uint64_t address)
 	return false;
 }
 
-/* Memory that parameters point to and that was not digested. */
+/* Adds memory that parameters point to but that was not digested. */
 static int add_reached(struct search *s)
 {
 	struct extract_launch *l = s->ret;

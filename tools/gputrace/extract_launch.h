@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One launch of a kernel, with everything that it needs: its image, parameters, and memory. Written
- * as the folder that tools/repro/repro.c runs. */
+/* One launch of a kernel, with all its inputs: image, parameters and memory. Written as a folder
+ * that tools/repro/repro.c runs. */
 #pragma once
 
 #include "base/text.h"
@@ -13,7 +13,7 @@
 struct extract_content {
 	uint64_t address, bytes;
 	uint64_t name[2]; /* of the content in the trace */
-	bool is_known;	  /* the trace holds it */
+	bool is_known;	  /* the trace contains it */
 	bool is_output;
 };
 
@@ -37,14 +37,15 @@ struct extract_launch {
 	size_t n_attributes;
 	struct extract_content *contents; /* by address */
 	size_t n_contents, contents_cap;
-	bool seeded;   /* the trace does not hold what the kernel read */
+	bool seeded;   /* the trace does not contain the kernel's inputs */
 	bool in_graph; /* for it is one of several nodes of a graph */
-	char why[320]; /* of a failure */
+	char why[320]; /* reason of a failure */
 };
 
-/* Finds operation `number` of a rank, an index. 0; -ENOENT: there is no such operation, or
- * something is not recorded; -ENOTSUP: not a launch that can be extracted; other negative errnos as
- * fmt_slice_load(), with *err. ret->why says why. The caller ends *ret in any case. */
+/* Finds operation `number` of a rank, an index. Returns 0; -ENOENT: there is no such operation, or
+ * something was not recorded; -ENOTSUP: not a launch that can be extracted; other negative errnos
+ * as fmt_slice_load(), with *err. ret->why has the reason. Call extract_launch_done() in any
+ * case. */
 int extract_launch_find(struct fmt_trace *t, uint32_t rank, fmt_number number,
 			struct extract_launch *ret, struct fmt_error *err);
 void extract_launch_done(struct extract_launch *l);

@@ -49,7 +49,7 @@ static const char *const plurals[FMT_KINDS] = {
 	[FMT_MARK] = "marks",
 };
 
-/* The number of records of each kind, without kinds that have none. */
+/* Appends the number of records of each kind, omitting kinds without records. */
 static void put_kinds(struct text *t, const uint64_t *by_kind)
 {
 	const char *before = "";
@@ -99,7 +99,7 @@ static void put_left_out(struct text *t, const struct kineto_report *r, const ch
 	}
 }
 
-/* A line, if there is anything to count. */
+/* Appends a line if the count is not 0. */
 static void put_note(struct text *t, uint64_t n, const char *one, const char *many)
 {
 	if (!n)

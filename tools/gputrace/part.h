@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The TRACE of a command line, and the part that --iteration and --gpu select. */
+/* The TRACE argument, and the part that --iteration and --gpu select. */
 #pragma once
 
 #include "formats/trace/store/part.h"

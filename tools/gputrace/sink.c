@@ -16,7 +16,7 @@ static bool ends_with(const char *s, const char *end)
 	return n >= m && !strcmp(s + n - m, end);
 }
 
-/* The error behind a failure of zlib, which leaves errno as write(2) set it. */
+/* Returns the error behind a failure of zlib, which leaves errno as set by write(2). */
 static int gz_error(int code)
 {
 	return code == Z_ERRNO && errno ? -errno : code == Z_MEM_ERROR ? -ENOMEM : -EIO;
@@ -48,8 +48,8 @@ static bool is_standard_output(const struct stat *st)
 	       out.st_ino == st->st_ino;
 }
 
-/* The descriptor of this process that the path names, or -1. Writing to it continues where others
- * stopped. */
+/* Returns the descriptor of this process that the path names, or -1. Writing to it appends to
+ * earlier output. */
 static int descriptor_of(const char *path)
 {
 	int fd, end = 0;
@@ -67,7 +67,7 @@ bool sink_is_stream(const char *path)
 	       (!S_ISREG(st.st_mode) || is_standard_output(&st) || descriptor_of(path) >= 0);
 }
 
-/* Opens a file without a name if the file system can, else one with the temporary name. */
+/* Opens an unnamed file if the file system supports this, else one with the temporary name. */
 static int open_unnamed(struct sink *s)
 {
 	scoped(free_ptr) char *folder = strdup(s->path);

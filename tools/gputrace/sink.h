@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The output of a command: standard output; a regular file, which appears complete or not at all
- * and is compressed if its name ends with .gz; or a device or pipe, which is written to directly.
- * For one thread.
+/* The output of a command: standard output; a regular file, which is written atomically and
+ * compressed if its name ends with .gz; or a device or pipe, which is written directly. For one
+ * thread.
  *
  *     scoped(sink_done) struct sink s = {0};
  *     scoped(text_done) struct text t = {0};
@@ -21,20 +21,20 @@
 struct sink {
 	FILE *file;
 	gzFile gz;
-	char *path;	 /* owned; NULL for standard output, devices and pipes */
+	char *path;	 /* owned; NULL: standard output, a device or a pipe */
 	char *temporary; /* name of the unfinished file */
-	int unnamed; /* 1: the file has no name yet, so that even kill -9 leaves nothing behind */
+	int unnamed;	 /* 1: the file has no name yet, so that it vanishes even after kill -9 */
 };
 
-/* Whether `path` is a device or a pipe, or the file that standard output goes to. */
+/* Returns true if `path` is a device or a pipe, or the same file as standard output. */
 bool sink_is_stream(const char *path);
 
-/* Opens `path`; NULL or "-" is standard output. A regular file is replaced; through a link, the
- * file that it leads to. Sets up `t` to be flushed there, which fails with -EINTR after a signal
- * that output.h recorded. `s` must not move. 0 or a negative errno. */
+/* Opens `path`; NULL or "-" is standard output. Replaces a regular file; follows a link. Makes `t`
+ * flush to the output, which fails with -EINTR after a signal that output.h recorded. `s` must not
+ * move. Returns 0 or a negative errno. */
 int sink_open(struct sink *s, const char *path, struct text *t);
 
-/* Flushes, and renames the file. 0 or a negative errno. */
+/* Flushes, and renames the file. Returns 0 or a negative errno. */
 int sink_commit(struct sink *s, struct text *t);
 
 /* Removes the file if it was not committed. */

@@ -12,9 +12,10 @@ struct mount_options {
 	int64_t cache_mb; /* 0: the default */
 };
 
-/* Parses `given`, which may be NULL. 0; -EINVAL after printing the error; -ENOMEM. */
+/* Parses `given`, which may be NULL. Returns 0; -EINVAL after printing the error; -ENOMEM. */
 int mount_options_parse(const char *given, struct mount_options *ret);
 void mount_options_done(struct mount_options *o);
 
-/* The option list for libfuse, with `fsname` escaped; the caller frees it. NULL: out of memory. */
+/* Returns the option list for libfuse, with `fsname` escaped, which the caller frees; NULL if out
+ * of memory. */
 char *mount_options_join(const struct mount_options *o, const char *fsname);

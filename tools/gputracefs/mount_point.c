@@ -18,8 +18,8 @@
 
 extern char **environ;
 
-/* The absolute path of a directory that must not be accessed itself: the path of its parent, and
- * its name. */
+/* Returns the absolute path of a directory that must not be accessed itself: the path of its
+ * parent, and its name. */
 static char *path_of_dead(const char *dir)
 {
 	scoped(free_ptr) char *copy = strdup(dir), *copy2 = strdup(dir), *parent = NULL;

@@ -26,7 +26,7 @@
 
 enum { REPRO_SAME, REPRO_DIFFERENT, REPRO_FOLDER = 3, REPRO_GPU };
 
-/* What `launch` says. */
+/* The contents of `launch`. */
 struct repro_launch {
 	char image[REPRO_FILE_BYTES], kernel[REPRO_NAME_BYTES];
 	struct { /* CUlaunchConfig */
@@ -59,15 +59,15 @@ struct repro_launch {
 
 struct repro_result {
 	int status;	/* exit status */
-	char why[4400]; /* what failed, or which output differs first */
+	char why[4400]; /* the failure, or the first output that differs */
 	uint64_t checked_bytes, different_bytes;
-	unsigned seeded; /* inputs were not recorded: nothing is checked */
+	unsigned seeded; /* inputs were not recorded: outputs are not checked */
 	char kernel[256];
 	unsigned n_times;
 	double min_us, mean_us;
 };
 
-/* Functions return 1, or 0 after a failure, which the first one notes. */
+/* Functions return 1, or 0 after a failure; only the first failure is kept. */
 static int repro_fail(struct repro_result *r, int status, const char *what, const char *detail)
 {
 	if (!r->status)
@@ -156,7 +156,7 @@ static int repro_buffer(struct repro_launch *l, const char *line)
 	       l->buffers[l->n_buffers++].bytes > 0;
 }
 
-/* One line of `launch`: 1, or 0 if it is invalid. */
+/* Parses one line of `launch`. Returns 1, or 0 if it is invalid. */
 static int repro_line(struct repro_launch *l, const char *line)
 {
 	const struct {
@@ -280,7 +280,7 @@ static int repro_open_driver(struct repro_result *r)
 /* Makes a call of the driver: 1 unless it failed. */
 #define REPRO_DO(name, ...) repro_ok(r, repro_cu.name(__VA_ARGS__), #name)
 
-/* Whether the driver's result is no error. */
+/* Returns 1 if the driver's result is success. */
 static int repro_ok(struct repro_result *r, int result, const char *call)
 {
 	const char *name = "unknown error";
@@ -311,7 +311,7 @@ static int repro_load(const char *folder, const struct repro_launch *l, void **f
 	return ok;
 }
 
-/* Deterministic numbers between 0 and 1: contents that are not known. */
+/* Deterministic numbers between 0 and 1, for unknown contents. */
 static int repro_seed(uint64_t address, uint64_t bytes, struct repro_result *r)
 {
 	float *data = malloc(bytes + 4);
@@ -447,7 +447,7 @@ static int repro_open(const char *folder, struct repro_launch *l, struct repro_r
 	return ok;
 }
 
-/* Runs a launch that was opened; r->status says how it went. */
+/* Runs an open launch; r->status is the outcome. */
 static void repro_run(const char *folder, struct repro_launch *l, unsigned repeat,
 		      struct repro_result *r)
 {

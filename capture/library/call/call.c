@@ -19,7 +19,7 @@ static bool count_unrecorded(struct cap_thread *t)
 	return false;
 }
 
-/* Whether the call is recorded although a gate is closed. */
+/* Returns true if the call is recorded although a gate is closed. */
 static __attribute__((noinline)) bool is_recorded_anyway(struct cap_thread *t, uint32_t how,
 							 uint8_t *paused)
 {
@@ -87,7 +87,7 @@ static __attribute__((noinline)) void end_capture(const struct cap_call *c)
 		__atomic_fetch_sub(&cap_process.capturing, 1, __ATOMIC_RELAXED);
 }
 
-/* CAP_HOW_OUTPUT: one number or handle. */
+/* CAP_HOW_OUTPUT: writes one number or handle. */
 static inline void write_output(struct cap_thread *t, const struct cap_call *c)
 {
 	uint32_t word = CAP_HOW_OUT_WORD(c->how), bytes = sizeof(struct cap_blob_record) + 8;

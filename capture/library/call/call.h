@@ -20,7 +20,7 @@
 
 #include <stdbool.h>
 
-/* Whether the call is recorded; then cap_leave() must follow. Both keep errno. */
+/* Returns true if the call is recorded; then cap_leave() must follow. Both keep errno. */
 bool cap_enter(struct cap_call *c, uint32_t api, uint32_t how, const struct cap_step *plan,
 	       const uint64_t *words);
 void cap_leave(struct cap_call *c, int64_t result);

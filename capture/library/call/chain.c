@@ -10,7 +10,7 @@
 
 static const struct cap_hook *const *chain;
 static unsigned n_hooks;
-static uint32_t running; /* bit of each hook that has started; publishes `chain` and its state */
+static uint32_t running; /* bit of each started hook; publishes `chain` and the hook's state */
 
 static uint32_t launches_of(const struct cap_hook *hook)
 {
@@ -38,7 +38,7 @@ void cap_chain_start(const struct cap_hook *const *hooks, unsigned n)
 	errno = kept;
 }
 
-/* Number of the next running hook from `i` on; -1: none. */
+/* Returns the index of the next running hook from `i`; -1: none. */
 static int next_running(unsigned i)
 {
 	uint32_t left = __atomic_load_n(&running, __ATOMIC_ACQUIRE) >> i;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Code images that a program loads: their length and origin. An image in a file with a build id is
- * recorded by that id; any other is kept as a blob. */
+ * recorded by that id; other images are stored as blobs. */
 #include "base/scope.h"
 #include "capture/library/call/put.h"
 #include "capture/library/find/elf.h"
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FATBIN 0xba55ed50u  /* u32 magic, u16 version, u16 bytes of this, u64 bytes behind it */
+#define FATBIN 0xba55ed50u  /* u32 magic, u16 version, u16 header size, u64 size after it */
 #define WRAPPER 0x466243b1u /* u32 magic, u32 version, the address of a FATBIN */
 #define MAX_IMAGE (UINT64_C(4) << 30)
 
@@ -45,7 +45,7 @@ static uint64_t fatbin_bytes(const uint8_t *at)
 	return len + head_bytes;
 }
 
-/* The image at an address that the driver is given. */
+/* Describes the image at an address that is passed to the driver. */
 static struct image image_at(const uint8_t *at)
 {
 	uint32_t magic;

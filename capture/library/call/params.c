@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Threads read the table of layouts without a lock, so its entries are atomics. An entry's
- * generation publishes its layout. Layouts are never freed: a thread may still read one.
- */
+ * generation publishes its layout. Layouts are never freed, because a thread may still read
+ * them. */
 #include "capture/library/call/params.h"
 
 #include "capture/library/call/put.h"
@@ -28,7 +28,7 @@
 #define NOT_FOUND 500	/* CUDA_ERROR_NOT_FOUND: before CUDA 12.4 */
 
 struct layout {
-	uint32_t n; /* NO_LAYOUT: the driver does not tell */
+	uint32_t n; /* NO_LAYOUT: the driver does not report it */
 	uint32_t bytes;
 	uint16_t registers, shared_bytes; /* as in struct cap_layout_record */
 	struct cap_param params[];
@@ -38,7 +38,7 @@ struct slot {
 	uint64_t handle; /* of a function or a kernel; 0: the slot is empty */
 	const struct layout *layout;
 	uint32_t generation; /* the layout is valid if this is cap_layouts_generation */
-	uint32_t kernel;     /* the handle is one of a kernel; with the lock */
+	uint32_t kernel;     /* the handle is that of a kernel; protected by the lock */
 };
 
 static struct slot *slots; /* mapped at the first use; publishes the mapping */
@@ -54,7 +54,7 @@ static void *map_memory(size_t bytes)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* The slot of a handle, or the empty one where it belongs. */
+/* Returns the slot of a handle, or an empty one for it. */
 static struct slot *find_slot(struct slot *table, uint64_t handle)
 {
 	uint32_t i = (uint32_t)(handle * UINT64_C(0x9e3779b97f4a7c15) >> 47);
@@ -67,8 +67,8 @@ static struct slot *find_slot(struct slot *table, uint64_t handle)
 	}
 }
 
-/* With the lock held. Threads that read a slot meanwhile find no layout, wait for the lock and ask
- * the driver again. */
+/* With the lock held. Concurrent readers find no layout, wait for the lock and query the driver
+ * again. */
 static void empty_slots(void)
 {
 	for (uint32_t i = 0; slots && i < SLOTS; i++) {
@@ -79,7 +79,7 @@ static void empty_slots(void)
 	n_used = 0;
 }
 
-/* With the lock held: the slot of the handle, added if needed; NULL without memory. */
+/* With the lock held: returns the slot of the handle, added if needed; NULL if out of memory. */
 static struct slot *add_slot(uint64_t handle)
 {
 	struct slot *s;
@@ -118,7 +118,7 @@ static void *allocate(size_t bytes)
 
 typedef int param_info(uint64_t function, size_t index, size_t *offset, size_t *size);
 
-/* Reads the parameters; returns their number, or NO_LAYOUT: the driver does not tell. */
+/* Reads the parameters. Returns their number, or NO_LAYOUT: the driver does not report it. */
 static uint32_t parameters_of(uint64_t handle, bool kernel, struct cap_param *ret)
 {
 	param_info *info = (param_info *)cap_real(CAP_DRIVER, kernel ? "cuKernelGetParamInfo"
@@ -158,8 +158,8 @@ static struct layout *ask_driver(uint64_t handle, bool kernel)
 	cap_clock_pause();
 	mode = cap_cu_relax(); /* the driver loads code on first use */
 	n = parameters_of(handle, kernel, params);
-	/* A launch takes both kinds of handles. If the call that returned it was not seen, try the
-	   other kind. */
+	/* A launch accepts both kinds of handles. If the call that returned it was not seen, try
+	 * the other kind. */
 	if (n == NO_LAYOUT && (n = parameters_of(handle, !kernel, params)) != NO_LAYOUT)
 		kernel = !kernel;
 	registers = attribute_of(handle, kernel, NUM_REGS);
@@ -179,8 +179,8 @@ static struct layout *ask_driver(uint64_t handle, bool kernel)
 	return l;
 }
 
-/* The layout of the handle; NULL: the slot has no valid one. The handle is read after the
- * generation: the slot may have been given to another handle in between. */
+/* Returns the layout of the handle; NULL: the slot has no valid one. Reads the handle after the
+ * generation: the slot may have been reused for another handle in between. */
 static const struct layout *valid_layout(const struct slot *s, uint64_t handle)
 {
 	if (__atomic_load_n(&s->generation, __ATOMIC_ACQUIRE) !=
@@ -243,7 +243,7 @@ static bool is_plain(const struct layout *l)
 	return i == l->n;
 }
 
-/* Writes the function's layout into the thread's ring. NULL: the driver does not tell, or the
+/* Writes the function's layout into the thread's ring. NULL: the driver does not report it, or the
  * record was lost. Otherwise `writing` is set: the CAP_PARAMS must follow. */
 static const struct cap_layout_entry *write_layout(struct cap_thread *t, uint64_t function)
 {
@@ -305,8 +305,8 @@ static void write_params(struct cap_thread *t, const struct cap_call *c, unsigne
 	cap_write_end(t, k->head.bytes);
 }
 
-/* CU_LAUNCH_PARAM_BUFFER_POINTER 1, _BUFFER_SIZE 2 (the address of a size_t), _END 0. NULL: no
- * buffer, or a longer one than kernels can have. */
+/* CU_LAUNCH_PARAM_BUFFER_POINTER 1, _BUFFER_SIZE 2 (the address of a size_t), _END 0. Returns NULL
+ * if there is no buffer, or if it exceeds the limit for kernels. */
 static const void *buffer_in_extra(void **extra, size_t *ret_len)
 {
 	const void *buffer = NULL;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Kernel parameters: their layouts, which the driver is asked for once per function, and their
- * bytes. Any thread. */
+/* Kernel parameters: their layouts, queried from the driver once per function, and their bytes. Any
+ * thread. */
 #pragma once
 
 #include "capture/library/call/hook.h"
 #include "formats/api/api.h"
 
-/* Records the parameters of a launch or of a graph's node; `function` may be a kernel. Without
- * `params` those of `extra`, the CU_LAUNCH_PARAM_* array. */
+/* Records the parameters of a launch or of a graph node; `function` may be a kernel. If `params` is
+ * NULL, records those of `extra`, the CU_LAUNCH_PARAM_* array. */
 void cap_params_put(const struct cap_call *c, unsigned arg, uint64_t function, void **params,
 		    void **extra);
 
-/* The driver returned this handle: of a kernel, or of a function. */
+/* Registers a handle that the driver returned: of a kernel, or of a function. */
 void cap_params_announce(uint64_t handle, bool is_kernel);
-/* Modules are unloaded: layouts of their functions are no longer valid. */
+/* Invalidates the layouts of all functions, when modules are unloaded. */
 void cap_params_forget(void);
 
-/* Calls `each` for every value of 64 bits at a multiple of 8 bytes in a parameter of the launch
- * `c`; for none if the driver does not say where parameters are. */
+/* Calls `each` for every 64-bit value at a multiple of 8 bytes in a parameter of the launch `c`;
+ * for none if the driver does not report the layout. */
 void cap_params_values(const struct cap_call *c, const struct api_call *call,
 		       void (*each)(uint64_t value, void *context), void *context);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Steps that every recorded call takes, in their order. Used by call/call.c and entry/launch.h. */
+/* Steps of every recorded call, in order. Used by call/call.c and entry/launch.h. */
 #pragma once
 
 #include "capture/library/ring/ticks.h"
@@ -11,13 +11,13 @@ static CAP_INLINE bool cap_gates_open(const struct cap_thread *t)
 	       likely(!(__atomic_load_n(t->paused, __ATOMIC_RELAXED) | t->writing | t->hooking));
 }
 
-/* Whether some hook handles calls of that class; what the hook has set up is then visible, too. */
+/* Returns true if a hook handles calls of that class; the hook's initialisation is then visible. */
 static CAP_INLINE bool cap_is_hooked(uint32_t class)
 {
 	return __atomic_load_n(&cap_process.hooked, __ATOMIC_ACQUIRE) >> class & 1;
 }
 
-/* The id of a new call; `writing` is set. */
+/* Returns the id of a new call; `writing` is set. */
 static CAP_INLINE uint64_t cap_call_begin(struct cap_thread *t, uint8_t *ret_depth)
 {
 	uint64_t id = t->next_id++;
@@ -27,7 +27,7 @@ static CAP_INLINE uint64_t cap_call_begin(struct cap_thread *t, uint8_t *ret_dep
 	return id;
 }
 
-/* The start of the call; the last step before it. */
+/* Returns the start of the call; the last step before it. */
 static CAP_INLINE uint64_t cap_call_start(const struct cap_thread *t, uint32_t api, uint8_t depth)
 {
 	uint64_t start = cap_ticks(t);
@@ -37,8 +37,8 @@ static CAP_INLINE uint64_t cap_call_start(const struct cap_thread *t, uint32_t a
 	return start;
 }
 
-/* The call has returned. False: its thread has ended its ring within the call, or is a forked child
- * now. */
+/* Ends the call. Returns false if its thread ended its ring within the call, or is now a forked
+ * child. */
 static CAP_INLINE bool cap_call_end(struct cap_thread *t, uint8_t depth)
 {
 	t->depth--;

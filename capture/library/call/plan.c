@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define MAX_STRING 65536
-#define MAX_FIELD 65536 /* bytes that one field of a struct points to */
+#define MAX_FIELD 65536 /* limit for the memory that one field of a struct points to */
 
 static uint32_t scalars_on_device; /* relaxed */
 
@@ -28,7 +28,7 @@ static uint64_t number_at(const void *at, size_t bytes)
 	return v;
 }
 
-/* 0: not known. */
+/* Returns 0 if unknown. */
 static uint64_t factor_of(const struct cap_call *c, const struct cap_step *s)
 {
 	uint64_t value = c->words[s->by];
@@ -42,7 +42,7 @@ static uint64_t factor_of(const struct cap_call *c, const struct cap_step *s)
 	return number_at((const void *)value, s->factor == CAP_FACTOR_POINTED_4 ? 4 : 8);
 }
 
-/* Bytes to copy; 0: none, or not known. */
+/* Returns the number of bytes to copy; 0: none, or unknown. */
 static uint64_t length_of(const struct cap_call *c, const struct cap_step *s, const void *at)
 {
 	uint64_t bytes;
@@ -54,7 +54,7 @@ static uint64_t length_of(const struct cap_call *c, const struct cap_step *s, co
 	return bytes;
 }
 
-/* The function of a struct that describes a launch: the first handle that is set. */
+/* Returns the function in a struct that describes a launch: the first handle that is set. */
 static uint64_t function_in_struct(const struct api_view *v)
 {
 	uint64_t value = 0;
@@ -104,8 +104,7 @@ static void put_field(const struct cap_call *c, unsigned arg, const struct api_v
 		cap_put_bytes(c, arg, CAP_BLOB_FIELD, i, (const void *)at, len);
 }
 
-/* Copies the memory that fields of a copied struct point to. Elements of an array are not followed.
- */
+/* Copies the memory that fields of a copied struct point to. Ignores elements of an array. */
 static void put_fields(const struct cap_call *c, unsigned arg, const void *at, uint64_t len)
 {
 	const struct api_call *call = api_call(c->api);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Plans: what is copied of the memory that a call's arguments point to. hooks.py compiles the
- * description of a call into a list of steps, those before the call and those after it, each list
- * with a CAP_STEP_END; cap_plan_run() performs a list in one pass. Any thread.
- */
+/* Plans: copy the memory that a call's arguments point to. hooks.py compiles the description of a
+ * call into a list of steps before the call and a list of steps after it, each ended by
+ * CAP_STEP_END; cap_plan_run() executes a list in one pass. Any thread. */
 #pragma once
 
 #include "capture/library/call/hook.h"
@@ -17,9 +16,9 @@ enum cap_step_kind {
 	CAP_STEP_STRING, /* the string at the pointer */
 	CAP_STEP_IMAGE,	 /* the code image at the pointer */
 	CAP_STEP_FILE,	 /* the code image in the file that the string names */
-	CAP_STEP_PARAMS, /* kernel parameters: `by` is the word of the function; `bytes` that of
-			    CU_LAUNCH_PARAM_*, 0: the call has none */
-	CAP_STEP_UNLOAD, /* code is unloaded: layouts of parameters are forgotten */
+	CAP_STEP_PARAMS, /* kernel parameters: `by` is the word of the function, `bytes` the word of
+			    CU_LAUNCH_PARAM_*; 0: the call has none */
+	CAP_STEP_UNLOAD, /* code is unloaded: invalidates layouts of parameters */
 };
 
 /* A COPY has `bytes` bytes times a factor. */
@@ -31,11 +30,11 @@ enum cap_step_factor {
 };
 
 /* Flags of a COPY. */
-#define CAP_STEP_SCALAR 1    /* not while pointer modes say device: cap_plan_scalar_mode() */
-#define CAP_STEP_FIELDS 2    /* a struct whose fields point to more, unless it is an array */
+#define CAP_STEP_SCALAR 1    /* unless the pointer mode may be device: cap_plan_scalar_mode() */
+#define CAP_STEP_FIELDS 2    /* a struct whose fields contain pointers, unless it is an array */
 #define CAP_STEP_SIZED 4     /* the first 8 bytes are the size of the program's struct */
 #define CAP_STEP_FUNCTIONS 8 /* handles of functions, announced to params.h */
-#define CAP_STEP_KERNELS 16  /* the same of kernels */
+#define CAP_STEP_KERNELS 16  /* the same for kernels */
 
 struct cap_step {
 	uint8_t kind; /* enum cap_step_kind */
@@ -47,11 +46,12 @@ struct cap_step {
 	uint32_t bytes;
 };
 
-/* Performs the steps up to CAP_STEP_END and returns those behind it. `when` is CAP_BLOB_BEFORE, or
- * CAP_BLOB_AFTER: nothing is copied if the call failed. Keeps errno. */
+/* Executes the steps up to CAP_STEP_END and returns the step after it. `when` is CAP_BLOB_BEFORE,
+ * or CAP_BLOB_AFTER: copies nothing if the call failed. Keeps errno. */
 const struct cap_step *cap_plan_run(const struct cap_call *c, const struct cap_step *step,
 				    enum cap_blob_what when);
 
-/* The program has set this pointer mode on some handle of cuBLAS. After the first mode that is not
- * host (0), scalars are not copied: a stream may write them, and the host may be unable to read. */
+/* Reports that the program set this pointer mode on a cuBLAS handle. After the first mode other
+ * than host (0), scalars are no longer copied: a stream may write them, and the host may be unable
+ * to read them. */
 void cap_plan_scalar_mode(int mode);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Calls in one record at most: if the thread is killed, its unwritten record is lost. */
+/* Maximum number of calls in one record: if the thread is killed, its unwritten record is lost. */
 #define MOST_REPEATED (1u << 16)
 
 #define NOT_READY 600 /* CUDA_ERROR_NOT_READY */
@@ -17,7 +17,7 @@ static uint64_t mix(uint64_t h, uint64_t v)
 	return h ^ h >> 29;
 }
 
-/* Of the call, its arguments and its result, without the address of the result. */
+/* Hashes the call, its arguments and its result, without the address of the result. */
 static uint64_t hash_of(const struct cap_call *c)
 {
 	uint64_t h = mix(c->api + 1, (uint64_t)c->result), output = 0;
@@ -48,11 +48,11 @@ static void leave_out(struct cap_thread *t, const struct cap_call *c, bool is_qu
 	if (p->n == 0) {
 		p->id = c->id;
 		p->start = c->start;
-		t->end = t->at; /* so that cap_write_wait() writes their record before the next */
+		t->end = t->at; /* makes cap_write_wait() write their record before the next */
 	} else {
 		t->next_id = c->id;
 	}
-	/* They count as begun when their record is written. */
+	/* Withheld calls count as begun when their record is written. */
 	__atomic_store_n(&t->ring->last_call, p->id - 1, __ATOMIC_RELAXED);
 	if (p->n == 0 || (is_query && !p->is_query)) {
 		p->api = c->api;
@@ -77,7 +77,7 @@ bool cap_poll_filter(struct cap_thread *t, const struct cap_call *c)
 		p->n_seen = 0;
 		return false;
 	}
-	/* Not a call within another call, nor one within which other calls were made. */
+	/* Neither a nested call, nor one with nested calls. */
 	if ((!is_query && p->n_seen == 0) || c->depth > 0 || c->paused || t->next_id != c->id + 1)
 		return false;
 	hash = hash_of(c);

@@ -22,8 +22,8 @@
 static struct {
 	pthread_mutex_t lock;
 	struct cap_regions ranges;
-	uint64_t
-		peers[DEVICES]; /* bit of each device whose memory kernels of this device can use */
+	uint64_t peers[DEVICES]; /* bit of each device whose memory kernels of this device can
+				    access */
 	/* Handles of multicast objects, mappings of which must not be read. */
 	uint64_t multicasts[MOST_MULTICASTS];
 	size_t n_multicasts;
@@ -106,7 +106,7 @@ static int is_memory(const struct api_arg *a)
 	return a->meaning == API_MEANING_DEVPTR || a->meaning == API_MEANING_HOST;
 }
 
-/* The argument of that name, or NULL. */
+/* Returns the argument of that name, or NULL. */
 static const struct api_arg *arg_named(const struct api_call *call, const char *name)
 {
 	for (unsigned i = 0; i < call->n_args; i++)
@@ -126,7 +126,7 @@ static uint64_t read_result(const struct cap_call *c, const struct api_arg *a)
 	return value;
 }
 
-/* Bytes of the allocation that a call made at `base`; 0: not known. */
+/* Returns the size of the allocation that a call made at `base`; 0: unknown. */
 static uint64_t allocation_bytes(const struct cap_call *c, const struct api_call *call,
 				 uint64_t base)
 {
@@ -144,7 +144,8 @@ static uint64_t allocation_bytes(const struct cap_call *c, const struct api_call
 		       : 0;
 }
 
-/* The devices whose kernels can use a new allocation. Mappings get access rights later. */
+/* Returns the devices whose kernels can access a new allocation. Mappings get access rights
+ * later. */
 static uint64_t reach_of(const struct cap_region *range)
 {
 	int device = range->device, concurrent = 0;
@@ -181,8 +182,8 @@ static void add_range(struct cap_region *range)
 	pthread_mutex_unlock(&live.lock);
 }
 
-/* The stream in whose order memory is allocated. False: the stream is captured, so nothing is
- * allocated now. */
+/* Finds the stream of an asynchronous allocation. Returns false if the stream is in capture, so
+ * that no memory is allocated now. */
 static bool allocates_now(const struct cap_call *c, const struct api_call *call, void **ret_stream)
 {
 	struct cap_stream_ref ref;
@@ -195,7 +196,7 @@ static bool allocates_now(const struct cap_call *c, const struct api_call *call,
 	return !cap_stream_ref_is_capturing(&ref);
 }
 
-/* Registers of other hardware: reading them may have side effects. */
+/* Returns true for registers of other hardware: reading them may have side effects. */
 static bool is_io(const struct cap_call *c, const struct api_call *call)
 {
 	const struct api_arg *flags = arg_named(call, "Flags");
@@ -241,7 +242,7 @@ static void note_free(const struct cap_call *c, const struct api_call *call)
 	}
 }
 
-/* With the lock held: index of the handle, or n_multicasts. */
+/* With the lock held: returns the index of the handle, or n_multicasts. */
 static size_t find_multicast(uint64_t handle)
 {
 	size_t i = 0;
@@ -369,7 +370,7 @@ static int has_device(const struct cap_region *r, const void *device)
 	return r->device == (int)*(const uint64_t *)device;
 }
 
-/* A module is unloaded with its variables, a context destroyed with all memory made in it. */
+/* A module is unloaded with its variables, a context destroyed with all memory allocated in it. */
 static void note_destroyed(const struct cap_call *c, const struct api_call *call)
 {
 	int (*gone)(const struct cap_region *, const void *) =

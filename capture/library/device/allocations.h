@@ -9,13 +9,14 @@
 
 extern const struct cap_hook cap_allocations;
 
-/* 1 and a copy of the range that contains the address; 0: none. */
+/* Returns 1 and a copy of the range that contains the address; 0: none. */
 int cap_allocation_find(uint64_t address, struct cap_region *ret);
 
 /* Notes that a captured operation uses the range that contains the address: struct cap_region. */
 void cap_allocation_put_in_graph(uint64_t address);
 
-/* Whether kernels of the device can read the range; if not, reading ends the context. */
+/* Returns true if kernels of the device can read the range. Otherwise, reading it would destroy the
+ * context. */
 int cap_allocation_reaches(const struct cap_region *r, int device);
 
 /* Calls act() for a copy of each range, in order of address, without holding the lock. */

@@ -26,7 +26,7 @@ static struct {
 	unsigned (*collect[MOST])(void);
 	unsigned n, rounds;
 	unsigned left;	  /* outstanding after the last round */
-	unsigned waiting; /* threads that wait for rounds */
+	unsigned waiting; /* number of threads that wait for rounds */
 	bool running;
 	bool in_round;
 	bool idle;    /* sleeps for IDLE_NS */
@@ -35,7 +35,7 @@ static struct {
 	  .wake = PTHREAD_COND_INITIALIZER,
 	  .round_ended = PTHREAD_COND_INITIALIZER};
 
-/* With the lock held: sleeps, at most as long, until `cond` is signalled. */
+/* With the lock held: sleeps until `cond` is signalled, at most for `ns`. */
 static void sleep_on(pthread_cond_t *cond, int64_t ns)
 {
 	int64_t until = host_clock_ns(CLOCK_MONOTONIC) + ns;
@@ -44,7 +44,7 @@ static void sleep_on(pthread_cond_t *cond, int64_t ns)
 	pthread_cond_clockwait(cond, &self.lock, CLOCK_MONOTONIC, &at);
 }
 
-/* With the lock held, but not while it collects. */
+/* With the lock held on entry and return; releases it while collecting. */
 static void round_of_all(void)
 {
 	unsigned n = self.n, left = 0;
@@ -65,7 +65,8 @@ static void *run_rounds(void *unused)
 	int mode = CU_CAPTURE_RELAXED;
 
 	prctl(PR_SET_NAME, "gpucapture");
-	/* For ever: this thread takes no time of the program, and ends none of its captures. */
+	/* Never resumed: this thread takes no virtual time of the program, and invalidates none of
+	 * its captures. */
 	cap_clock_pause();
 	cap_cu.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_lock(&self.lock);
@@ -118,8 +119,8 @@ struct waited {
 	unsigned left;
 };
 
-/* With the lock held: waits for the end of a round, at most for a turn, and returns how long; time
- * in which all of the process was stopped, or had no processor, does not count. */
+/* With the lock held: waits for the end of a round, at most for a turn. Returns the time waited;
+ * excludes time in which the whole process was stopped or had no processor. */
 static int64_t await_round(void)
 {
 	int64_t from = host_clock_ns(CLOCK_MONOTONIC), took;
@@ -129,7 +130,7 @@ static int64_t await_round(void)
 	return took < TURN_NS ? took : TURN_NS;
 }
 
-/* With the lock held: the same, until the time is over: false. */
+/* With the lock held: the same, until the limit is reached; then returns false. */
 static bool await_turn(struct waited *w)
 {
 	int64_t took;
@@ -165,7 +166,7 @@ void cap_collector_finish(void)
 	struct waited w = {0};
 
 	pthread_mutex_lock(&self.lock);
-	/* The current round may have missed the latest work; the next one does not. */
+	/* The current round may have missed the latest operation; the next one does not. */
 	for (unsigned before = self.rounds; self.rounds - before < 2 || self.left > 0;)
 		if (!await_turn(&w))
 			break;

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The library's thread, which collects results from devices: a thousand times a second while some
- * are outstanding, else a hundred times, so that no other thread has to wake it. It blocks all
- * signals and has a ring of its own.
- */
+/* The library's thread, which collects results from devices. It wakes up a thousand times a second
+ * while results are outstanding, else a hundred times, so that no other thread has to wake it. It
+ * blocks all signals and has its own ring. */
 #pragma once
 
 #include <stdbool.h>
 
-/* Calls `collect` on that thread from now on; it returns how many results are outstanding. At most
- * 4 functions. 0, or -errno. */
+/* Makes that thread call `collect`, which returns the number of outstanding results. At most 4
+ * functions. Returns 0, or -errno. */
 int cap_collector_add(unsigned (*collect)(void));
 
-/* Waits until `is_done`, which is called now and after each round of the thread. Gives up if
- * nothing was collected for ten seconds in which the thread could run, or after a minute of such
- * time. Not from `collect`. */
+/* Waits until `is_done` returns true; it is called now and after each round of the thread. Gives up
+ * if nothing was collected for ten seconds in which the thread could run, or after a minute of such
+ * time. Must not be called from `collect`. */
 void cap_collector_await(bool (*is_done)(void *context), void *context);
 
-/* Waits like this until nothing is outstanding: when a process ends, not from `collect`. */
+/* Waits in the same way until nothing is outstanding, when a process exits. Must not be called from
+ * `collect`. */
 void cap_collector_finish(void);
 
-/* The driver is about to shut down: the thread stops calling it. */
+/* Stops the thread's driver calls, because the driver is about to shut down. */
 void cap_collector_stop(void);

@@ -40,7 +40,7 @@ static bool is_active(int device)
 	return cap_cu.cuDevicePrimaryCtxGetState(device, &flags, &active) == 0 && active;
 }
 
-/* Only of a device with an active primary context: retaining would create one. */
+/* Only for a device with an active primary context: retaining would create one. */
 static void *primary_of(int device)
 {
 	void *context;

@@ -9,7 +9,7 @@ void cap_regions_done(struct cap_regions *r)
 	memset(r, 0, sizeof(*r));
 }
 
-/* Number of ranges that begin before `address`. */
+/* Returns the number of ranges that begin before `address`. */
 static size_t lower_bound(const struct cap_regions *r, uint64_t address)
 {
 	return array_bound(i, 0, r->n, r->items[i].base < address);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Memory ranges by address. One thread at a time. */
+/* Memory ranges by address. Not thread-safe. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,17 +10,17 @@
 enum cap_memory {
 	CAP_MEMORY_DEVICE,
 	CAP_MEMORY_MANAGED,
-	CAP_MEMORY_HOST,   /* page-locked memory of the host, which kernels can use */
+	CAP_MEMORY_HOST,   /* pinned host memory */
 	CAP_MEMORY_GLOBAL, /* a variable of a module */
-	CAP_MEMORY_MAPPED, /* physical memory that was mapped at an address */
+	CAP_MEMORY_MAPPED, /* physical memory mapped at an address */
 };
 
 struct cap_region {
 	uint64_t base, bytes;
-	uint64_t id;	/* of the call that made it */
-	uint64_t owner; /* the module of a GLOBAL; else 0 */
-	uint64_t reach; /* bit of each device whose kernels can read it */
-	void *stream;	/* allocated in the order of that stream; NULL: at once */
+	uint64_t id;	/* of the allocating call */
+	uint64_t owner; /* GLOBAL: its module; else 0 */
+	uint64_t reach; /* bit mask of devices whose kernels can read it */
+	void *stream;	/* stream of an asynchronous allocation; else NULL */
 	void *context;	/* current when it was allocated */
 	int device;	/* of that context */
 	uint8_t kind;	/* enum cap_memory */
@@ -34,14 +34,14 @@ struct cap_regions {
 
 void cap_regions_done(struct cap_regions *r);
 
-/* Adds a range. Removes ranges that overlap it, whose end was not seen. A GLOBAL
- * that is already known stays unchanged. 0 or -ENOMEM. */
+/* Adds a range. Removes overlapping ranges, whose release was not seen. Does not change a known
+ * GLOBAL. Returns 0 or -ENOMEM. */
 int cap_regions_add(struct cap_regions *r, const struct cap_region *range);
 
-/* The range that contains the address; NULL. Valid until the next change. */
+/* Returns the range that contains the address, or NULL. Valid until the next change. */
 struct cap_region *cap_regions_find(const struct cap_regions *r, uint64_t address);
 
-/* The first range that begins in [base, base + bytes); NULL. */
+/* Returns the first range that begins in [base, base + bytes), or NULL. */
 struct cap_region *cap_regions_from(const struct cap_regions *r, uint64_t base, uint64_t bytes);
 
 /* Removes all ranges that begin in [base, base + bytes). */

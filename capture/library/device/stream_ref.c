@@ -36,7 +36,7 @@ static void *stream_in_config(const struct cap_call *c, const struct api_call *c
 	return (void *)api_number(&view, "hStream");
 }
 
-/* The stream that the call names; NULL: a default stream. */
+/* Returns the stream that the call names; NULL: a default stream. */
 static void *named_stream(const struct cap_call *c, const struct api_call *call)
 {
 	const struct api_arg *a;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Page-locked host memory for page sums: handed out in order, and reused once everything that was
- * handed out of a chunk has been given back. One arena a context; one thread at a time. */
+/* Pinned host memory for page sums. Handed out in order; a chunk is reused after all of its pieces
+ * were given back. One arena per context; one thread at a time. */
 #pragma once
 
 #include "capture/digest/gd128.h"
 
 #include <stddef.h>
 
-/* Both words of a sum that was not written yet. A real sum has this word with probability 2^-64:
+/* Both words of a sum that was not yet written. A real sum has this value with probability 2^-64:
  * the library would wait for it until the end, then use it as it is. */
 #define CAP_AWAITED 0x6770756361707475u
 
@@ -16,17 +16,17 @@ struct cap_arena_chunk {
 	struct cap_arena_chunk *next;
 	struct gd128 *sums; /* the device uses the same addresses */
 	size_t n, used;
-	unsigned out; /* pieces that were not given back */
+	unsigned out; /* pieces not given back */
 };
 
 struct cap_arena {
 	struct cap_arena_chunk *chunks;
 };
 
-/* Allocates the first chunk. The arena's context is current. */
+/* Allocates the first chunk. The arena's context must be current. */
 void cap_arena_prepare(struct cap_arena *a);
 
-/* Space for `n` sums, filled with CAP_AWAITED; *ret_chunk is to be given back. NULL without memory.
- * The arena's context is current. */
+/* Returns space for `n` sums, filled with CAP_AWAITED; *ret_chunk must be given back. NULL if out
+ * of memory. The arena's context must be current. */
 struct gd128 *cap_arena_take(struct cap_arena *a, size_t n, struct cap_arena_chunk **ret_chunk);
 void cap_arena_give(struct cap_arena_chunk *chunk);

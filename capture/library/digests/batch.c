@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define MOST_CONTEXTS 64
-#define THREADS 512 /* as gd128.cu has them */
+#define THREADS 512 /* as in gd128.cu */
 
 /* A buffer whose page sums are outstanding. */
 struct result {
@@ -49,7 +49,7 @@ static struct {
 	unsigned n_codes;
 	struct batch *first, **last; /* outstanding, oldest first */
 	unsigned n_batches;
-	uint64_t missed; /* digests that could not be made */
+	uint64_t missed; /* number of digests that could not be computed */
 	int missed_result;
 } engine = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = &engine.first};
 
@@ -147,7 +147,7 @@ static int launch_kernel(const struct device_code *d, void *stream, struct gd128
 	return r;
 }
 
-/* The sums of an equal buffer that is already in the batch; NULL. */
+/* Returns the sums of an equal buffer that is already in the batch, or NULL. */
 static const struct gd128 *find_equal(const struct batch *b, size_t before,
 				      const struct cap_buffer *like)
 {
@@ -195,7 +195,7 @@ static void free_batch(struct batch *b)
 	free(b);
 }
 
-/* With the lock held: frees a batch that was in the queue. */
+/* With the lock held: frees a queued batch. */
 static void free_queued(struct batch *b)
 {
 	b->code->n_batches--;
@@ -348,7 +348,7 @@ unsigned cap_batch_collect(void)
 	return left;
 }
 
-/* ---- contexts that end */
+/* ---- ends of contexts */
 
 static bool is_context_done(void *context)
 {

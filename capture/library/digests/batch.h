@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Digests of buffers, computed on a stream: the kernel writes page sums straight into page-locked
- * memory (arena.h); the library's thread reads them there, combines them and writes the records.
- * No event, no copy, no wait.
- */
+/* Digests of buffers, computed on a stream: the kernel writes page sums directly into pinned memory
+ * (arena.h). The library's thread reads and combines them and writes the records. Uses no event, no
+ * copy and no wait. */
 #pragma once
 
 #include "capture/library/device/stream_ref.h"
@@ -11,38 +10,38 @@
 
 #include <stddef.h>
 
-/* Up to this many bytes of host memory are digested by the calling thread. */
+/* The calling thread digests at most this many bytes of host memory. */
 #define CAP_HOST_BYTES 32768u
 
-/* Looks up what is needed of the driver and of the kernel's image: 0, or -errno. */
+/* Looks up driver functions and the kernel's image. Returns 0, or -errno. */
 int cap_batch_start(void);
 
-/* Announces records for n buffers of the call: a digest each, and with --payloads its contents. On
- * the call's thread, before the call ends. */
+/* Announces records for n buffers of the call: a digest each, and with --payloads its contents.
+ * Called on the call's thread, before the call ends. */
 void cap_batch_announce(uint64_t id, size_t n);
 
-/* Loads code and allocates memory for the first digests in a context, which is current. This may
- * wait for the device, and must not happen later, while kernels wait for each other. Any thread. */
+/* Loads code and allocates memory for the first digests in the current context. This may wait for
+ * the device, so it must not happen later, while kernels wait for each other. Any thread. */
 void cap_batch_prepare(void *context);
 
-/* Launches the digests of all `buffers` on the stream, whose context is current. Buffers with the
- * same address and length are read once. Digests that cannot be made are counted. Any thread. */
+/* Launches the digests of all `buffers` on the stream, whose context must be current. Buffers with
+ * the same address and length are read once. Counts digests that cannot be computed. Any thread. */
 void cap_batch_launch(const struct cap_stream_ref *ref, const struct cap_buffer *buffers, size_t n);
 
-/* Counts n digests that are not made; `result` is the driver's reason. */
+/* Counts n missing digests; `result` is the driver's reason. */
 void cap_batch_miss(size_t n, int result);
 
 /* Digests host memory now, and writes the record. */
 void cap_batch_host(const struct cap_buffer *b, const void *data);
 
-/* On the library's thread: writes the records of finished batches. Returns how many are
- * outstanding. */
+/* On the library's thread: writes the records of finished batches. Returns the number of
+ * outstanding batches. */
 unsigned cap_batch_collect(void);
 
-/* Records as a fact how many digests were not made, and why. */
+/* Records the number of missing digests and the reason as a fact. */
 void cap_batch_end(void);
 
-/* The context is about to end: waits for its batches, but not for long. After its end: forgets it,
- * and counts the digests that are missing. */
+/* cap_batch_await(): the context is about to end; waits a short time for its batches.
+ * cap_batch_forget(): the context has ended; drops it and counts its missing digests. */
 void cap_batch_await(void *context);
 void cap_batch_forget(const void *context);

@@ -3,9 +3,9 @@
 
 #include <stdint.h>
 
-/* A buffer at one moment, for one digest record. */
+/* A buffer at one point of a stream, for one digest record. */
 struct cap_buffer {
-	uint64_t id; /* of the call that reads or writes it */
+	uint64_t id; /* of the call that reads or writes the buffer */
 	uint32_t index;
 	uint32_t output; /* 0: read, 1: written; CAP_DIGEST_LIVE */
 	uint64_t address, bytes;

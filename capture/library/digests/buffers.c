@@ -9,7 +9,7 @@
 #include "capture/library/digests/batch.h"
 #include "capture/library/find/cu.h"
 
-#define MOST_SUMS 4096 /* page sums in one record */
+#define MOST_SUMS 4096 /* maximum number of page sums in one record */
 
 static uint64_t piece_bytes;
 

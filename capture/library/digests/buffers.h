@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The buffers of one call: the ranges that it reads or writes, cut into pieces of allocations, each
- * of which gets a digest. Memory that kernels of the context cannot access is left out and counted,
- * since the digest kernel would fault. A list belongs to one thread; without memory for the list
- * the rest is left out. */
+/* The buffers of one call: the ranges that it reads or writes, cut at allocations; each gets a
+ * digest. Memory that kernels of the context cannot access is left out and counted, since the
+ * digest kernel would fault. A list belongs to one thread; if memory for the list is exhausted, the
+ * rest is left out. */
 #pragma once
 
 #include "capture/library/call/hook.h"
@@ -17,20 +17,21 @@
 struct cap_buffers {
 	struct cap_buffer *items; /* owned */
 	size_t n, cap;
-	void *context; /* whose kernels are to read them */
+	void *context; /* whose kernels will read them */
 };
 
-/* Once, before the other functions: the record of a piece must fit into a ring of that size. */
+/* Called once before the other functions: the record of a buffer must fit into a ring of
+ * `ring_bytes`. */
 void cap_buffers_start(uint64_t ring_bytes);
 void cap_buffers_done(struct cap_buffers *b);
 
-/* Device memory, as opposed to the host side of a copy. */
+/* Returns true for device memory, false for host memory. */
 bool cap_region_is_device(const struct cap_region *r);
 /* Memory that the host can write between calls. */
 bool cap_region_is_hosts(const struct cap_region *r);
 
-/* These append buffers that call `id` reads (output 0) or wrote (1). A buffer may lie in several
- * mappings; what lies behind them is counted as missed.
+/* Functions below append buffers that call `id` reads (output 0) or wrote (1). A buffer may span
+ * several mappings; memory behind them is counted as missed.
  *
  * A span, if it begins in device memory; `by_host`: the host reads it. */
 void cap_buffers_span(struct cap_buffers *b, uint64_t id, const struct cap_span *s, bool by_host);
@@ -40,7 +41,7 @@ void cap_buffers_spans(struct cap_buffers *b, uint64_t id, const struct cap_span
  * `hosts_only` only memory that the host can write. */
 void cap_buffers_params(struct cap_buffers *b, const struct cap_call *c,
 			const struct api_call *call, int output, bool hosts_only);
-/* All allocations that exist at this point of the stream, as far as known: */
+/* All known allocations that exist at this point of the stream: */
 void cap_buffers_live(struct cap_buffers *b, uint64_t id, const struct cap_stream_ref *ref,
 		      int output);
 /* Memory that the host can write and that captured operations use: */

@@ -40,13 +40,13 @@ static __thread struct {
 	size_t n, cap;
 } group;
 
-/* Nested NCCL calls in progress that launch collectives. */
+/* number of nested NCCL calls in progress that launch collectives */
 static __thread int exchanges;
 
 /* ---- copies of small pageable memory */
 
-/* Whether the driver knows the memory: it may be a device's although no call allocated it. Nodes of
- * a graph allocate memory, and so do calls that were not seen. */
+/* Returns 1 if the driver knows the memory. It may be device memory although no call allocated it:
+ * nodes of a graph allocate memory, and so do calls that were not seen. */
 static int is_known_to_driver(uint64_t address)
 {
 	unsigned type;
@@ -54,8 +54,9 @@ static int is_known_to_driver(uint64_t address)
 	return cap_cu.cuPointerGetAttribute(&type, CU_POINTER_MEMORY_TYPE, address) != 1;
 }
 
-/* A small range of pageable host memory, which has been read or written when the call returns: the
- * calling thread digests it, which costs less than a launch. NULL: not such a range. */
+/* Returns a small range of pageable host memory, which the call has read or written before it
+ * returns: the calling thread digests it, which costs less than a launch. NULL: not such a
+ * range. */
 static const void *small_pageable(const struct cap_span *s)
 {
 	struct cap_region r;
@@ -66,7 +67,7 @@ static const void *small_pageable(const struct cap_span *s)
 		       : NULL;
 }
 
-/* A device that accesses pageable memory itself may write it after the call has returned. */
+/* A device that accesses pageable memory directly may write it after the call has returned. */
 static int writes_later(const struct cap_call *c, const struct cap_region *r)
 {
 	int reaches = 0;
@@ -161,7 +162,7 @@ static void add_buffers(struct cap_buffers *b, const struct cap_call *c,
 	}
 }
 
-/* Flushes buffers that the call overwrites: copies and collectives change nothing else. */
+/* Flushes buffers that the call overwrites: copies and collectives change no other memory. */
 static int flush_written(const struct cap_call *c, const struct api_call *call)
 {
 	scoped(cap_spans_done) struct cap_spans spans = {0};
@@ -178,15 +179,15 @@ static int is_exchange(const struct api_call *call)
 	return call->class == API_CLASS_COLLECTIVE || call->class == API_CLASS_P2P;
 }
 
-/* In ref, other collectives leave what they read as it was. */
+/* In `ref`, collectives other than these leave their input unchanged. */
 static bool is_reduced(const struct api_call *call)
 {
 	return call->class == API_CLASS_COLLECTIVE &&
 	       (strstr(call->name, "Reduce") || strstr(call->name, "AlltoAll"));
 }
 
-/* Whether the input is digested before the collective if that is in place. Level `launch` tells
- * what a collective read from what it wrote, also where these should be the same. */
+/* Returns true if the input of an in-place collective is digested before it. Level `launch`
+ * distinguishes reads from writes of a collective, even of the same buffer. */
 static bool digests_input_first(const struct api_call *call)
 {
 	return is_reduced(call) || (is_exchange(call) && level == CAP_DIGEST_LAUNCH);
@@ -197,7 +198,7 @@ static int launches_exchanges(const struct api_call *call)
 	return is_exchange(call) || call->class == API_CLASS_GROUP_END;
 }
 
-/* Any other call may change any buffer, except calls that NCCL makes within its own. */
+/* Any other call may change any buffer, except nested calls that NCCL makes. */
 static void flush_before(const struct cap_call *c, const struct api_call *call,
 			 const struct cap_stream_ref *ref)
 {
@@ -220,7 +221,7 @@ static void flush_before(const struct cap_call *c, const struct api_call *call,
 	}
 }
 
-/* Waits for the digests of a context that may end. Pending ones were launched. */
+/* Waits for the digests of a context that may end. Pending ones were launched before. */
 static void before_end(struct cap_call *c, const struct api_call *call)
 {
 	void *context = cap_context_ending(c, call);
@@ -256,7 +257,7 @@ static void digest_inputs(struct cap_call *c, const struct api_call *call)
 		cap_pending_flush(&ref);
 }
 
-/* Flushes buffers that collectives of the open group are about to overwrite. */
+/* Flushes buffers that collectives of the open group will overwrite. */
 static void flush_group(void)
 {
 	for (size_t i = 0; i < group.n; i++)
@@ -329,7 +330,7 @@ static void prepare_context(void)
 }
 
 #define BIT(class) (1ull << API_CLASS_##class)
-/* Calls that write buffers. After another call the stream that it names may be gone. */
+/* Calls that write buffers. After other calls the stream that they name may no longer exist. */
 #define WRITING                                                                                    \
 	(BIT(LAUNCH) | BIT(GRAPH_LAUNCH) | BIT(SET) | BIT(COPY) | BIT(COLLECTIVE) | BIT(P2P))
 
@@ -355,7 +356,7 @@ static void digests_after(struct cap_call *c)
 
 /* ---- the ends of iterations, threads and processes */
 
-/* Digests all allocations after all operations so far, and before any later one. */
+/* Digests all allocations after all previous operations, and before any later one. */
 static void digest_all(uint64_t id)
 {
 	scoped(cap_buffers_done) struct cap_buffers b = {0};

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <sys/uio.h>
 
-#define STAGED (64 * (uint64_t)GD128_PAGE_BYTES) /* bytes that are copied at once */
+#define STAGED (64 * (uint64_t)GD128_PAGE_BYTES) /* bytes copied at once */
 
 static bool is_inside; /* the range has begun and not ended; atomic */
 
@@ -45,7 +45,7 @@ static void put_page(const struct keyframe *k, const struct cap_region *r, uint6
 	cap_publish();
 }
 
-/* Reads memory whose context is current. Memory of the host may be inaccessible by now. */
+/* Reads memory whose context is current. Host memory may be inaccessible now. */
 static bool read_memory(const struct cap_region *r, uint64_t offset, uint64_t bytes, void *to)
 {
 	struct iovec into = {to, bytes}, from = {(void *)(r->base + offset), bytes};
@@ -98,7 +98,7 @@ static void take_keyframe(uint64_t id, unsigned flags)
 	cap_allocations_each(put_region, &k);
 }
 
-/* The id of the last call that this thread has recorded. */
+/* Returns the id of the last call that this thread recorded. */
 static uint64_t last_call(void)
 {
 	return cap_self.polls.n > 0 ? cap_self.polls.id : cap_self.next_id - 1;

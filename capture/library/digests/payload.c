@@ -21,7 +21,7 @@ bool cap_payload_is_on(void)
 	return cap_control()->first_payload >= 0;
 }
 
-/* Whether the current iteration is in the range. Live memory is for keyframes. */
+/* Returns true if the current iteration is in the range. Keyframes contain live memory. */
 static bool is_kept(const struct cap_buffer *b)
 {
 	const struct cap_control *control = cap_control();
@@ -60,7 +60,7 @@ void cap_payload_host(const struct cap_buffer *b, const void *data)
 
 /* ---- copies from devices */
 
-/* A copy into page-locked memory that may not be complete yet. */
+/* A copy into pinned memory that may be incomplete. */
 struct copy {
 	struct copy *next;
 	void *context, *event, *data;
@@ -88,7 +88,8 @@ static void free_copy(struct copy *c)
 	free(c);
 }
 
-/* Copies the buffer in the order of the stream, whose context is current; NULL: it cannot be. */
+/* Copies the buffer in the order of the stream, whose context must be current. NULL if that
+ * fails. */
 static struct copy *start_copy(const struct cap_stream_ref *ref, const struct cap_buffer *b)
 {
 	struct copy *c = calloc(1, sizeof(*c));
@@ -143,7 +144,7 @@ void cap_payload_keep(const struct cap_stream_ref *ref, const struct cap_buffer 
 	}
 }
 
-/* Takes a copy that is complete, or failed, off the list; NULL. */
+/* Removes a copy that is complete, or failed, from the list; NULL: none. */
 static struct copy *take_complete(void)
 {
 	struct copy **at, *c;

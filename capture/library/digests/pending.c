@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#define MOST_BUFFERS 4096 /* of a stream, before they are launched all the same */
+#define MOST_BUFFERS 4096 /* of a stream, before they are launched anyway */
 
 struct stream {
 	struct cap_stream_ref ref;
@@ -43,8 +43,8 @@ static struct stream *find_stream(const struct cap_stream_ref *ref)
 	return s;
 }
 
-/* With the lock held. Digests pending on the per-thread stream of another thread stay until that
- * thread flushes; those on a stream that is captured, until the capture has ended. */
+/* With the lock held. Digests pending on the per-thread stream of another thread remain until that
+ * thread flushes; those on a stream in capture, until the capture has ended. */
 static void launch_stream(struct stream *s)
 {
 	int entered;
@@ -81,7 +81,8 @@ void cap_pending_add(const struct cap_stream_ref *ref, const struct cap_buffer *
 	pthread_mutex_unlock(&pending.lock);
 }
 
-/* Whether work on stream `ref` may follow work on `s`, in the order of the device. */
+/* Returns 1 if operations on stream `ref` may follow operations on `s`, in the order of the
+ * device. */
 static int follows(const struct cap_stream_ref *ref, const struct stream *s)
 {
 	if (!ref || ref->stream == CU_LEGACY_STREAM || s->ref.stream == CU_LEGACY_STREAM)

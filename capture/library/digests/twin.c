@@ -10,7 +10,7 @@
 
 #define ILLEGAL_ADDRESS 700
 
-/* Whether kernels of a device may use [address, address + bytes). */
+/* Tells if kernels of a device may access [address, address + bytes). */
 static gpuemu_reaches_fn *reaches;
 
 static void run(struct gpuemu_launch *launch, void *const *args)
@@ -37,7 +37,7 @@ static void run(struct gpuemu_launch *launch, void *const *args)
 	}
 }
 
-/* Reads all of it once. */
+/* The cost of reading all buffers once. */
 static void cost(const struct gpuemu_launch *launch, void *const *args, struct gpuemu_cost *ret)
 {
 	const struct gd128_work *work = args[0];

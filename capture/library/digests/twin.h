@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The kernel's stand-in on emulated GPUs: gd128 on the CPU. */
+/* The host kernel of gd128 for emulated GPUs. */
 #pragma once
 
-/* Does nothing on a real driver. */
+/* No effect on a real driver. */
 void cap_twin_register(void);

@@ -14,8 +14,8 @@
 #include <errno.h>
 #include <pthread.h>
 
-/* In the order in which they run before a call. `times` is last: nothing comes between its event
- * and the call. */
+/* In the order in which they run before a call. `times` is last, so that no hook runs between its
+ * event and the call. */
 static const struct cap_hook *const hooks[] = {&cap_allocations, &cap_digests, &cap_graphs,
 					       &cap_times};
 

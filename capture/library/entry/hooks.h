@@ -8,7 +8,7 @@
 /* The hooks, by index into formats/api. */
 extern void *const cap_hooks[];
 
-/* cuInit has returned `result`: hooks start, and facts about the driver are written. */
+/* cuInit has returned `result`: starts hooks, and writes facts about the driver. */
 void cap_driver_initialised(int result);
 
 /* cuGetProcAddress has returned *pfn: replaces it by the hook of that function. */

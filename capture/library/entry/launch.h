@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* cuLaunchKernel, by far the most frequent call with something to copy, recorded and timed in as
- * few instructions as possible: cap_launch(). A launch that a hook other than `times` handles,
- * whose parameters the ring does not describe yet, or in an ordered ring, takes the path of other
- * calls: cap_launch_full(). */
+/* The fast path of cuLaunchKernel, by far the most frequent call with memory to copy: cap_launch().
+ * Falls back to the general path, cap_launch_full(), if a hook other than `times` handles the
+ * launch, if the ring does not contain the parameter layout yet, or if the ring is ordered. */
 #pragma once
 
 #include "capture/library/call/call.h"
@@ -15,7 +14,7 @@
 #define CAP_LAUNCH_PARAMS 9
 #define CAP_LAUNCH_WORDS 11
 
-/* Arguments as they are passed: the upper halves of narrow arguments are undefined. */
+/* Arguments as passed: the upper halves of narrow arguments are undefined. */
 typedef int cap_launch_fn(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
 			  uint64_t, uint64_t, uint64_t, uint64_t);
 
@@ -24,15 +23,15 @@ typedef int cap_launch_fn(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint
 int cap_launch_full(uint32_t api, uint32_t how, const struct cap_step *plan, cap_launch_fn *real,
 		    const uint64_t words[CAP_LAUNCH_WORDS]);
 
-/* Whether at most `times` has to act on the launch, and no stream is in capture if it has. */
+/* Returns true if at most `times` handles the launch, and in that case no stream is in capture. */
 static CAP_INLINE bool cap_launch_is_short(uint32_t hooks)
 {
 	return likely(!(hooks & CAP_LAUNCH_CHAINED)) &&
 	       likely(!hooks || !__atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED));
 }
 
-/* Begins the call and writes its parameters. False: nothing was done; the ring does not have the
- * layout of the parameters yet, or one of them has neither 4 nor 8 bytes. */
+/* Begins the call and writes its parameters. Returns false and does nothing if the ring does not
+ * contain the layout of the parameters yet, or if a parameter has neither 4 nor 8 bytes. */
 static CAP_INLINE bool cap_launch_begin(struct cap_thread *t, uint32_t hooks, uint64_t function,
 					void **params, uint64_t *ret_id, uint8_t *ret_depth)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* dlopen, dlsym and dlvsym of the program. Calls that do not concern this library are forwarded by
+/* dlopen, dlsym and dlvsym of the program. Calls that do not involve this library are forwarded by
  * a tail call, so that the loader sees the program's own return address: RTLD_NEXT, RTLD_DEFAULT
  * and DT_RUNPATH depend on it. */
 #include "capture/library/entry/hooks.h"
@@ -36,7 +36,7 @@ static __attribute__((noinline)) void *open_driver(int mode)
 {
 	void *handle;
 
-	/* Without a driver the program gets the error that it would get without this library. */
+	/* Without a driver the program gets the same error as without this library. */
 	if (!cap_real_driver())
 		return cap_loader()->dlopen("/libcuda.so.1/not-there", mode);
 	handle = cap_loader()->dlopen(cap_own_path(), mode);
@@ -44,7 +44,7 @@ static __attribute__((noinline)) void *open_driver(int mode)
 	return handle;
 }
 
-/* The function to give to the program instead of `real` of that name. */
+/* Returns the function to give to the program instead of `real` of that name. */
 static void *hook_of(const char *name, void *real)
 {
 	int api = api_find(name);

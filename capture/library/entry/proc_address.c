@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* cuGetProcAddress: the driver chooses a form of a function by name, version and the per-thread
- * flag. The address that it returns identifies the form, so that the program gets the hook of that
- * form.
- */
+/* cuGetProcAddress: the driver chooses a variant of a function by name, version and the per-thread
+ * flag. The returned address identifies the variant, so that the program gets the hook of that
+ * variant. */
 #include "base/array.h"
 #include "capture/library/entry/hooks.h"
 #include "capture/library/entry/unknown.h"
@@ -50,7 +49,7 @@ static void list_calls(void)
 	qsort(entries, n_entries, sizeof(entries[0]), by_address);
 }
 
-/* Whether `name` is `symbol`, or `symbol` with a suffix: cuMemAlloc_v2, cuMemcpy_ptds. */
+/* Returns true if `name` is `symbol`, or `symbol` with a suffix: cuMemAlloc_v2, cuMemcpy_ptds. */
 static bool is_form_of(const char *name, const char *symbol)
 {
 	size_t len = strlen(symbol);
@@ -58,7 +57,7 @@ static bool is_form_of(const char *name, const char *symbol)
 	return strncmp(name, symbol, len) == 0 && (name[len] == 0 || name[len] == '_');
 }
 
-/* The call of that symbol at that address, which several names may share; -1. */
+/* Returns the call of that symbol at that address, which several names may share; -1: none. */
 static int call_at(const void *f, const char *symbol)
 {
 	size_t low = array_bound(i, 0, n_entries, entries[i].address < (uintptr_t)f);
@@ -69,7 +68,7 @@ static int call_at(const void *f, const char *symbol)
 	return -1;
 }
 
-/* The call of that symbol and form; -1: unknown, or the symbol has several versions. */
+/* Returns the call of that symbol and variant; -1: unknown, or the symbol has several versions. */
 static int only_call(const char *symbol, bool per_thread)
 {
 	int found = -1, plain = -1;

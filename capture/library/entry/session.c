@@ -38,7 +38,7 @@ static struct cap_control *map_control(void)
 
 static bool is_usable(const struct cap_control *c)
 {
-	/* Publishes what the recorder has set before the first program starts. */
+	/* Publishes the data that the recorder set before the first program started. */
 	return __atomic_load_n(&c->magic, __ATOMIC_ACQUIRE) == CAP_MAGIC &&
 	       c->version == CAP_VERSION && c->ring_bytes >= CAP_MIN_RING_BYTES &&
 	       c->ring_bytes <= CAP_MAX_RING_BYTES && (c->ring_bytes & (c->ring_bytes - 1)) == 0;
@@ -51,7 +51,7 @@ static bool wipe_on_fork(void)
 	       madvise(&cap_live, sizeof(cap_live), MADV_WIPEONFORK) == 0;
 }
 
-/* In a forked child: the threads that may have held these locks do not exist there. */
+/* In a forked child: threads that may have held these locks do not exist there. */
 static void reset_locks(void)
 {
 	cap_rings_forked();

@@ -101,8 +101,8 @@ bool cap_unknown_enter(uint32_t number, const uint64_t *words, struct cap_call *
 {
 	int kept = errno;
 
-	/* If the call fails, the count stays too high: streams are then asked in vain whether they
-	   are captured. */
+	/* If the call fails, the count remains too high: then streams are queried needlessly for
+	 * captures. */
 	if (table[number].captures)
 		__atomic_fetch_add(&cap_process.capturing, 1, __ATOMIC_SEQ_CST);
 

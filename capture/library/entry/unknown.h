@@ -4,9 +4,9 @@
  * registers. Any thread. */
 #pragma once
 
-/* The function to give to the program instead of `real`: a trampoline, the same one for the same
- * function; `real` itself if all trampolines are in use. */
+/* Returns the function to give to the program instead of `real`: a trampoline, always the same for
+ * the same function; `real` itself if all trampolines are in use. */
 void *cap_unknown(const char *name, void *real);
 
-/* In a forked child: another thread of the parent may have held the lock. */
+/* Called in a forked child: resets the lock, which another thread of the parent may have held. */
 void cap_unknown_forked(void);

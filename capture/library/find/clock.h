@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/* gpuemu_host_ns(); NULL: the driver is a real one, or was not looked up yet. Stored with release:
- * the pointer publishes the emulated driver. */
+/* gpuemu_host_ns(); NULL: a real driver, or not looked up yet. Stored with release: the pointer
+ * publishes the emulated driver. */
 extern uint64_t (*cap_emulated_host_ns)(void);
 
 static inline uint64_t (*cap_emulated_clock(void))(void)
@@ -15,7 +15,7 @@ static inline uint64_t (*cap_emulated_clock(void))(void)
 	return __atomic_load_n(&cap_emulated_host_ns, __ATOMIC_ACQUIRE);
 }
 
-/* Whether the driver is the emulated one. */
+/* Returns 1 if the driver is emulated. */
 int cap_emulated(void);
 
 int64_t cap_now_ns(void);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The driver's functions that the capture library itself calls: neither recorded nor passed to
- * hooks. Declared here, since the library is built without CUDA's headers too: handles are
- * pointers, a CUresult is an int. Any thread.
- */
+/* Driver functions that the capture library itself calls: neither recorded nor passed to hooks.
+ * Declared here, since the library is also built without CUDA's headers: handles are pointers, a
+ * CUresult is an int. Any thread. */
 #pragma once
 
 #include <stddef.h>
@@ -42,7 +41,7 @@
 	  (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,        \
 	   unsigned bz, unsigned shared_bytes, void *stream, void **params, void **extra))
 
-/* Functions of graphs: CUDA 12.3. */
+/* Functions for graphs, since CUDA 12.3. */
 #define CAP_CU_GRAPH_CALLS(X)                                                                      \
 	X(cuGraphGetNodes, (void *graph, void **ret, size_t *n))                                   \
 	X(cuGraphGetEdges_v2,                                                                      \
@@ -102,15 +101,16 @@ enum {
 	CU_NODE_SIGNAL,
 };
 
-/* Filled by cap_cu_load(), which fails unless every function of the first list is there. */
+/* Filled by cap_cu_load(), which fails if a function of the first list is missing. */
 extern struct cap_cu cap_cu;
 
-/* Between the two calls the calling thread may do what the capture of a stream forbids elsewhere:
- * load code, allocate memory, query events. Calls nest. */
+/* Between the two calls the calling thread may load code, allocate memory and query events,
+ * although another thread's capture would forbid it. Calls nest. */
 int cap_cu_relax(void);
 void cap_cu_unrelax(int mode);
 
-/* 0, or -ENOSYS: the driver is older than the oldest supported one. May be called repeatedly. */
+/* Returns 0, or -ENOSYS: the driver is older than the oldest supported one. May be called
+ * repeatedly. */
 int cap_cu_load(void);
-/* The same, with the functions of graphs. */
+/* The same, including functions for graphs. */
 int cap_cu_load_graphs(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Finds the loader's functions behind this library's own of the same names, for which dlsym()
+/* Finds the loader's functions behind this library's functions of the same names, for which dlsym()
  * cannot be used. Reads the dynamic tables of objects that the loader has accepted and mapped. */
 #include "capture/library/find/elf.h"
 
@@ -13,7 +13,7 @@
 
 struct search {
 	const char *name;
-	const char *file; /* prefix of the object's file name; NULL: objects behind this library */
+	const char *file; /* prefix of the object's file name; NULL: objects after this library */
 	void *found;
 	bool behind; /* this library was passed */
 };
@@ -50,7 +50,7 @@ static bool is_ours(const struct dl_phdr_info *info)
 	return cap_is_own((const void *)info->dlpi_phdr);
 }
 
-/* The loader has turned most addresses of a dynamic section into absolute ones. */
+/* The loader has converted most addresses of a dynamic section to absolute ones. */
 static const void *absolute(const struct dl_phdr_info *info, ElfW(Addr) at)
 {
 	return (const void *)(at < info->dlpi_addr ? at + info->dlpi_addr : at);

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Symbols of the objects that the loader has mapped, found without calling the loader's functions.
- * Any thread. */
+/* Symbols of the objects that the loader has mapped, found without calling the loader. Any
+ * thread. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* True if the address lies in this library. */
+/* Returns true if the address is in this library. */
 bool cap_is_own(const void *address);
-/* The path of this library's file; "" if unknown. Calls the loader once. */
+/* Returns the path of this library's file; "" if unknown. Calls the loader once. */
 const char *cap_own_path(void);
 
-/* The first definition of `name` in an object behind this library in the order of look-up; NULL. */
+/* Returns the first definition of `name` in an object after this library in look-up order, or
+ * NULL. */
 void *cap_elf_next(const char *name);
-/* The first definition of `name` in an object whose file name begins with `file`; NULL. */
+/* Returns the first definition of `name` in an object whose file name begins with `file`, or
+ * NULL. */
 void *cap_elf_in(const char *file, const char *name);
 
 /* The origin of memory in a mapped file. */
@@ -26,5 +28,5 @@ struct cap_elf_origin {
 	uint32_t id_len;
 };
 
-/* False: `address` is not in the file of an object with a build id. */
+/* Returns false if `address` is not in the file of an object with a build id. */
 bool cap_elf_origin(const void *address, struct cap_elf_origin *ret);

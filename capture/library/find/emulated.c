@@ -10,8 +10,8 @@
 
 static void (*begin_pause)(void), (*end_pause)(void);
 
-/* Pauses that the thread has begun and not ended: the emulated driver may be found between
- * cap_clock_pause() and cap_clock_resume(). */
+/* Open pauses of the thread: the emulated driver may be found between cap_clock_pause() and
+ * cap_clock_resume(). */
 static __thread unsigned depth CAP_THREAD_LOCAL;
 
 void cap_emulated_find(void)

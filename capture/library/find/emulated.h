@@ -5,11 +5,10 @@
 
 #include "capture/library/find/clock.h"
 
-/* Looks the emulated driver up, and sets the clock of the recording to its clock if it is loaded.
- */
+/* Looks up the emulated driver. If it is loaded, uses its clock as the clock of the recording. */
 void cap_emulated_find(void);
 
-/* Between the two calls the emulated clock of the thread is stopped: the library's own work takes
- * no time of the program. Calls nest. No effect on a real driver. */
+/* Between the two calls the emulated clock of the thread is stopped: the library's work takes no
+ * virtual time. Calls nest. No effect on a real driver. */
 void cap_clock_pause(void);
 void cap_clock_resume(void);

@@ -28,7 +28,7 @@ static pthread_once_t loader_once = PTHREAD_ONCE_INIT, driver_once = PTHREAD_ONC
 static void *driver;
 
 #define MOST_PARTS 8
-/* Start addresses of the driver's objects; NULL ends the list. Relaxed: publishes nothing else. */
+/* Start addresses of the driver's objects; NULL ends the list. Relaxed: publishes no other data. */
 static const void *parts[MOST_PARTS];
 static __thread bool is_opening CAP_THREAD_LOCAL;
 
@@ -125,7 +125,7 @@ static void *open_path(const char *path, int how)
 	return cap_loader()->dlopen(path, RTLD_LAZY | how);
 }
 
-/* The object whose definition of `symbol` follows this library's in the order of look-up. */
+/* Returns the object whose definition of `symbol` follows this library's in look-up order. */
 static void *open_next(const char *symbol)
 {
 	void *found = cap_loader()->dlsym(RTLD_NEXT, symbol);
@@ -136,7 +136,7 @@ static void *open_next(const char *symbol)
 	return open_path(about.dli_fname, RTLD_NOLOAD);
 }
 
-/* libcuda.so.1 in one of the folders, which colons separate. */
+/* Opens libcuda.so.1 in one of the colon-separated folders. */
 static void *open_in_folders(const char *folders)
 {
 	char path[4096];
@@ -165,7 +165,7 @@ static void *open_cached(void)
 	return find_in_cache(DRIVER, path, sizeof(path)) == 0 ? open_path(path, RTLD_GLOBAL) : NULL;
 }
 
-/* The handle; NULL if it is this library's. */
+/* Returns the handle; NULL if it is this library's. */
 static void *not_ours(void *handle)
 {
 	return handle && cap_loader()->dlsym(handle, "gpucapture_mark_iteration") ? NULL : handle;
@@ -240,8 +240,8 @@ void *cap_real_driver(void)
 	return driver;
 }
 
-/* A function of a library that the program has loaded: linked, opened with RTLD_LOCAL, or linked
- * statically into another library. */
+/* Finds a function of a library that the program has loaded: linked, opened with RTLD_LOCAL, or
+ * linked statically into another library. */
 static void *find_loaded(enum api_library library, const char *name)
 {
 	static const char *const files[API_N_LIBRARIES] = {
@@ -299,7 +299,7 @@ void *cap_real(enum cap_library library, const char *name)
 	return found ? found : find_real(libraries[library], name);
 }
 
-/* Stand-ins for functions that a library does not have: each returns the library's status. */
+/* Replacements for missing functions of a library: each returns the library's error status. */
 static int no_driver(void)
 {
 	return 34; /* CUDA_ERROR_STUB_LIBRARY */

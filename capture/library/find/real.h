@@ -32,9 +32,9 @@ static inline void *cap_real_of(unsigned api)
 	return likely(real) ? real : cap_resolve(api);
 }
 
-/* A function by its exact name, as dlsym() finds it in the real library; NULL if the library is not
- * loaded or has no such function. Calls through this pointer are neither recorded nor passed to
- * hooks. Keep the pointer in a static variable: a look-up takes about a microsecond.
+/* Returns a function by its exact name, as dlsym() finds it in the real library; NULL if the
+ * library is not loaded or has no such function. Calls through this pointer are neither recorded
+ * nor passed to hooks. Keep the pointer in a static variable: a look-up takes about a microsecond.
  *
  *     static CUresult (*record)(CUevent, CUstream);
  *     if (!record && !(record = cap_real(CAP_DRIVER, "cuEventRecord")))
@@ -43,7 +43,7 @@ static inline void *cap_real_of(unsigned api)
 enum cap_library { CAP_DRIVER, CAP_NCCL, CAP_CUBLAS, CAP_CUBLASLT, CAP_LIBRARIES };
 void *cap_real(enum cap_library library, const char *name);
 
-/* The driver's handle, loaded if needed; NULL if the machine has no driver. */
+/* Returns the driver's handle, loaded if needed; NULL if the machine has no driver. */
 void *cap_real_driver(void);
 
 /* Returns the program's replacement for a function of the driver, or `real` if it has none. A
@@ -51,12 +51,12 @@ void *cap_real_driver(void);
  * memory at recorded addresses. */
 void *cap_real_wrapped(const char *name, void *real);
 
-/* True if the code at that address belongs to the driver, or the driver is being opened: its own
- * dlopen() and dlsym() calls are forwarded. Under WSL libcuda.so.1 is a shim that opens the actual
- * driver as libcuda.so.1.1 and looks up the same names in it. */
+/* Returns true if the code at that address belongs to the driver, or the driver is being opened:
+ * dlopen() and dlsym() calls of the driver itself are forwarded. Under WSL libcuda.so.1 is a shim
+ * that opens the actual driver as libcuda.so.1.1 and looks up the same names in it. */
 bool cap_real_is_driver(const void *address);
 
-/* Opens `file` for the driver; code in it belongs to the driver from now on. */
+/* Opens `file` for the driver; its code counts as part of the driver from now on. */
 void *cap_real_open_part(const char *file, int mode);
 
 /* The loader's own functions; looked up once. */

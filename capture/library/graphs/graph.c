@@ -29,7 +29,7 @@ static int by_handle(const void *a, const void *b)
 	return array_order((uintptr_t)x->handle, (uintptr_t)y->handle);
 }
 
-/* Edges as the driver lists them, and nodes sorted by handle. */
+/* Edges as listed by the driver, and nodes sorted by handle. */
 struct lists {
 	void **from, **to;
 	uint64_t *data;
@@ -241,7 +241,7 @@ enum { NEW, OPEN, DONE };
 struct walk {
 	const struct cap_graph *g;
 	uint8_t *seen;
-	uint32_t *stack, *next; /* by depth: a node, and the number of its deps that were visited */
+	uint32_t *stack, *next; /* by depth: a node, and the number of its visited dependencies */
 	uint32_t *ret, n;
 };
 

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static bool is_touched; /* relaxed: publishes nothing else */
+static bool is_touched; /* relaxed: publishes no other data */
 
 void cap_graphs_touched(void)
 {
@@ -44,8 +44,8 @@ void cap_graphs_record(const struct cap_call *call, void *graph)
 
 /* ---- launches within another call */
 
-/* The node of a stream in capture that everything put on the stream from now on waits for; NULL:
- * none, or several. */
+/* Returns the node that the next operation of a stream in capture waits for; NULL: none, or
+ * several. */
 static const void *last_node(void *stream)
 {
 	void *const *nodes = NULL;

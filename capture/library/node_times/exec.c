@@ -25,7 +25,7 @@ static struct {
 	bool any;	  /* there were executable graphs with events */
 } self = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* False in a forked child, where the lock may be held by a thread of the parent. */
+/* Returns false in a forked child, where a thread of the parent may hold the lock. */
 static bool is_on(void)
 {
 	return __atomic_load_n(&self.any, __ATOMIC_RELAXED) && cap_is_alive();
@@ -36,7 +36,8 @@ static struct cap_exec **bucket_of(const void *handle)
 	return &self.buckets[((uintptr_t)handle >> 4) % BUCKETS];
 }
 
-/* With the lock held: the link to the executable graph, or to NULL at the end of its bucket. */
+/* With the lock held: returns the link to the executable graph, or to NULL at the end of its
+ * bucket. */
 static struct cap_exec **find_link(const void *handle)
 {
 	struct cap_exec **at = bucket_of(handle);
@@ -123,7 +124,7 @@ struct cap_exec *cap_exec_find(uint64_t exec)
 
 /* ---- events of a launch */
 
-/* With the lock held: events that no launch waits for; NULL: too many are outstanding. */
+/* With the lock held: returns events that no launch waits for; NULL: too many are outstanding. */
 static struct cap_node_events *free_events(struct cap_exec *x)
 {
 	struct cap_node_events *e = x->idle;
@@ -164,7 +165,7 @@ void cap_node_events_set(struct cap_exec *x, struct cap_node_events *e, bool set
 	pthread_mutex_unlock(&self.lock);
 }
 
-/* Gives the next launch events that no launch waits for. */
+/* Assigns unused events to the next launch. */
 static void exchange_events(struct cap_exec *x)
 {
 	struct cap_node_events *e = x->broken ? NULL : free_events(x);
@@ -184,7 +185,7 @@ static void exchange_events(struct cap_exec *x)
 	x->now = e;
 }
 
-/* Stands for the nodes of a launch whose events are not available. */
+/* Replaces the times of a launch whose events are not available. */
 static unsigned put_lost(const struct cap_timed_parts *parts, uint64_t id)
 {
 	return 1;
@@ -323,8 +324,8 @@ struct moment {
 	int64_t start_ns, end_ns;
 };
 
-/* Device times of each step: a step starts when its last dependency has ended. steps[n_steps] ends
- * when all steps have. */
+/* Computes device times of each step: a step starts when its last dependency has ended.
+ * steps[n_steps] ends when all steps have. */
 static int read_steps(const struct cap_node_events *e, struct moment *steps)
 {
 	const struct cap_exec *x = e->exec;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Executable graphs with events behind their nodes (see nodes.h), the events of each launch, and
- * the times that they give. Any thread. */
+/* Executable graphs with an event after each node (see nodes.h), the events of each launch, and the
+ * times read from them. Any thread. */
 #pragma once
 
 #include "capture/library/call/hook.h"
@@ -12,14 +12,14 @@
 
 /* A node, in the order of cap_graph_order(). */
 struct cap_node_step {
-	uint32_t event;	   /* number among the events of a launch; CAP_NO_STEP: takes no time */
-	uint32_t op;	   /* number among the operations of a launch; CAP_NO_STEP */
+	uint32_t event;	   /* index in the events of a launch; CAP_NO_STEP: takes no time */
+	uint32_t op;	   /* index in the operations of a launch; CAP_NO_STEP */
 	uint32_t first, n; /* dependencies: deps[first ..], numbers of steps */
 };
 
 struct cap_node_pair {
-	void *of, *is; /* a node of the program's graph; the node of the clone */
-	uint32_t at;   /* index in the graph as it was read */
+	void *of, *is; /* node of the program's graph; node of the clone */
+	uint32_t at;   /* index in the graph when it was read */
 	uint32_t inner, n_below;
 };
 
@@ -30,52 +30,52 @@ struct cap_exec {
 	void *context; /* of the clock */
 	struct cap_node_step *steps;
 	uint32_t *deps;
-	uint32_t *event_of;	     /* by node of the graph as it was read; CAP_NO_STEP */
+	uint32_t *event_of;	     /* by node of the graph when it was read; CAP_NO_STEP */
 	struct cap_node_pair *pairs; /* by `of` */
-	void **leaves;		     /* by event; the first is the beginning */
+	void **leaves;		     /* by event; the first is the start */
 	uint32_t n_steps, n_events, n_ops;
 	uint32_t in_child;		    /* the event of a node in a child graph; 0: none */
 	struct cap_node_events *now, *idle; /* in the executable graph; free for the next launch */
-	uint32_t refs; /* one of the program, and one for each launch with outstanding times */
+	uint32_t refs; /* one for the program, and one for each launch with outstanding times */
 	bool is_chain; /* each step waits for exactly the one before it */
 	bool broken;   /* its events belong to different launches */
 };
 
 /* The events of one launch. */
 struct cap_node_events {
-	struct cap_timed_parts parts; /* first: what the queue of the stream knows of them */
+	struct cap_timed_parts parts; /* first: interface to the queue of the stream */
 	struct cap_exec *exec;
-	struct cap_node_events *next; /* of the idle ones */
+	struct cap_node_events *next; /* list of idle ones */
 	bool awaited;
 	bool spoiled; /* a later launch has overwritten them; atomic, read without the lock */
 	void *events[];
 };
 
-/* Frees it with its events; no launch is outstanding. NULL is allowed. */
+/* Frees `x` and its events; no launch may be outstanding. NULL is allowed. */
 void cap_exec_free(struct cap_exec *x);
-/* From now on cap_exec_find() finds it by its handle. */
+/* Registers `x` for cap_exec_find(), by its handle. */
 void cap_exec_add(struct cap_exec *x);
-/* NULL: the executable graph has no events. */
+/* Returns NULL if the executable graph has no events. */
 struct cap_exec *cap_exec_find(uint64_t exec);
-/* NULL: not a node of the graph that the program instantiated. */
+/* Returns NULL if `node` is not in the graph that the program instantiated. */
 const struct cap_node_pair *cap_exec_pair(const struct cap_exec *x, uint64_t node);
 int cap_node_pair_order(const void *a, const void *b);
 
-/* New events; NULL: the driver refuses them. */
+/* Creates events. Returns NULL if the driver fails. */
 struct cap_node_events *cap_node_events_new(struct cap_exec *x);
-/* Events that no launch waits for, or new ones; NULL: too many are outstanding. */
+/* Returns events that no launch waits for, or new ones; NULL: too many are outstanding. */
 struct cap_node_events *cap_node_events_take(struct cap_exec *x);
-/* The executable graph has these events from now on; set is false: the events are given back. */
+/* Assigns these events to the executable graph; `set` false: returns them to the idle list. */
 void cap_node_events_set(struct cap_exec *x, struct cap_node_events *e, bool set);
 
-/* ---- for the generated hooks; errno is kept */
+/* ---- for the generated hooks; keep errno */
 
-/* The node of the clone for the program's `node`; `node` itself if `exec` has no events. */
+/* Returns the node of the clone for the program's `node`; `node` itself if `exec` has no events. */
 uint64_t cap_node_in(uint64_t exec, uint64_t node);
 
-/* Before `exec` is launched; `call` is NULL if it is not recorded. */
+/* Called before `exec` is launched; `call` is NULL if it is not recorded. */
 void cap_node_launch(struct cap_call *call, uint64_t exec);
 
-/* Around the destruction of an executable graph. */
+/* Called before and after the destruction of an executable graph. */
 struct cap_exec *cap_exec_take(uint64_t exec);
 void cap_exec_gone(struct cap_exec *x, int result);

@@ -32,7 +32,7 @@ int cap_instance_read(struct cap_instance *i, void *graph)
 	return 0;
 }
 
-/* A child graph has no time of its own: its nodes have. */
+/* A child graph has no time of its own; its nodes have. */
 static bool takes_time(int type)
 {
 	return type != CU_NODE_EMPTY && type != CU_NODE_EVENT_RECORD && type != CU_NODE_SIGNAL &&
@@ -142,7 +142,7 @@ static int pair_all(struct cap_instance *i)
 	return r;
 }
 
-/* Adds the event behind the node, in the same graph. */
+/* Adds the event after the node, in the same graph. */
 static int add_leaf(const struct cap_instance *i, uint32_t node, void *event, void **ret)
 {
 	uint32_t parent = i->graph.nodes[node].parent;
@@ -155,7 +155,7 @@ static int add_leaf(const struct cap_instance *i, uint32_t node, void *event, vo
 										       : 0;
 }
 
-/* Clones the graph, and adds event event_of[k] behind node k. */
+/* Clones the graph, and adds event event_of[k] after node k. */
 static int clone_with_events(struct cap_instance *i, void *graph, const uint32_t *event_of,
 			     const struct cap_node_events *e)
 {
@@ -170,7 +170,7 @@ static int clone_with_events(struct cap_instance *i, void *graph, const uint32_t
 	return r;
 }
 
-/* Events by node of the graph, which is like the one that `x` was made of. */
+/* Returns events by node of the graph, which has the structure of the one that `x` was made of. */
 static int events_of(const struct cap_instance *i, const struct cap_exec *x, uint32_t **ret)
 {
 	*ret = calloc(i->graph.n + (size_t)1, sizeof(**ret));

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Any thread instantiates graphs. Atomic; relaxed, since each publishes nothing else. */
+/* Any thread may instantiate graphs. Atomic; relaxed, since each publishes no other data. */
 static struct {
 	bool is_on;	  /* cap_nodes_start() */
-	bool no_children; /* the driver cannot change events in child graphs of executable ones */
+	bool no_children; /* the driver cannot change events in child graphs of executable graphs */
 } self;
 
 static bool load_flag(const bool *flag)
@@ -65,7 +65,7 @@ static int clone_with_events(struct cap_instance *i, void *graph, uint64_t flags
 	return r < 0 ? r : cap_instance_pairs(i, x);
 }
 
-/* Records the structure of the graph that the call instantiates. `x` is NULL: without times. */
+/* Records the structure of the graph that the call instantiates. `x` NULL: without times. */
 static int record_graph(const struct cap_instance *i, const struct cap_exec *x)
 {
 	scoped(free_ptr) uint32_t *ops = NULL;
@@ -123,8 +123,8 @@ static void begin_exec(struct cap_instance *i, void *handle)
 	cap_exec_add(x);
 }
 
-/* The documentation does not say whether an event in a child graph can be exchanged. Try, with the
- * same event; if the driver refuses, graphs with child graphs are instantiated unchanged. */
+/* The documentation does not specify if an event in a child graph can be exchanged. Tries with the
+ * same event; if the driver fails, graphs with child graphs are instantiated unchanged. */
 static bool refuses_children(const struct cap_instance *i, void *exec)
 {
 	uint32_t event = i->exec->in_child;
@@ -158,7 +158,7 @@ bool cap_instantiated(struct cap_instance *i, int result, uint64_t ret_exec)
 	return again;
 }
 
-/* Clones the graph, which is like the one that the executable graph was made of. */
+/* Clones the graph, which has the structure of the one that the executable graph was made of. */
 static int clone_for_update(struct cap_instance *i, void *graph, struct cap_exec *x)
 {
 	scoped(free_ptr) uint32_t *ops = NULL;
@@ -219,7 +219,7 @@ uint64_t cap_child(struct cap_instance *i, uint64_t exec, uint64_t node, uint64_
 	return graph;
 }
 
-/* CUgraphNodeParams: the kind, and from the third word on the members of that kind. */
+/* CUgraphNodeParams: the kind, and from the third word the members of that kind. */
 uint64_t cap_node_params(struct cap_instance *i, uint64_t exec, uint64_t node, uint64_t params,
 			 uint64_t copy[CAP_PARAMS_WORDS])
 {

@@ -4,33 +4,33 @@
  * Tested with emulated drivers only.
  *
  * The program gets an executable graph of a clone of its graph, in which an event follows each node
- * that takes time. Its own graph stays unchanged; nodes that the program passes to calls on the
- * executable graph are replaced by those of the clone. A graph that cannot be cloned like this is
- * instantiated unchanged.
+ * that takes time. The program's graph is not changed; nodes that the program passes to calls on
+ * the executable graph are replaced by those of the clone. A graph that cannot be cloned in this
+ * way is instantiated unchanged.
  *
- * Each launch has events of its own: those of a launch whose times were read, or new ones, which
- * are put into the executable graph before the launch.
+ * Each launch has its own events: those of a launch whose times were read, or new ones, which are
+ * set in the executable graph before the launch.
  *
- * The generated hooks call these functions on the thread of the call, recorded or not. They keep
- * errno.
- */
+ * The generated hooks call these functions on the thread of the call, recorded or not. Functions
+ * keep errno. */
 #pragma once
 
 #include "capture/library/node_times/instance.h"
 
-/* The graph to instantiate instead of `graph`. `call` is NULL if the call is not recorded. */
+/* Returns the graph to instantiate instead of `graph`. `call` is NULL if the call is not
+ * recorded. */
 uint64_t cap_instantiate(struct cap_instance *i, const struct cap_call *call, uint64_t graph,
 			 uint64_t flags);
-/* The result of it; true: the graph is to be instantiated unchanged. */
+/* Called with the result. Returns true if the graph must be instantiated again, unchanged. */
 bool cap_instantiated(struct cap_instance *i, int result, uint64_t ret_exec);
 
-/* The same for the graph that an executable one is updated with. */
+/* The same for the graph that updates an executable one. */
 uint64_t cap_update(struct cap_instance *i, const struct cap_call *call, uint64_t exec,
 		    uint64_t graph);
 /* nodes[]: addresses of results that are nodes of the graph; 0: none. */
 void cap_updated(struct cap_instance *i, int result, const uint64_t nodes[2]);
 
-/* The graph to pass instead of child graph `graph`. */
+/* Returns the graph to pass instead of child graph `graph`. */
 uint64_t cap_child(struct cap_instance *i, uint64_t exec, uint64_t node, uint64_t graph);
 /* The same for the parameters of any node, which are copied into `copy`. */
 #define CAP_PARAMS_WORDS 32

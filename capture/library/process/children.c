@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Notes which signal ended a child, when the parent waits for it: a killed process cannot record
- * that itself. May run in a signal handler: no locks, no heap, errno is kept. */
+/* Records the signal that ended a child, when the parent waits for it: a killed process cannot
+ * record this itself. May run in a signal handler: uses no locks and no heap, and keeps errno. */
 #include "capture/library/attributes.h"
 #include "capture/library/find/elf.h"
 #include "capture/library/ring/process.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Records in the rings how the process ends: exit, abort, exec. Nothing has to be flushed: rings
- * are files, and later calls (from destructors of other libraries) are still recorded. */
+/* Records in the rings how the process ends: exit, abort, exec. No data must be flushed: rings are
+ * files, and later calls (from destructors of other libraries) are still recorded. */
 #include "capture/library/process/ends.h"
 
 #include "capture/library/call/chain.h"
@@ -17,7 +17,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* False in a forked child, and in one that shares this memory until it calls exec (vfork). */
+/* Returns false in a forked child, and in a child that shares this memory until it calls exec
+ * (vfork). */
 static bool is_this_process(void)
 {
 	return cap_process.session && cap_is_alive() && getpid() == cap_process.pid;

@@ -10,7 +10,7 @@
 #define SESSION CAP_SESSION_VARIABLE "="
 #define MOST_BYTES (256u << 10)
 
-/* The value of a variable, whose name is given with `=`; NULL. */
+/* Returns the value of a variable, whose name is passed with `=`, or NULL. */
 static const char *value_of(char *const envp[], const char *variable)
 {
 	size_t n = strlen(variable);

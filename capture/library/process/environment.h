@@ -12,10 +12,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether the environment names this session. */
+/* Returns true if the environment names this session. */
 bool cap_environment_names_session(char *const envp[]);
 
-/* Bytes of an environment with this library in LD_PRELOAD; 0: the environment is to stay unchanged,
- * as one that does not name this session. */
+/* Returns the size of an environment with this library in LD_PRELOAD; 0: use the environment
+ * unchanged, for example because it does not name this session. */
 size_t cap_environment_bytes(char *const envp[]);
 char *const *cap_environment_put(char *const envp[], void *space);

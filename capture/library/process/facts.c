@@ -15,7 +15,7 @@
 
 extern char **environ;
 
-/* Variables that change how a program runs, or say which rank it is. */
+/* Variables that change the behaviour of a program, or contain its rank. */
 static const char *const kept_variables[] = {
 	"CUDA_",
 	"NCCL_",
@@ -104,7 +104,7 @@ static void put_uuid(const char *key, const uint8_t id[16])
 	put_text(key, text);
 }
 
-#define ATTRIBUTES 160 /* CUdevice_attribute; the driver refuses those that it does not have */
+#define ATTRIBUTES 160 /* CUdevice_attribute; the driver rejects those that it does not support */
 
 static void put_device(int device, int (*name)(char *, int, int), int (*uuid)(uint8_t *, int),
 		       int (*attribute)(int *, int, int), int (*total)(size_t *, int))

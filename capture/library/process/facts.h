@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Facts: what a recording says about a process, as text, key and value; written into the ring of
- * the calling thread. */
+/* Facts about a process, as text: key and value. Written into the ring of the calling thread. */
 #pragma once
 
-/* About the process itself. */
+/* Writes facts about the process itself. */
 void cap_facts_process(void);
-/* About the driver and its devices, once cuInit has succeeded. */
+/* Writes facts about the driver and its devices, after cuInit. */
 void cap_facts_driver(void);

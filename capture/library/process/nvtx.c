@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* NVTX ranges: the headers of NVTX 3 load the library that $NVTX_INJECTION64_PATH names and let it
- * fill their table of functions. The parts of their binary interface that are needed are declared
- * here. Domains and registered strings are pointers to copies of their names. */
+/* NVTX ranges: the headers of NVTX 3 load the library named by $NVTX_INJECTION64_PATH and let it
+ * fill their table of functions. The required parts of their binary interface are declared here.
+ * Domains and registered strings are pointers to copies of their names. */
 #include "capture/library/process/nvtx.h"
 
 #include "capture/library/process/range.h"
@@ -117,7 +117,7 @@ static __thread int depth CAP_THREAD_LOCAL;
 static __thread int step_depth CAP_THREAD_LOCAL;
 static uint64_t last_range;
 
-/* Whether the range begins an iteration, and which. */
+/* Returns true and the number if the range begins an iteration. */
 static bool begins_iteration(enum cap_range_what what, const char *name, int64_t *ret)
 {
 	return (what == CAP_RANGE_PUSH || what == CAP_RANGE_START) && step_depth == 0 &&

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* In a forked child: another thread of the parent may have held the lock of names. */
+/* Called in a forked child: resets the lock of names, which another thread of the parent may have
+ * held. */
 void cap_nvtx_forked(void);

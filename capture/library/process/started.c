@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The reason why the program cannot join, as far as it is known before its start; 0: none. */
+/* Returns the reason why the program cannot join, as far as known before its start; 0: none. */
 static int find_obstacle(char *const envp[])
 {
 	uid_t user = geteuid();

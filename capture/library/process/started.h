@@ -2,13 +2,13 @@
 
 /* Programs that this process starts, noted in the control page until they have joined the session:
  * `gpucapture` reports those that could not. Called in children that may share their parent's
- * memory: no locks, no heap.
- */
+ * memory: uses no locks and no heap. */
 #pragma once
 
-/* Before `path` becomes the program of `pid`, or of a child of -pid, with that environment. */
+/* Called before process `pid`, or a child of process -pid, executes `path` with that
+ * environment. */
 void cap_started(int pid, const char *path, char *const envp[]);
-/* The program was not started after all. */
+/* Called if the program could not be started. */
 void cap_not_started(int pid);
-/* This process has joined the session. */
+/* Called when this process has joined the session. */
 void cap_started_joined(void);

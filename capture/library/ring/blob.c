@@ -27,7 +27,7 @@ static int write_all(int fd, const uint8_t *bytes, uint64_t len)
 	return 0;
 }
 
-/* Written under another name, then renamed: readers see whole files only. */
+/* Written under another name, then renamed: readers see complete files only. */
 static int write_file(const char *path, const void *bytes, uint64_t len)
 {
 	char part[CAP_PATH], name[64];

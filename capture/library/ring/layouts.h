@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Layouts of kernel parameters that the thread's ring already contains (CAP_LAYOUT), and the
- * records of parameters that refer to them: the part of call/params.c that is on the launch path.
- */
+ * records of parameters that refer to them: the launch path's part of call/params.c. */
 #pragma once
 
 #include "capture/library/attributes.h"
@@ -12,22 +11,22 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The function that a number of CAP_LAYOUTS was last given to. */
+/* The current function of one of the CAP_LAYOUTS numbers. */
 struct cap_layout_entry {
 	uint64_t function;
 	const struct cap_param *params;
 	struct cap_record head; /* of its CAP_PARAMS; `depth` is set for each record */
 	uint32_t generation;	/* valid if equal to cap_layouts_generation */
 	uint16_t n;
-	bool is_plain; /* every parameter has 4 or 8 bytes, as pointers and numbers do */
+	bool is_plain; /* every parameter has 4 or 8 bytes */
 };
 
-/* Changes when modules are unloaded: handles of functions may be used again for others. */
+/* Changes when modules are unloaded, because handles of functions may be reused. */
 extern uint32_t cap_layouts_generation;
 
-/* A table of CAP_LAYOUTS entries, without layouts; NULL without memory. */
+/* Returns an empty table of CAP_LAYOUTS entries; NULL if out of memory. */
 struct cap_layout_entry *cap_layouts_new(void);
-/* NULL is allowed. */
+/* Accept NULL. */
 void cap_layouts_clear(struct cap_layout_entry *table);
 void cap_layouts_free(struct cap_layout_entry *table);
 
@@ -36,7 +35,7 @@ static inline uint32_t cap_layout_number(uint64_t function)
 	return (uint32_t)(function * UINT64_C(0x9e3779b97f4a7c15) >> 56);
 }
 
-/* The entry of a function; NULL: its layout must be written first. `table` may be NULL. */
+/* Returns the entry of a function; NULL: its layout must be written first. `table` may be NULL. */
 static inline const struct cap_layout_entry *cap_layout_find(const struct cap_layout_entry *table,
 							     uint64_t function)
 {

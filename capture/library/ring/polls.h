@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Calls of a thread that polls, gathered into one record: cap_write_wait() writes it before the
- * next record. call/poll_filter.h decides which calls these are. */
+/* Repeated queries of a polling thread, gathered into one record: cap_write_wait() writes it before
+ * the next record. call/poll_filter.h selects the calls. */
 #pragma once
 
 #include <stdint.h>
@@ -11,9 +11,9 @@ enum { CAP_POLLS_SEEN = 8, CAP_POLLS_WORDS = 2 };
 /* State of a thread. */
 struct cap_polls {
 	uint64_t seen[CAP_POLLS_SEEN]; /* hashes of calls and their results: poll_filter.c */
-	uint32_t n_seen;	       /* 0: the thread does not poll */
+	uint32_t n_seen;	       /* 0: the thread is not polling */
 	uint32_t n;		       /* calls left out since the last record */
-	uint32_t api;		       /* of one of them; a query of a stream or event, if any */
+	uint32_t api; /* function of one of them; a query of a stream or event, if any */
 	int32_t result;
 	uint32_t n_words, is_query;
 	uint64_t words[CAP_POLLS_WORDS]; /* its arguments */

@@ -27,7 +27,7 @@ static void do_nothing(void)
 }
 
 static const struct cap_ring_listener no_listener = {do_nothing, do_nothing};
-static const struct cap_ring_listener *listener = &no_listener; /* set before there are threads */
+static const struct cap_ring_listener *listener = &no_listener; /* set before threads exist */
 
 void cap_ring_listen(const struct cap_ring_listener *to)
 {
@@ -57,7 +57,7 @@ void cap_rings_mark(enum cap_state state)
 {
 	int kept = errno;
 
-	/* Not a wait: a thread that was killed with the lock held must not make exit() hang. */
+	/* Does not wait: a thread that was killed with the lock held must not make exit() hang. */
 	if (pthread_mutex_trylock(&lock) == 0) {
 		for (size_t i = 0; i < MAX_RINGS; i++)
 			if (rings[i])
@@ -72,8 +72,8 @@ void cap_rings_forked(void)
 	pthread_mutex_init(&lock, NULL);
 }
 
-/* Bytes of data for a new ring, a power of two. Threads share a memory file system that may be
- * small (64 MB in a container): each ring takes a part of the free space. */
+/* Returns the data size for a new ring, a power of two. Threads share a memory file system that may
+ * be small (64 MB in a container): each ring gets a part of the free space. */
 static uint64_t choose_size(int fd, uint64_t wanted)
 {
 	struct statvfs fs;
@@ -96,7 +96,7 @@ static void *map_allocated(int fd, uint64_t bytes)
 	return r ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 }
 
-/* A ring of at most *data_bytes, which becomes the actual size. NULL: see errno. */
+/* Returns a ring of at most *data_bytes, which becomes the actual size. NULL: see errno. */
 static struct cap_ring *map_ring(uint32_t number, uint64_t *data_bytes)
 {
 	uint64_t bytes = CAP_RING_HEADER_BYTES + *data_bytes;
@@ -226,7 +226,7 @@ static bool restart_process(void)
 
 static bool make_ready(struct cap_thread *t)
 {
-	static uint32_t begun; /* the generation that the listener knows of */
+	static uint32_t begun; /* the generation reported to the listener */
 	uint32_t generation;
 
 	if (!cap_is_alive() && !restart_process())

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The ring of a thread: made at its first call, written without locks, marked when the thread ends.
- * Includes nothing of the layers that write calls into it: see struct cap_ring_listener.
+/* The ring of a thread: created at its first call, written without locks, marked when the thread
+ * ends. Does not depend on the layers that write calls into it: see struct cap_ring_listener.
  *
- * Gates. A call is recorded when two words allow it: the thread's `paused`, which is not 0 before
- * it has a ring, and cap_live.on. Otherwise call/call.c finds out why not.
+ * Gates. A call is recorded if two words allow it: the thread's `paused`, which is not 0 before it
+ * has a ring, and cap_live.on. Otherwise call/call.c determines the reason.
  *
  * Records are written like this, by the thread that owns the ring:
  *
@@ -27,23 +27,24 @@
 
 struct cap_thread {
 	const uint32_t *paused; /* &ring->paused, which the recorder may change; 1 without a ring */
-	uint8_t *at, *end;	/* next record; end of the space that needs no further check */
-	struct cap_ring *ring;	/* NULL: none yet, or none could be made */
-	uint8_t *data;		/* of the ring */
-	uint8_t *ready;		/* memory up to here is mapped */
-	uint64_t shift;		/* from `at` to the ring's head: bytes ever written */
+	uint8_t *at,
+		*end; /* next record; end of the space that can be written without further checks */
+	struct cap_ring *ring; /* NULL: none yet, or creation failed */
+	uint8_t *data;	       /* of the ring */
+	uint8_t *ready;	       /* memory up to here is mapped */
+	uint64_t shift;	       /* bytes ever written (the ring's head), minus `at` */
 	uint64_t next_id;
 	uint32_t depth;
 	uint32_t clock;		  /* enum cap_clock_kind */
-	uint32_t reserved;	  /* bytes of a record that is being filled: put.h */
-	uint32_t generation;	  /* cap_process.generation that all this belongs to */
-	uint32_t failed;	  /* no ring could be made */
+	uint32_t reserved;	  /* size of a record in preparation: put.h */
+	uint32_t generation;	  /* cap_process.generation of this data */
+	uint32_t failed;	  /* creation of the ring failed */
 	uint32_t hooking;	  /* inside a hook, which may hold its locks */
-	uint32_t asking;	  /* inside a call of the library's own that may call hooked ones */
+	uint32_t asking;	  /* inside a library call that may call hooked functions */
 	uint32_t writing;	  /* a record is being written: see cap_writing() */
 	int64_t beat, silence_ns; /* the recorder's last heartbeat, and the time waited since */
 	uint64_t lost_records, lost_bytes, lost_since; /* since the last CAP_LOST */
-	struct cap_layout_entry *layouts;	       /* CAP_LAYOUTS of them; NULL: none yet */
+	struct cap_layout_entry *layouts;	       /* CAP_LAYOUTS entries; NULL: none yet */
 	struct cap_polls polls;
 	uint64_t names[8]; /* bit n: CAP_NAME of unknown call n was written */
 };
@@ -53,24 +54,24 @@ extern __thread struct cap_thread cap_self CAP_THREAD_LOCAL;
 /* Callbacks into higher layers, on the thread that owns the ring. */
 struct cap_ring_listener {
 	void (*process_begun)(void); /* the process, or a forked child, has its first ring */
-	void (*thread_ending)(void); /* the ring can be written for the last time */
+	void (*thread_ending)(void); /* the last chance to write to the ring */
 };
 
 /* Once, before the first ring. */
 void cap_ring_listen(const struct cap_ring_listener *listener);
 
-/* Whether the calling thread may write, also while paused. Makes its ring; in a forked child whose
- * parent had not used CUDA, begins the process anew. Keeps errno. */
+/* Returns true if the calling thread may write, even while paused. Creates its ring; in a forked
+ * child whose parent had not used CUDA, restarts recording. Keeps errno. */
 bool cap_ring_ready(struct cap_thread *t);
 
-/* Writes the state into every ring of the process. CAP_LIVE reverts an earlier state. */
+/* Writes the state into every ring of the process. CAP_LIVE undoes an earlier state. */
 void cap_rings_mark(enum cap_state state);
 
-/* In a forked child: frees the lock that a thread of the parent may have held. */
+/* Called in a forked child: resets the lock, which a thread of the parent may have held. */
 void cap_rings_forked(void);
 
 /* While `writing` is set, calls of a signal handler that interrupts the thread are not recorded:
- * they would tear the record. Only the compiler has to keep the order. */
+ * they would corrupt the record. Only the compiler must keep the order. */
 static inline void cap_writing(struct cap_thread *t, uint32_t writing)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -78,10 +79,11 @@ static inline void cap_writing(struct cap_thread *t, uint32_t writing)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Space for `bytes` if at..end is too small; NULL: the record was counted as lost. Keeps errno. */
+/* Returns space for `bytes` if at..end is too small; NULL: the record was counted as lost. Keeps
+ * errno. */
 uint8_t *cap_write_wait(struct cap_thread *t, uint32_t bytes);
 
-/* Space for a record while `writing` is set; NULL: the record was counted as lost. */
+/* Returns space for a record while `writing` is set; NULL: the record was counted as lost. */
 static inline struct cap_record *cap_write_space(struct cap_thread *t, uint32_t bytes)
 {
 	if (likely((size_t)(t->end - t->at) >= bytes))
@@ -101,7 +103,7 @@ static inline struct cap_record *cap_write_begin(struct cap_thread *t, uint32_t 
 	return r;
 }
 
-/* Shows the recorder the record of `bytes` at t->at. */
+/* Publishes the record of `bytes` at t->at to the recorder. */
 static inline void cap_write_publish(struct cap_thread *t, uint32_t bytes)
 {
 	t->at += bytes;

@@ -16,8 +16,8 @@
 #define NAP_NS 50000
 #define LONGEST_NAP_NS 10000000 /* of a thread that was not stopped meanwhile */
 
-/* The first call as it is recorded, and one word more, the number of calls. In an ordered ring the
- * order of the last one follows. */
+/* The first call as recorded, plus one word, the number of calls. In an ordered ring the order of
+ * the last call follows. */
 static uint32_t polls_bytes(const struct cap_thread *t)
 {
 	const struct cap_polls *p = &t->polls;
@@ -49,7 +49,7 @@ static void write_polls(struct cap_thread *t)
 	cap_write_publish(t, bytes);
 }
 
-/* Bytes that may be written at t->at until the ring is full. */
+/* Returns the number of bytes that can be written at t->at until the ring is full. */
 static uint64_t free_bytes(const struct cap_thread *t)
 {
 	uint64_t head = (uintptr_t)t->at + t->shift;
@@ -59,9 +59,8 @@ static uint64_t free_bytes(const struct cap_thread *t)
 }
 
 /* Maps memory for the next `bytes`, 256 KiB at a time: the first access to each page is a fault of
- * 2 us, and mapping the whole ring at once takes 4 ms, of which a thread may need little. Without
- * effect before Linux 5.14. The emulated clock is paused: recording must not change emulated runs.
- */
+ * 2 us, and mapping the whole ring at once takes 4 ms, although a thread may need little. No effect
+ * before Linux 5.14. The emulated clock is paused: recording must not change emulated runs. */
 static void map_more(struct cap_thread *t, uint32_t bytes)
 {
 	uint64_t left = (uint64_t)(t->data + t->ring->data_bytes - t->ready), more = READY_BYTES;
@@ -77,8 +76,8 @@ static void map_more(struct cap_thread *t, uint32_t bytes)
 	t->ready += more;
 }
 
-/* Makes at..end as large as possible; pads the end of the ring if it is too short. False: at..end
- * has fewer than `bytes`. */
+/* Makes at..end as large as possible; pads the end of the ring if it is too short. Returns false if
+ * at..end has fewer than `bytes`. */
 static bool extend_space(struct cap_thread *t, uint32_t bytes)
 {
 	uint64_t space = free_bytes(t), to_end = (uint64_t)(t->data + t->ring->data_bytes - t->at);
@@ -122,14 +121,14 @@ static void *count_lost(struct cap_thread *t, uint32_t bytes)
 	if (t->lost_records++ == 0)
 		t->lost_since = cap_ticks(t);
 	t->lost_bytes += bytes;
-	t->end = t->at; /* so that CAP_LOST precedes the next record */
+	t->end = t->at; /* makes CAP_LOST precede the next record */
 	__atomic_store_n(&t->ring->lost_records, t->ring->lost_records + 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&t->ring->lost_bytes, t->ring->lost_bytes + bytes, __ATOMIC_RELAXED);
 	return NULL;
 }
 
-/* Whether the recorder's heartbeat has changed recently. Its value cannot be compared with this
- * thread's clock, which differs in a time namespace. */
+/* Returns true if the recorder's heartbeat has changed recently. Its value cannot be compared with
+ * this thread's clock, which differs in a time namespace. */
 static bool recorder_is_alive(struct cap_thread *t)
 {
 	int64_t beat = __atomic_load_n(&cap_process.control->heartbeat_ns, __ATOMIC_RELAXED);
@@ -140,8 +139,8 @@ static bool recorder_is_alive(struct cap_thread *t)
 	return beat != 0 && t->silence_ns < CAP_PATIENCE_NS;
 }
 
-/* Time in which all processes were stopped, by ^Z or with the machine, does not count as silence.
- */
+/* Time in which all processes were stopped, by ^Z or with the machine, does not count as
+ * silence. */
 static void sleep_shortly(struct cap_thread *t)
 {
 	static const struct timespec nap = {0, NAP_NS};

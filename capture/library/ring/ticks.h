@@ -7,7 +7,7 @@
 #include "capture/library/find/emulated.h"
 #include "capture/library/ring/ring.h"
 
-/* Out of line, so that readers of the processor's counter keep their registers. */
+/* Not inlined, so that callers that read the time stamp counter keep their registers. */
 static __attribute__((noinline, unused)) uint64_t cap_ticks_by_call(const struct cap_thread *t)
 {
 	if (t->clock == CAP_CLOCK_VIRTUAL)
@@ -15,13 +15,14 @@ static __attribute__((noinline, unused)) uint64_t cap_ticks_by_call(const struct
 	return (uint64_t)host_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Whether the ring's clock does not order the calls of different threads: see cap_order(). */
+/* Returns true if the ring's clock does not order the calls of different threads: see
+ * cap_order(). */
 static inline bool cap_is_ordered(const struct cap_thread *t)
 {
 	return unlikely(t->clock == CAP_CLOCK_VIRTUAL);
 }
 
-/* The host's own counter, which orders the calls of all threads of the process. */
+/* Returns the host's counter, which orders the calls of all threads of the process. */
 static inline uint64_t cap_order(void)
 {
 #ifdef __x86_64__

@@ -11,10 +11,10 @@
 
 #define FIRST_AHEAD_NS INT64_C(1000000)
 #define MOST_AHEAD 32 /* doublings: 50 days */
-#define READINGS 4    /* of two clocks at once; the best counts */
+#define READINGS 4    /* of two clocks together; the best counts */
 
 static uint64_t missed;	  /* relaxed */
-static int64_t seen_ns;	  /* relaxed: the time that a thread of the program saw last */
+static int64_t seen_ns;	  /* relaxed: the latest time reported by a thread of the program */
 static unsigned hurrying; /* relaxed: threads */
 
 void cap_times_miss(void)
@@ -196,7 +196,7 @@ static unsigned collect_stream(struct cap_stream *s, int64_t now_ns)
 /* ---- all streams */
 
 /* On an emulated GPU, sets the clock of the library's thread to that of the program's threads; if
- * one of them waits for outstanding operations, further ahead with each call. */
+ * one of them waits for outstanding operations, advances further with each call. */
 static void catch_up(void)
 {
 	static void (*not_before)(int64_t);

@@ -40,8 +40,8 @@ int cap_device_clock_read(const struct cap_device_clock *k, void *event, int64_t
 
 /* ---- anchors */
 
-/* Records the probe on the library's idle stream and waits for it: the host time of the call, and
- * how long it took. */
+/* Records the probe on the library's idle stream and waits for it. Returns the host time of the
+ * call, and its duration. */
 static int record_probe(const struct cap_device_clock *k, int64_t *ret_issued_ns,
 			int64_t *ret_width_ns)
 {
@@ -63,7 +63,7 @@ static int take_anchor(const struct cap_device_clock *k, struct anchor *ret)
 	int64_t issued, width, device, second_ns = INT64_MAX;
 
 	ret->uncertain_ns = INT64_MAX;
-	/* Two probes that are equally narrow were not delayed; on a busy machine any one may be. */
+	/* Two equally narrow probes were not delayed; on a busy machine any single one may be. */
 	for (int i = 0; i < TRIES || (i < MOST_TRIES && second_ns > ret->uncertain_ns * 5 / 4);
 	     i++) {
 		if (record_probe(k, &issued, &width) < 0 ||
@@ -185,14 +185,14 @@ int64_t cap_device_clock_host(struct cap_device_clock *k, int64_t device_ns)
 
 /* ---- the library's thread, and the end of a context */
 
-/* The clock that the library's thread uses: stored before that thread reads the clock's state,
- * while other threads store the state before they read this. So one of the two sees the other's
+/* The clock that the library's thread uses. That thread stores this before it reads the clock's
+ * state; other threads store the state before they read this. So one of the two sees the other's
  * store. */
 static const struct cap_device_clock *in_use;
 
 int cap_device_clock_enter(const struct cap_device_clock *k)
 {
-	static const struct cap_device_clock *current; /* whose context is current */
+	static const struct cap_device_clock *current; /* clock whose context is current */
 	uint32_t state;
 	void *old;
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The clock of a context's device, and its relation to the clock of the recording.
+/* The clock of a context's device, and its offset from the clock of the recording.
  *
  * Device time counts from the first event of the clock. Anchors relate it to host time (drift.h):
  * an anchor is an event on an idle stream of the library, recorded at a known host time. An
  * operation on an idle stream is assumed to start as long after its call as the first anchor did,
- * so that its start needs no event; the residual is the accuracy of that.
+ * so that its start needs no event; the residual is the accuracy of this assumption.
  *
  * Only the library's thread reads clocks, between cap_device_clock_enter() and _leave(). Other
- * threads begin a clock before it is shared, and end it.
- */
+ * threads create a clock before it is shared, and end it. */
 #pragma once
 
 #include "capture/library/times/drift.h"
@@ -19,9 +18,9 @@
 
 enum cap_device_clock_state {
 	CAP_CLOCK_LIVE,
-	CAP_CLOCK_BROKEN, /* the driver refused a call that the clock needs */
-	CAP_CLOCK_ENDING, /* a call is about to destroy the context, and may fail */
-	CAP_CLOCK_ENDED,  /* the context was destroyed, and its events with it */
+	CAP_CLOCK_BROKEN, /* a driver call that the clock needs has failed */
+	CAP_CLOCK_ENDING, /* a call is about to destroy the context, but may fail */
+	CAP_CLOCK_ENDED,  /* the context was destroyed, including its events */
 };
 
 /* Never freed: operations of the context refer to it. */
@@ -31,17 +30,17 @@ struct cap_device_clock {
 	void *stream;	 /* for anchors */
 	void *probe;	 /* an event for anchors */
 	void *base;	 /* device times are measured from this event */
-	int64_t base_ns; /* its device time */
+	int64_t base_ns; /* device time of `base` */
 	int64_t lag_ns;	 /* from the call to the start on an idle stream */
 	int64_t begun_ns, anchored_ns;
-	int64_t used_ns; /* the latest device time that was converted to host time */
+	int64_t used_ns; /* latest device time that was converted to host time */
 	struct cap_drift drift;
-	/* Of `drift`, for any thread; atomic. */
+	/* Copies from `drift`, for any thread; atomic. */
 	int64_t residual_ns;
 	double rate;
 };
 
-/* Anchors the clock of the context. On failure the state is CAP_CLOCK_BROKEN. */
+/* Anchors the clock of the context. Sets the state CAP_CLOCK_BROKEN on failure. */
 void cap_device_clock_begin(struct cap_device_clock *k, void *context);
 
 static inline bool cap_device_clock_is(const struct cap_device_clock *k,
@@ -53,39 +52,39 @@ static inline bool cap_device_clock_is(const struct cap_device_clock *k,
 /* From the return of _end() until _ended() the library's thread does not use the clock or events of
  * its context. Waits for that thread; must not be called from it. */
 void cap_device_clock_end(struct cap_device_clock *k);
-/* The call has returned; is_destroyed: it has destroyed the context. */
+/* Called after the call returned; is_destroyed: it has destroyed the context. */
 void cap_device_clock_ended(struct cap_device_clock *k, bool is_destroyed);
 
 /* ---- the library's thread */
 
-/* Makes the clock's context current; the thread makes no other calls that need one. 0; -EAGAIN: the
- * context may be about to end; -EIO: the context has ended, or is unusable. */
+/* Makes the clock's context current; the thread makes no other calls that need one. Returns 0;
+ * -EAGAIN: the context may be about to end; -EIO: the context has ended, or is unusable. */
 int cap_device_clock_enter(const struct cap_device_clock *k);
-/* The thread uses no clock. */
+/* Makes no clock's context current. */
 void cap_device_clock_leave(void);
 
-/* Anchors the clock again if it is due: after ten milliseconds, later every second. */
+/* Anchors the clock again if due: after ten milliseconds, later every second. */
 void cap_device_clock_follow(struct cap_device_clock *k, int64_t now_ns);
 
-/* Device time of a recorded event: 1; 0: it was not reached yet; -EIO. */
+/* Reads the device time of a recorded event. Returns 1; 0: the event was not reached yet; -EIO. */
 int cap_device_clock_read(const struct cap_device_clock *k, void *event, int64_t *ret_ns);
-/* The same for an event that was reached, with one call less. */
+/* The same for an event known to be reached; saves one driver call. */
 int cap_device_clock_read_reached(const struct cap_device_clock *k, void *event, int64_t *ret_ns);
 
-/* Makes an event that was reached at `ns` the base, and the old base *event, if the base is a tenth
- * of a second old: drivers return floating-point milliseconds, which are exact to nanoseconds up to
- * there. */
+/* If the base is older than 0.1 s, uses a reached event as the new base and stores the old base in
+ * *event. Drivers return times as floating-point milliseconds, which are exact to nanoseconds for
+ * up to 0.1 s. */
 void cap_device_clock_rebase(struct cap_device_clock *k, void **event, int64_t ns);
 
-/* If nothing ran for ten seconds, times measured from the old base are less accurate than host
- * time: the clock is stale. Renewing it records a new base, whose device time is derived from host
+/* Returns true if no operation ran for ten seconds: times measured from the old base are then less
+ * accurate than host time. Renewing records a new base, whose device time is derived from host
  * time. */
 bool cap_device_clock_is_stale(const struct cap_device_clock *k, int64_t issued_ns);
 void cap_device_clock_renew(struct cap_device_clock *k);
 
-/* The start of an operation in device time: it was issued at issued_ns, and waited until `from` for
- * earlier operations on its stream. Not after its end, nor before it was issued; the latter wins if
- * the clocks contradict each other. */
+/* Returns the start of an operation in device time. The operation was issued at issued_ns, and
+ * waited until `from` for earlier operations on its stream. The result is not after `end`, and not
+ * before the issue; the latter limit wins if the clocks are inconsistent. */
 int64_t cap_device_clock_begun(const struct cap_device_clock *k, int64_t issued_ns, int64_t from,
 			       int64_t end);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/times/drift.h"
 
-#define SLOWEST (-0.5) /* device times keep apart, also if the host's clock stood still */
+#define SLOWEST (-0.5) /* device times remain distinct even if the host's clock stopped */
 
 static int64_t round_ns(double ns)
 {
@@ -59,7 +59,7 @@ void cap_drift_anchor(struct cap_drift *d, int64_t device_ns, int64_t host_ns, i
 		d->fit.host_ns = host_ns;
 		d->uncertain_ns = off = uncertain_ns;
 	} else if (uncertain_ns > 2 * d->uncertain_ns) {
-		off = d->uncertain_ns; /* the thread that took it was delayed */
+		off = d->uncertain_ns; /* the thread that took the reading was delayed */
 	}
 	off += distance(current, host_on_line(&d->fit, from));
 	d->residual_ns = off > d->residual_ns ? off : d->residual_ns;

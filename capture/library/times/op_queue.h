@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The operations of one stream whose times are outstanding, in the order of the stream.
+/* The operations of one stream whose times are outstanding, in stream order.
  *
  * Any thread takes the next slot with one compare-and-swap, records the slot's event, and publishes
  * the slot. One consumer, the library's thread, reads published slots from the front. Each slot has
- * an event of its own. The owner of the queue adds slots in chunks; a chunk whose slots were all
- * removed can be added again.
- */
+ * its own event. The owner of the queue adds slots in chunks; a chunk whose slots were all removed
+ * can be added again. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,7 +18,8 @@ enum cap_timed_what {
 	CAP_TIMED_EVENT, /* the event is recorded after the operation */
 	CAP_TIMED_HOST,	 /* the operation had ended at done_ns; the event is not used */
 	CAP_TIMED_LOST,	 /* the event could not be recorded */
-	/* Not an operation: an event before the next one; the event could not be recorded. */
+	/* Not an operation: an event before the next operation; an event that could not be
+	 * recorded. */
 	CAP_TIMED_MARK,
 	CAP_TIMED_NO_MARK,
 };
@@ -29,11 +29,12 @@ static inline bool cap_timed_is_mark(enum cap_timed_what what)
 	return what >= CAP_TIMED_MARK;
 }
 
-/* The parts of an operation with times of their own: nodes of a graph. */
+/* The parts of an operation with their own times: nodes of a graph. */
 struct cap_timed_parts {
-	/* Records the times of all parts, on the library's thread. Returns how many have none. */
+	/* Records the times of all parts, on the library's thread. Returns the number of parts
+	 * without times. */
 	unsigned (*put)(const struct cap_timed_parts *parts, uint64_t id);
-	/* The parts are not needed any more. Any thread. */
+	/* Releases the parts. Any thread. */
 	void (*release)(struct cap_timed_parts *parts);
 };
 
@@ -57,42 +58,43 @@ struct cap_op_chunk {
 struct cap_op_queue {
 	/* Numbers of slots, from 0; atomic. */
 	uint64_t head;	   /* the next slot to take */
-	uint64_t limit;	   /* the first that may not be taken; publishes the chunks below it */
+	uint64_t limit;	   /* end of the slots that may be taken; publishes their chunks */
 	uint8_t apart[64]; /* the consumer's words are on another cache line */
 	uint64_t tail;	   /* the next slot to remove */
-	/* With the owner's lock. */
-	uint64_t end;					 /* after the last chunk */
+	/* Protected by the owner's lock. */
+	uint64_t end;					 /* end of the last chunk */
 	uint64_t most;					 /* slots in use at once */
 	struct cap_op_chunk *chunks[CAP_CHUNKS_A_QUEUE]; /* by number of slot */
 };
 
 /* ---- any thread */
 
-/* Takes the next slot; cap_timed_publish() must follow. NULL: no slot is free. */
+/* Takes the next slot; cap_timed_publish() must follow. Returns NULL if no slot is free. */
 struct cap_timed_op *cap_op_queue_take(struct cap_op_queue *q);
 void cap_timed_publish(struct cap_timed_op *op);
 
-/* Number of slots that are taken and not removed. */
+/* Returns the number of slots that are taken and not removed. */
 uint64_t cap_op_queue_used(const struct cap_op_queue *q);
 
 /* ---- one thread at a time: the owner's lock is held */
 
 /* Initialises a queue in which at most `most` slots are in use at once. */
 void cap_op_queue_begin(struct cap_op_queue *q, uint64_t most);
-/* Number of slots that can be taken now. */
+/* Returns the number of slots that can be taken now. */
 uint64_t cap_op_queue_free(const struct cap_op_queue *q);
-/* Adds the slots of a chunk, which the queue then owns. 0; -ENOSPC: the queue is full. */
+/* Adds the slots of a chunk, which the queue then owns. Returns 0, or -ENOSPC: the queue is
+ * full. */
 int cap_op_queue_add(struct cap_op_queue *q, struct cap_op_chunk *chunk);
-/* Lets as many slots be taken as were removed, up to `most`. */
+/* Allows as many slots to be taken as were removed, up to `most`. */
 void cap_op_queue_renew(struct cap_op_queue *q);
-/* Takes a chunk out of a queue whose slots were all removed, and that no thread uses any more.
- * NULL: no chunk is left, and the queue can be used again. */
+/* Removes a chunk from a queue whose slots were all removed, and that no thread uses any more.
+ * Returns NULL if no chunk is left; then the queue can be used again. */
 struct cap_op_chunk *cap_op_queue_give_back(struct cap_op_queue *q);
 
 /* ---- the consumer */
 
-/* The first slot; NULL: it is not published yet. */
+/* Returns the first slot; NULL: it is not published yet. */
 struct cap_timed_op *cap_op_queue_first(struct cap_op_queue *q);
-/* Removes the first slot. If it was the last of its chunk, returns the chunk, which is the
- * caller's; else NULL. */
+/* Removes the first slot. If it was the last of its chunk, returns the chunk, which the caller then
+ * owns; else NULL. */
 struct cap_op_chunk *cap_op_queue_remove(struct cap_op_queue *q);

@@ -54,7 +54,7 @@ static int add_planes(struct cap_spans *s, uint64_t address, uint64_t width, uin
 	return r;
 }
 
-/* A field for one side of the copy: "srcPitch" or "dstPitch". */
+/* Returns a field for one side of the copy: "srcPitch" or "dstPitch". */
 static uint64_t side_field(const struct api_view *v, int output, const char *what)
 {
 	char name[32];
@@ -63,7 +63,7 @@ static uint64_t side_field(const struct api_view *v, int output, const char *wha
 	return api_number(v, name);
 }
 
-/* One side of CUDA_MEMCPY2D and CUDA_MEMCPY3D; fields that a form does not have are 0. */
+/* Adds one side of CUDA_MEMCPY2D or CUDA_MEMCPY3D; missing fields are 0. */
 static int add_side(struct cap_spans *s, const struct api_view *v, int output)
 {
 	uint64_t base, width = api_number(v, "WidthInBytes");
@@ -145,8 +145,8 @@ static int add_set(struct cap_spans *s, const struct api_call *call, const uint6
 
 /* ---- collectives */
 
-/* Calls the pnccl form, as tools do: it is not hooked, nor counted on emulated GPUs. But NCCL then
- * calls ncclCommGetAsyncError(), which is. */
+/* Calls the pnccl function, as tools do: it is not hooked, nor counted on emulated GPUs. But NCCL
+ * then calls ncclCommGetAsyncError(), which is. */
 static unsigned query_comm(const char *name, uint64_t comm)
 {
 	int (*f)(uint64_t, int *) = (int (*)(uint64_t, int *))cap_real(CAP_NCCL, name);
@@ -160,8 +160,8 @@ static unsigned query_comm(const char *name, uint64_t comm)
 	return r == 0 && value > 0 ? (unsigned)value : 0;
 }
 
-/* Whether this rank reads (output 0) or writes: of a scatter or broadcast only the root reads, of a
- * reduce or gather only the root writes. */
+/* Returns 1 if this rank reads (output 0) or writes: of a scatter or broadcast only the root reads,
+ * of a reduce or gather only the root writes. */
 static int uses_buffer(const struct cap_call *c, const struct api_call *call, int output)
 {
 	const char *name = call->name;

@@ -16,8 +16,7 @@
 static struct {
 	pthread_mutex_t lock;
 	struct cap_timed_context *contexts; /* with the lock */
-	struct cap_stream
-		*streams; /* atomic: publishes the entries, which are added at the front */
+	struct cap_stream *streams;	    /* atomic: publishes entries, added at the front */
 } self = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- contexts, with the lock held */
@@ -92,8 +91,8 @@ static void free_chunk(const struct cap_timed_context *c, struct cap_op_chunk *c
 	free(chunk);
 }
 
-/* A chunk with an event for each operation, made in the given context, since events can be recorded
- * on streams of their context only. NULL without memory. */
+/* Makes a chunk with an event for each operation, in the given context, since events can be
+ * recorded on streams of their context only. NULL if out of memory. */
 static struct cap_op_chunk *new_chunk(const struct cap_timed_context *c)
 {
 	struct cap_op_chunk *chunk = calloc(1, sizeof(*chunk));
@@ -134,7 +133,7 @@ static void put_spare(struct cap_timed_context *c, struct cap_op_chunk *chunk)
 	c->n_spare++;
 }
 
-/* Adds a chunk to the stream's queue, a spare one if there is any. 0, or -errno. */
+/* Adds a chunk to the stream's queue, a spare one if available. Returns 0, or -errno. */
 static int add_chunk(struct cap_stream *s)
 {
 	struct cap_timed_context *c = s->context;
@@ -174,8 +173,8 @@ struct cap_timed_op *cap_stream_take(struct cap_stream *s)
 
 /* ---- streams */
 
-/* The streams that a thread used last. The handle selects WAYS of CACHED entries. For a default
- * stream, whose handle is the same in each context, the context counts, too. */
+/* The streams that a thread used recently. The handle selects WAYS of CACHED entries. For a default
+ * stream, whose handle is the same in each context, the context is compared, too. */
 #define CACHED 64
 #define WAYS 4
 struct cached {
@@ -210,7 +209,7 @@ static void add_cached(void *stream, void *context, struct cap_stream *s)
 	*c = (struct cached){stream, context, s, __atomic_load_n(&s->generation, __ATOMIC_ACQUIRE)};
 }
 
-/* With the lock held: a free stream, or a new one. */
+/* With the lock held: returns a free stream, or a new one. */
 static struct cap_stream *free_stream(void)
 {
 	struct cap_stream *s = self.streams;

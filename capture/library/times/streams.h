@@ -2,12 +2,11 @@
 
 /* Streams whose operations are timed, and their contexts.
  *
- * A thread finds a stream without a lock in a cache of its own, whose entries are valid while the
+ * A thread finds a stream without a lock in a thread-local cache, whose entries are valid while the
  * stream's generation is unchanged. A lock is taken when a thread first uses a stream, when a
  * stream ends, and when more operations are outstanding than ever before. Streams and contexts are
- * never freed, since a thread may still refer to one; the memory of a stream that has ended is used
- * for another one after its operations are collected.
- */
+ * never freed, since a thread may still refer to them; an ended stream is reused for another one
+ * after its operations are collected. */
 #pragma once
 
 #include "capture/library/device/stream_ref.h"
@@ -17,11 +16,11 @@
 struct cap_timed_context {
 	struct cap_timed_context *next;
 	struct cap_device_clock clock;
-	struct cap_op_chunk *spare; /* free chunks for its streams; with the lock */
+	struct cap_op_chunk *spare; /* free chunks for its streams; protected by the lock */
 	unsigned n_spare;
 	/* The legacy stream and blocking streams wait for each other; relaxed. */
-	uint32_t legacy_ops; /* put on the legacy stream so far */
-	bool blocking_ran;   /* something was put on a stream that the legacy stream waits for */
+	uint32_t legacy_ops; /* number of operations on the legacy stream so far */
+	bool blocking_ran;   /* an operation was put on a stream that the legacy stream waits for */
 };
 
 enum cap_stream_state {
@@ -34,7 +33,7 @@ struct cap_stream {
 	struct cap_stream *next;
 	uint32_t state;	     /* enum cap_stream_state; atomic: publishes the next members */
 	uint32_t generation; /* atomic: changes when the stream ends */
-	/* Constant while the stream is not free. */
+	/* Constant unless the stream is free. */
 	struct cap_timed_context *context;
 	void *stream;	 /* as in struct cap_stream_ref */
 	uint32_t thread; /* the same */
@@ -42,45 +41,47 @@ struct cap_stream {
 	/* By any thread; relaxed. */
 	bool end_known;	     /* the last event is the earliest start of the next operation */
 	uint32_t legacy_ops; /* of the context, at the last operation */
-	uint32_t n_marks;    /* slots of the queue that are not operations */
+	uint32_t n_marks;    /* number of queue slots that are not operations */
 	/* The library's thread. */
-	int64_t end_ns; /* device time of the last collected event; INT64_MIN: not known */
-	uint64_t peak;	/* most operations that were outstanding at once */
+	int64_t end_ns; /* device time of the last collected event; INT64_MIN: unknown */
+	uint64_t peak;	/* largest number of outstanding operations */
 	struct cap_op_queue queue;
 };
 
 /* ---- any thread */
 
-/* The timed stream; NULL: it has no context, or one that cannot be timed. The context of `ref` is
- * needed for default streams only. */
+/* Returns the timed stream; NULL: it has no context, or its context cannot be timed. The context of
+ * `ref` is needed for default streams only. */
 struct cap_stream *cap_streams_find(const struct cap_stream_ref *ref);
 
-/* A slot for an operation; NULL: too many are outstanding, or there is no memory. */
+/* Returns a slot for an operation; NULL: too many are outstanding, or out of memory. */
 struct cap_timed_op *cap_stream_take(struct cap_stream *s);
 
-/* The stream of that handle is about to be destroyed; the calling thread ends. */
+/* Call cap_streams_end() before the stream of the handle is destroyed, and cap_streams_end_thread()
+ * when the calling thread ends. */
 void cap_streams_end(const void *stream);
 void cap_streams_end_thread(void);
 
-/* The timed context, which begins if it is new; NULL: it cannot be timed. */
+/* Returns the timed context, creating it if needed; NULL: it cannot be timed. */
 struct cap_timed_context *cap_streams_context(void *context);
-/* The same without beginning one; NULL. */
+/* The same without creating it. */
 struct cap_timed_context *cap_streams_known_context(const void *context);
-/* Number of operations of the context, or of all contexts if NULL, whose times are outstanding. */
+/* Returns the number of operations of the context, or of all contexts if NULL, whose times are
+ * outstanding. */
 uint64_t cap_streams_outstanding(const struct cap_timed_context *context);
-/* The context was destroyed, and its streams with it. */
+/* Call after the context and its streams were destroyed. */
 void cap_streams_end_context(struct cap_timed_context *context);
-/* The accuracy of the least accurate clock. */
+/* Returns the accuracy of the least accurate clock. */
 void cap_streams_drift(int64_t *ret_residual_ns, double *ret_rate);
 
 /* ---- the library's thread */
 
 /* Iterates over all streams that are not free; starts with NULL. */
 struct cap_stream *cap_streams_next(const struct cap_stream *s);
-/* All of the chunk was collected: the stream uses it again. */
+/* Returns a chunk to its stream after all its slots were collected. */
 void cap_stream_give_back(struct cap_stream *s, struct cap_op_chunk *chunk);
-/* Adds slots, as many as operations were ever outstanding at once, so that threads of the program
- * do not have to. The context is current. */
+/* Adds slots, up to the largest number of operations ever outstanding, so that threads of the
+ * program do not have to. The context must be current. */
 void cap_stream_restock(struct cap_stream *s);
-/* The stream has ended and all of it was collected: it becomes free. */
+/* Frees the stream after its end, when all its operations were collected. */
 void cap_stream_free(struct cap_stream *s);

@@ -51,7 +51,7 @@ static void store_flag(bool *flag, bool value)
 		__atomic_store_n(flag, value, __ATOMIC_RELAXED);
 }
 
-/* ---- whether the end of the last operation is the earliest start of the next one */
+/* ---- operations that cannot start before the previous one ends */
 
 static uint32_t legacy_ops(const struct cap_stream *s)
 {
@@ -76,8 +76,8 @@ static void note_put(struct cap_stream *s)
 		__atomic_store_n(&s->legacy_ops, n, __ATOMIC_RELAXED);
 }
 
-/* Whether the start of the next operation on the stream is unknown: the end of the last one is not
- * known, or the stream waits for other streams that have been used since. */
+/* Returns true if the start of the next operation on the stream is unknown: the end of the last one
+ * is unknown, or the stream waits for other streams that have been used since. */
 static bool is_stale(struct cap_stream *s)
 {
 	bool others = false;
@@ -140,8 +140,8 @@ static void release_parts(struct cap_timed_parts *parts)
 		parts->release(parts);
 }
 
-/* A call that began at `start` has put an operation on the stream. is_over: the operation has
- * ended. */
+/* Adds an operation that a call, which began at `start`, put on a stream. is_over: the operation
+ * has ended. */
 static void put_op(struct cap_stream *s, uint64_t id, uint64_t start, struct cap_timed_parts *parts,
 		   bool is_over)
 {
@@ -205,14 +205,14 @@ void cap_times_interrupt(const struct cap_stream_ref *ref)
 	note_put(s);
 }
 
-/* ---- streams and contexts that end */
+/* ---- ends of streams and contexts */
 
 static bool has_times(void *context)
 {
 	return cap_streams_outstanding(context) == 0;
 }
 
-/* Events are destroyed with their context: outstanding ones have to be collected before. */
+/* Events are destroyed with their context: outstanding ones must be collected before. */
 static void before_end(struct cap_call *c, const struct api_call *call)
 {
 	const struct api_arg *stream = api_arg_of(call, API_MEANING_STREAM);
@@ -264,13 +264,14 @@ static void times_before(struct cap_call *c)
 	c->notes.stream = begin_op(&ref);
 }
 
-/* Whether the operation has ended when the call returns: a copy without a stream argument. */
+/* Returns true if the operation has ended when the call returns: a copy without a stream
+ * argument. */
 static bool is_over(const struct cap_call *c, const struct api_call *call)
 {
 	return 1ull << c->class & (BIT(COPY) | BIT(SET)) && !api_arg_of(call, API_MEANING_STREAM);
 }
 
-/* The stream does something that is not an operation: the start of the next one is not known. */
+/* The stream does something other than an operation: the start of the next one is unknown. */
 static void interrupt_stream(const struct cap_call *c, const struct api_call *call)
 {
 	struct cap_stream_ref ref;
@@ -308,7 +309,7 @@ static void put_residual(void)
 	int64_t residual_ns;
 	double rate;
 
-	cap_times_hurry(false); /* an exec may fail, and the program go on */
+	cap_times_hurry(false); /* if an exec fails, the program continues */
 	cap_streams_drift(&residual_ns, &rate);
 	snprintf(text, sizeof(text),
 		 "{\"residual_ns\": %lld, \"drift_ppb\": %.0f, \"untimed\": %llu"

@@ -11,12 +11,12 @@ extern const struct cap_hook cap_times;
 
 struct cap_stream;
 
-/* Around a launch that no other hook handles. `stream` is the program's handle. NULL: the launch is
- * not timed. Both keep errno. */
+/* Called before and after a launch that no other hook handles. `stream` is the program's handle.
+ * Returns NULL if the launch is not timed. Both keep errno. */
 struct cap_stream *cap_times_launch(void *stream, bool per_thread);
-/* The launch has succeeded. `start` is in the clock of the thread's ring. */
+/* Records the time of a successful launch. `start` is in the clock of the thread's ring. */
 void cap_times_launched(struct cap_stream *s, uint64_t id, uint64_t start);
 
-/* The stream waits for, or does, something that is not an operation of the program: the next
- * operation may start later than the last one has ended. No effect if times are off. */
+/* Something other than an operation of the program delays the stream: the next operation may start
+ * later than the last one ended. No effect if times are off. */
 void cap_times_interrupt(const struct cap_stream_ref *ref);

@@ -7,7 +7,7 @@
 #include "formats/render/export/chrome_template.h"
 #include "formats/trace/value.h"
 
-/* A correlation that a slice has seen. */
+/* A correlation that occurred in a slice. */
 struct seen {
 	uint64_t correlation; /* 0: a free slot */
 	bool call, op;
@@ -79,7 +79,7 @@ void fmt_chrome_tail(struct text *out)
 	text_str(out, "\n]}\n");
 }
 
-/* ---- which calls and operations belong together */
+/* ---- calls and their operations */
 
 static struct seen *find_launch(struct fmt_chrome *x, uint64_t correlation)
 {
@@ -152,7 +152,7 @@ static char *put_track_time(const struct fmt_chrome *x, char *at,
 	return put_time(x, at, start_ns);
 }
 
-/* Whether an arrow leads from the event to another one, or from another one to it. */
+/* Returns true if a flow arrow starts or ends at the event. */
 static bool has_flow(struct fmt_chrome *x, const struct fmt_event *e, uint8_t kind)
 {
 	const struct seen *seen;
@@ -163,7 +163,7 @@ static bool has_flow(struct fmt_chrome *x, const struct fmt_event *e, uint8_t ki
 	return seen->call && seen->op;
 }
 
-/* Beside what varies in length. */
+/* Without parts of variable length. */
 #define FLOW_BYTES 128
 #define EVENT_BYTES 64
 
@@ -175,7 +175,7 @@ static uint64_t flow_id(const struct fmt_chrome *x, uint32_t rank, const struct 
 	return (e->correlation & ((UINT64_C(1) << 40) - 1)) | (uint64_t)rank << 40;
 }
 
-/* The arrow from a launch to what it started. */
+/* Adds the flow arrow from a launch to its operation. */
 static void put_flow(const struct fmt_chrome *x, uint32_t rank, const struct fmt_event *e,
 		     uint8_t kind, int64_t start_ns, struct text *out)
 {
@@ -230,7 +230,7 @@ static int make_template(struct fmt_chrome *x, uint32_t number)
 						 &x->templates[number]);
 }
 
-/* Makes the templates that the events are of, and checks what the events refer to. */
+/* Makes the templates of the events, and checks the events' references. */
 static int prepare(struct fmt_chrome *x, const struct fmt_slice *slice,
 		   const struct fmt_event *events, size_t n)
 {

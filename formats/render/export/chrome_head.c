@@ -3,7 +3,7 @@
 
 #include "formats/trace/json.h"
 
-/* Facts of our own have this in front, and stand under one key in the document. */
+/* Prefix of gputrace's own facts, which are under one key in the document. */
 #define OURS "gputrace."
 
 /* ---- processes and threads */
@@ -15,7 +15,7 @@ static bool same_process(const struct fmt_track *a, const struct fmt_track *b)
 	return a->text_ids & 1 ? a->pid_text == b->pid_text : a->pid == b->pid;
 }
 
-/* The first track of the rank that is of the same process. */
+/* Returns the rank's first track of the same process. */
 static uint32_t first_of(const struct fmt_names *names, uint32_t rank, uint32_t track)
 {
 	const struct fmt_track *l = fmt_track(names, rank, track);
@@ -44,7 +44,7 @@ static void put_id(struct text *t, const struct fmt_names *names, bool is_text, 
 }
 
 /* Processes of a merged document are numbered 1000, 1001 for rank index 0, 2000 for 1; in larger
- * steps where a rank has very many. */
+ * steps if a rank has very many. */
 static int64_t merged_step(const struct fmt_names *names, uint32_t n_ranks)
 {
 	int64_t step = 1000;
@@ -145,7 +145,7 @@ static void put_fact(struct fmt_json *j, const struct fmt_names *names, const st
 	fmt_json_verbatim(j, fmt_string(names, fact->key, NULL), value, len);
 }
 
-/* Those that stood at the top of the recorder's file, or all. */
+/* Adds the facts from the top level of the recorder's file, or all. */
 static void put_facts(struct fmt_json *j, const struct fmt_names *names, uint32_t rank, bool all)
 {
 	const struct fmt_fact *fact;
@@ -156,7 +156,7 @@ static void put_facts(struct fmt_json *j, const struct fmt_names *names, uint32_
 	}
 }
 
-/* One of the recorder's names of processes and threads, kept as [name, pid, tid, args]. */
+/* Adds a recorded name of a process or thread, stored as [name, pid, tid, args]. */
 static void put_metadata(const char *entry, size_t len, struct text *out)
 {
 	static const char *const keys[] = {",\"name\":", ",\"pid\":", ",\"tid\":", ",\"args\":"};
@@ -279,7 +279,7 @@ static void put_track(const struct fmt_trace *t, const struct fmt_chrome_tracks 
 	}
 }
 
-/* A rank's process names in its own file, and its facts. */
+/* Adds a rank's process names in its own file, and its facts. */
 static void put_rank(struct fmt_json *j, const struct fmt_trace *t,
 		     const struct fmt_chrome_tracks *l, uint32_t rank)
 {

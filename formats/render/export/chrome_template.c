@@ -78,14 +78,14 @@ void fmt_chrome_template_free(struct fmt_chrome_template *s)
 	free(s);
 }
 
-/* Returns whether inference added this argument of a collective; importing drops and infers it
+/* Returns true if inference added this argument of a collective; importing drops and infers it
  * again. */
 static bool is_ours(const struct fmt_template *template, uint32_t arg)
 {
 	return template->kind == FMT_COLLECTIVE && arg < FMT_COLLECTIVE_ARGS;
 }
 
-/* Arguments that stood beside `args`, as members of the event, have a point in front. */
+/* The key of an argument that was a member of the event, outside of `args`, begins with a point. */
 static bool is_member(const struct fmt_names *names, const struct fmt_template *template,
 		      uint32_t arg)
 {
@@ -144,7 +144,7 @@ static void put_constant(struct text *t, struct fmt_chrome_values *v, const stru
 		put_string(v, (fmt_str)arg->value, arg->type == FMT_JSON, t);
 }
 
-/* Appends the members, or else the arguments; returns whether there were any. */
+/* Appends the members, or the arguments. Returns true if there were any. */
 static bool put_args(struct text *t, struct fmt_chrome_values *v,
 		     const struct fmt_template *template, struct fmt_chrome_template *s,
 		     bool members)
@@ -196,7 +196,7 @@ int fmt_chrome_template_new(struct fmt_chrome_values *v, const struct fmt_templa
 	return 0;
 }
 
-/* A value that is not an integer. */
+/* Appends a value that is not an integer. */
 static void put_long(const struct fmt_chrome_hole *h, struct fmt_chrome_values *v,
 		     const struct fmt_event *e, const int64_t *values, struct text *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The JSON of the events of one template: the constant text, and between it the values that vary.
- * Made once a template; writing an event is then a few copies and integers. Internal to
+/* The JSON of the events of one template: constant text, and between it the values that vary. Made
+ * once per template; writing an event then copies text and formats integers. Internal to
  * formats/render/export. */
 #pragma once
 
@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 
-/* The strings of a trace as JSON. Most need no escaping; that is found out once a string. For one
- * thread at a time. */
+/* The strings of a trace as JSON. Caches for each string whether it needs escaping. For one thread
+ * at a time. */
 struct fmt_chrome_values {
 	const struct fmt_names *names;
 	uint8_t *looks; /* by string */
@@ -21,28 +21,28 @@ struct fmt_chrome_values {
 void fmt_chrome_values_done(struct fmt_chrome_values *v);
 
 struct fmt_chrome_hole {
-	uint32_t at;	/* the literal bytes before it end here */
-	uint32_t arg;	/* of the template */
-	uint32_t value; /* index among those that vary, where it does */
+	uint32_t at;	/* offset: end of the literal bytes before it */
+	uint32_t arg;	/* index in the template */
+	uint32_t value; /* if it varies: index among the varying values */
 	uint8_t type;	/* enum fmt_type */
 };
 
 struct fmt_chrome_template {
 	uint8_t kind; /* enum fmt_kind */
 	uint32_t n_values;
-	char *text; /* the head, from the comma behind the event before up to its pid; then what
-		       comes behind the times, up to the closing brace */
+	char *text; /* the head, from the comma after the previous event to the pid; then the rest
+		       after the times, up to the closing brace */
 	uint32_t head_len;
 	uint32_t len;
-	struct fmt_chrome_hole *holes; /* in the second part */
+	struct fmt_chrome_hole *holes; /* in the rest */
 	uint32_t n_holes;
 };
 
-/* The caller frees *ret with fmt_chrome_template_free(). -ENOMEM. */
+/* The caller frees *ret with fmt_chrome_template_free(). Returns 0 or -ENOMEM. */
 int fmt_chrome_template_new(struct fmt_chrome_values *v, const struct fmt_template *template,
 			    struct fmt_chrome_template **ret);
 void fmt_chrome_template_free(struct fmt_chrome_template *s);
 
-/* The second part for one event. */
+/* Appends the rest for one event. */
 void fmt_chrome_template_end(const struct fmt_chrome_template *s, struct fmt_chrome_values *v,
 			     const struct fmt_event *e, const int64_t *values, struct text *out);

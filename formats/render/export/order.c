@@ -19,7 +19,7 @@ void fmt_order_done(struct fmt_order *o)
 	*o = (struct fmt_order){0};
 }
 
-/* The end of the run that starts at `from`. */
+/* Returns the end of the run that starts at `from`. */
 static size_t run_end(const struct fmt_order_item *items, size_t from, size_t n)
 {
 	size_t i = from + 1;
@@ -40,7 +40,7 @@ static void merge(const struct fmt_order_item *a, size_t middle, size_t n,
 	memcpy(out + (middle - i), a + j, (n - j) * sizeof(*a));
 }
 
-/* Merges the runs of `from` two by two into `to`; returns how many there were. */
+/* Merges the runs of `from` in pairs into `to`. Returns their number. */
 static size_t merge_pass(const struct fmt_order_item *from, size_t n, struct fmt_order_item *to)
 {
 	size_t runs = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Puts the events of several tracks, each of which is in order, into one order of time. Ties keep
- * the order in which they were added. Not thread-safe. */
+/* Merges the events of several tracks, each of which is sorted, by time. Equal times keep the order
+ * in which they were added. Not thread-safe. */
 #pragma once
 
 #include <stddef.h>

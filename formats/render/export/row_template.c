@@ -15,11 +15,11 @@ struct making {
 	const struct fmt_names *names;
 	const struct fmt_template *template;
 	const struct fmt_table_columns *columns;
-	uint32_t shown[MAX_COLUMNS]; /* by column: the argument that it shows, or n_args */
+	uint32_t shown[MAX_COLUMNS]; /* by column: index of the shown argument, or n_args */
 	struct text text;
 	struct fmt_row_template_part *parts;
 	size_t n_parts, parts_cap;
-	uint32_t literal_from; /* where in text the current literal starts */
+	uint32_t literal_from; /* offset in text of the current literal */
 	int error;
 };
 
@@ -74,7 +74,7 @@ static void add_string(struct making *m, fmt_str s, const char *special)
 	fmt_field_text(&m->text, bytes, len, special);
 }
 
-/* Returns whether an inferred argument of a collective has the value for "unknown". */
+/* Returns 1 if an inferred argument of a collective has the value for "unknown". */
 static int is_unknown(const struct making *m, uint32_t i)
 {
 	const struct fmt_arg *arg = &m->template->args[i];
@@ -84,7 +84,7 @@ static int is_unknown(const struct making *m, uint32_t i)
 	return arg->type == FMT_INT ? arg->value < 0 : arg->value == 0;
 }
 
-/* The value of args[i], whether it is the template's or each row's own. */
+/* Adds the value of args[i], from the template or from each row. */
 static void add_value(struct making *m, uint32_t i, const char *special)
 {
 	const struct fmt_arg *arg = &m->template->args[i];
@@ -117,7 +117,7 @@ static int has_key(const struct making *m, const struct fmt_table_column *column
 	return 0;
 }
 
-/* The argument that `column` shows, or n_args. */
+/* Returns the argument that `column` shows, or n_args. */
 static uint32_t find_arg(const struct making *m, const struct fmt_table_column *column)
 {
 	struct fmt_table_column keyed = *column;
@@ -136,7 +136,7 @@ static uint32_t find_arg(const struct making *m, const struct fmt_table_column *
 	return i;
 }
 
-/* Whether the argument is shown outside of `args`. */
+/* Returns 1 if the argument has its own column. */
 static int has_column(const struct making *m, uint32_t arg)
 {
 	const struct fmt_arg *a = &m->template->args[arg];
@@ -236,7 +236,7 @@ int fmt_row_template_new(const struct fmt_names *names, const struct fmt_templat
 
 /* ---- rows: the hot path of the tables */
 
-/* A rate is made by whoever knows how: fmt_value_bare(). */
+/* Only fmt_value_bare() can format a rate. */
 static size_t rate_text(const struct fmt_row *row, uint32_t arg, char ret[FMT_RATE_TEXT])
 {
 	struct text t = {0};
@@ -249,8 +249,8 @@ static size_t rate_text(const struct fmt_row *row, uint32_t arg, char ret[FMT_RA
 	return len;
 }
 
-/* The text of a part that is neither literal nor an integer, or NULL where it is an integer: then
- * *number is set. `rate` is where it may be made. */
+/* Returns the text of a part that is neither literal nor an integer; for an integer returns NULL
+ * and sets *number. `rate` is a buffer. */
 static const char *part_text(const struct fmt_row_template_part *part, const struct fmt_row *row,
 			     char rate[FMT_RATE_TEXT], size_t *len, int64_t *number)
 {
@@ -280,7 +280,7 @@ static const char *part_text(const struct fmt_row_template_part *part, const str
 	}
 }
 
-/* Fields that are unsigned, and so can't go through an int64_t. */
+/* Fields that are unsigned, so they do not fit into an int64_t. */
 static int part_unsigned(const struct fmt_row_template_part *part, const struct fmt_row *row,
 			 uint64_t *ret)
 {
@@ -324,7 +324,7 @@ void fmt_row_template_row(const struct fmt_row_template *m, const struct fmt_row
 
 /* ---- fields */
 
-/* The letter that stands for `c` after a backslash, or 0 where c stands for itself. */
+/* Returns the letter that represents `c` after a backslash, or 0 if c is not escaped. */
 static char escape(char c)
 {
 	switch (c) {

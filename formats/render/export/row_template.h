@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* How the rows of one template look in one table: text that is the same in each row, and between it
- * the values that vary. Made once a template; a row is then a few copies and integers.
+/* The rows of one template in one table: constant text, and between it the values that vary. Made
+ * once per template; writing a row then copies text and formats integers.
  *
- * Immutable once made. Internal to formats/render/export.
- */
+ * Immutable once made. Internal to formats/render/export. */
 #pragma once
 
 #include "formats/render/export/table.h"
@@ -12,16 +11,16 @@
 
 struct fmt_row_template_part {
 	enum fmt_field field;
-	uint32_t index;	     /* of the value that varies, or of the argument of FMT_FIELD_RATE */
+	uint32_t index;	     /* of the varying value, or of the argument of FMT_FIELD_RATE */
 	uint32_t at, len;    /* literal bytes, in text */
-	const char *special; /* what else to escape in a string; a literal */
+	const char *special; /* additional characters to escape in a string; a literal */
 };
 
 struct fmt_row_template {
 	char *text;
 	struct fmt_row_template_part *parts;
 	size_t n_parts;
-	size_t fixed;	  /* bytes that are the same in each row */
+	size_t fixed;	  /* number of constant bytes in a row */
 	size_t n_numbers; /* parts that print an integer */
 };
 
@@ -29,7 +28,7 @@ int fmt_row_template_new(const struct fmt_names *names, const struct fmt_templat
 			 enum fmt_table table, struct fmt_row_template **ret);
 void fmt_row_template_free(struct fmt_row_template *m);
 
-/* The event of a row. `values` has the template's n_values items. */
+/* The event of a row. `values` has template->n_values items. */
 struct fmt_row {
 	const struct fmt_names *names;
 	const struct fmt_template *template;
@@ -43,9 +42,9 @@ struct fmt_row {
 void fmt_row_template_row(const struct fmt_row_template *m, const struct fmt_row *row,
 			  struct text *out);
 
-/* Appends `s` as a field; bytes of `special` (may be "") are escaped too. */
+/* Appends `s` as a field; also escapes the characters of `special` (may be ""). */
 void fmt_field_text(struct text *out, const char *s, size_t len, const char *special);
 
-/* A pid, tid, device or stream as a field. */
+/* Appends a pid, tid, device or stream as a field. */
 void fmt_field_id(struct text *out, const struct fmt_names *names, int is_text, fmt_str text,
 		  int64_t number);

@@ -14,7 +14,7 @@
 
 /* Number and height of the rows of a GPU. */
 struct rows {
-	uint32_t gpus; /* up to so many GPUs */
+	uint32_t gpus; /* maximum number of GPUs */
 	uint32_t threads, streams;
 	double thread, stream, gap;
 };
@@ -196,8 +196,9 @@ static int draw_near(struct block *b)
 	return 0;
 }
 
-/* Sets the share: of the whole recording, or of the span of the iteration's own operations. The
- * time that only waiting fills is the communication that disappears if waiting takes no time. */
+/* Sets the share: of the whole recording, or of the span of the iteration's own operations. Wait
+ * time without other operations is the communication that would disappear if waiting took no
+ * time. */
 static int end_block(struct block *b, const struct fmt_busy_span *own)
 {
 	struct fmt_busy all, rest;
@@ -301,8 +302,8 @@ static int by_number(const void *a, const void *b)
 	       (*(const uint32_t *)a < *(const uint32_t *)b);
 }
 
-/* The tracks of a kind that get a row, the first of `order`, in their own order; where there are
- * too many these are the busiest, and the others follow. */
+/* Selects the tracks of a kind that get a row, the first of `order`, in their original order; if
+ * there are too many these are the busiest, and the others follow. */
 static void choose_tracks(const struct block *b, uint8_t kind, uint32_t most, uint32_t *order,
 			  uint32_t *n)
 {
@@ -324,7 +325,7 @@ static void choose_tracks(const struct block *b, uint8_t kind, uint32_t most, ui
 	qsort(order, rows_of(*n, most), sizeof(*order), by_number);
 }
 
-/* Tracks that get no row of their own are drawn in the last. */
+/* Tracks without their own row are drawn in the last row. */
 static int put_tracks(struct block *b, uint8_t kind, uint32_t most, double height, double *top)
 {
 	scoped(free_ptr) uint32_t *order = calloc(b->n_tracks + 1u, sizeof(*order));

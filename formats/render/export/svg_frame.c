@@ -8,8 +8,8 @@
 
 #include <inttypes.h>
 
-/* Colours that stay apart for the colour-blind, and in grey: compute dark, transfer bright, waiting
- * between them and red. */
+/* Colours distinguishable for the colour-blind, and in grey: compute dark, transfer bright, waiting
+ * in between and red. */
 static const char style[] =
 	"<style>\n"
 	"text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;"
@@ -39,7 +39,7 @@ static const char style[] =
 
 /* ---- title and legend */
 
-/* Rows are ranks, of which several may have run on one GPU. */
+/* Rows are ranks; several may have run on one GPU. */
 static void put_gpus(const struct fmt_svg_frame *f, struct text *out)
 {
 	uint32_t n = fmt_report_n_gpus(f->trace);
@@ -182,7 +182,7 @@ void fmt_svg_end(const struct fmt_svg_frame *f, struct text *out)
 struct mark {
 	const struct fmt_svg_frame *f;
 	double top, bottom;
-	double named_upto; /* where the last name ends */
+	double named_upto; /* right end of the last name */
 	bool names;
 	unsigned n;
 };

@@ -6,7 +6,7 @@
 #include "formats/render/time.h"
 #include "formats/trace/store/loader.h"
 
-/* Short names of all that a picture may show. */
+/* Shortens all names that a picture may show. */
 static int brief_names(struct fmt_svg_picture *p)
 {
 	for (uint32_t i = 0; i < fmt_n_templates(p->names); i++) {
@@ -129,7 +129,7 @@ static int look_at_part(struct fmt_svg_picture *p, struct fmt_error *err)
 	return 0;
 }
 
-/* Keeps the operations of another iteration that run within the picture. */
+/* Keeps the operations of another iteration that run within the time span of the picture. */
 static int note_near(void *context, const struct fmt_slice *slice)
 {
 	struct fmt_svg_picture *p = context;

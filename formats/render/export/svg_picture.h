@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A picture while it is drawn: svg_look.c reads the events, svg.c lays them out and prints them.
+/* A picture while it is drawn: svg_look.c reads the events, svg.c arranges and prints them.
  * Internal to formats/render/export. */
 #pragma once
 
@@ -8,18 +8,18 @@
 #include "formats/render/report/instances.h"
 #include "formats/render/report/neighbours.h"
 
-/* An operation of another iteration that the picture shows too. */
+/* An operation of another iteration that the picture shows. */
 struct fmt_svg_near {
 	struct fmt_svg_box box;
 	uint32_t track;
 	bool collective;
-	int64_t comm, seq; /* of a collective; comm is -1 if they are not known */
+	int64_t comm, seq; /* of a collective; comm is -1 if unknown */
 };
 
 struct fmt_svg_rank {
-	uint8_t *seen; /* by track: 1 if the picture shows something of it */
+	uint8_t *seen; /* by track: 1 if the picture shows an event of the track */
 	uint32_t n_threads, n_streams;
-	uint32_t first_slice, end_slice; /* those of the part; none: 0 and 0 */
+	uint32_t first_slice, end_slice; /* slices of the part; 0 and 0: none */
 	struct fmt_svg_near *near;
 	size_t n_near, near_cap;
 };
@@ -32,22 +32,22 @@ struct fmt_svg_picture {
 	struct fmt_instances instances;
 	struct fmt_neighbours neighbours;
 	struct fmt_svg_rank *ranks;
-	struct fmt_brief brief; /* of the names of calls and operations, by their number */
-	uint8_t *inks;		/* by template, plus 1; 0: not looked up yet */
+	struct fmt_brief brief; /* short names of calls and operations, by string number */
+	uint8_t *inks;		/* by template: 1 + enum fmt_ink; 0: not looked up yet */
 };
 
-/* Allocates; 0 or -ENOMEM. */
+/* Allocates. Returns 0 or -ENOMEM. */
 int fmt_svg_picture_init(struct fmt_svg_picture *p);
 void fmt_svg_picture_done(struct fmt_svg_picture *p);
 
-/* Reads the part: its tracks, its time, operations of other iterations within that time, and the
- * collectives of other ranks if `across`. */
+/* Reads the part: its tracks, its time span, operations of other iterations within this span, and
+ * the collectives of other ranks if `across`. */
 int fmt_svg_look(struct fmt_svg_picture *p, bool across, struct fmt_error *err);
 
-/* Whether the picture shows the event. */
+/* Returns true if the picture shows the event. */
 bool fmt_svg_is_drawn(const struct fmt_svg_picture *p, const struct fmt_slice *slice,
 		      const struct fmt_event *e);
 
-/* The time that a rank waited in a collective for the last rank; 0 if unknown. */
+/* Returns the wait time of a rank in a collective; 0 if unknown. */
 int64_t fmt_svg_waiting(const struct fmt_svg_picture *p, int64_t comm, int64_t seq,
 			int64_t duration_ns);

@@ -9,10 +9,10 @@
 
 #include <inttypes.h>
 
-/* The class that the style sheet of the picture knows an ink by. */
+/* CSS class of each ink. */
 static const char classes[FMT_INKS] = {'c', 'b', 'k', 'm', 't', 'w', 'p', 'q'};
 
-#define LEVELS 3 /* of how full a column is */
+#define LEVELS 3 /* levels of how full a column is */
 #define LONG_TITLE 160
 
 /* ---- text */
@@ -32,7 +32,7 @@ void fmt_svg_px(struct text *t, double v)
 	}
 }
 
-/* Bytes that stand for themselves in the text of an element. */
+/* Returns true for bytes that need no escaping in the text of an element. */
 static bool is_plain(char c)
 {
 	return c >= ' ' && c < 0x7f && c != '&' && c != '<' && c != '>';
@@ -93,7 +93,7 @@ void fmt_svg_track_done(struct fmt_svg_track *l)
 	memset(l, 0, sizeof(*l));
 }
 
-/* Adds what lies between two positions, in pixels from the left end. */
+/* Adds ink between two positions, in pixels from the left end. */
 static void gather(struct fmt_svg_track *l, const struct fmt_svg_scale *scale, double from,
 		   double to, uint8_t ink)
 {
@@ -101,7 +101,7 @@ static void gather(struct fmt_svg_track *l, const struct fmt_svg_scale *scale, d
 
 	from = from < 0 ? 0 : from;
 	to = to > scale->width ? scale->width : to;
-	/* Even what takes no time leaves a trace of itself. */
+	/* Events without duration remain visible. */
 	if (to < from + 0.02)
 		to = from + 0.02;
 	for (size_t i = (size_t)(from / step); i < l->n_columns && from < to; i++) {
@@ -164,7 +164,7 @@ int fmt_svg_track_fold(struct fmt_svg_track *l, const struct fmt_svg_track *from
 
 /* ---- columns */
 
-/* The look of a column: its ink times LEVELS, plus its level; or -1 if it is empty. */
+/* Returns the look of a column: its ink times LEVELS, plus its level; or -1 if it is empty. */
 static int look_of(const float *column, unsigned pixels)
 {
 	float sum = 0;
@@ -181,7 +181,7 @@ static int look_of(const float *column, unsigned pixels)
 	return most * LEVELS + (sum >= 0.6f ? 2 : sum >= 0.2f ? 1 : 0);
 }
 
-/* All columns of one look, as dashes of a thick line. */
+/* Prints all columns of one look, as dashes of a thick line. */
 static void print_look(const struct fmt_svg_track *l, const struct fmt_svg_scale *scale, int look,
 		       const signed char *looks, double middle, double height, struct text *out)
 {
@@ -299,7 +299,7 @@ static void put_iteration(int64_t number, struct text *out)
 		text_printf(out, "; of iteration %" PRId64, number);
 }
 
-/* The name in full, or shortened where that takes long. */
+/* Prints the full name, or the short name if that is very long. */
 static void print_title(const struct print *p, const struct fmt_svg_box *b)
 {
 	scoped(text_done) struct text brief = {0};
@@ -347,7 +347,7 @@ static void print_box(const struct print *p, const struct fmt_svg_box *b)
 		print_rect(FMT_INK_WAITING, from, p->top, middle - from, p->height, p->out);
 	if (to > middle)
 		print_rect(b->ink, middle, p->top, to - middle, p->height, p->out);
-	/* In the larger part, where the label has one colour behind it. */
+	/* In the larger part, where the label has one background colour. */
 	if (middle - from > to - middle)
 		print_label(p, name, false, from, middle - from);
 	else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One track of a picture: wide events become boxes with titles; the rest is collected in columns,
+/* One track of a picture: wide events become boxes with titles; others are combined in columns,
  * each of which shows the class that fills most of it. Internal to formats/render/export. */
 #pragma once
 
@@ -23,10 +23,10 @@ enum fmt_ink {
 };
 
 struct fmt_svg_scale {
-	int64_t from_ns, to_ns; /* what is shown */
+	int64_t from_ns, to_ns; /* visible time span */
 	double left, width;	/* in pixels */
-	unsigned column;	/* pixels that are gathered */
-	double box;		/* pixels from which on something is a box */
+	unsigned column;	/* width of a column in pixels */
+	double box;		/* minimum width of a box in pixels */
 };
 
 struct fmt_svg_box {
@@ -38,7 +38,7 @@ struct fmt_svg_box {
 
 struct fmt_svg_track {
 	float *columns; /* [column][ink]: pixels */
-	uint8_t *used;	/* by column: 1 if it holds anything */
+	uint8_t *used;	/* by column: 1 if not empty */
 	size_t n_columns;
 	struct fmt_svg_box *boxes;
 	size_t n_boxes, boxes_cap;
@@ -49,23 +49,23 @@ struct fmt_svg_track {
 int fmt_svg_track_init(struct fmt_svg_track *l, const struct fmt_svg_scale *scale);
 void fmt_svg_track_done(struct fmt_svg_track *l);
 
-/* Adds one event; of a collective, `waiting_ns` of its duration come first, as waiting. 0 or
- * -ENOMEM. */
+/* Adds one event. For a collective, the first `waiting_ns` of its duration are wait time. Returns 0
+ * or -ENOMEM. */
 int fmt_svg_track_add(struct fmt_svg_track *l, const struct fmt_svg_scale *scale,
 		      const struct fmt_svg_box *event);
 
-/* Adds all that is in `from`, for tracks that share a row. 0 or -ENOMEM. */
+/* Adds all events of `from`, for tracks that share a row. Returns 0 or -ENOMEM. */
 int fmt_svg_track_fold(struct fmt_svg_track *l, const struct fmt_svg_track *from);
 
-/* `brief` has the names of all templates in the track, by their number. */
+/* `brief` contains the names of all templates in the track, by string number. */
 void fmt_svg_track_print(const struct fmt_svg_track *l, const struct fmt_svg_scale *scale,
 			 const struct fmt_names *names, const struct fmt_brief *brief, double top,
 			 double height, struct text *out);
 
-/* A coordinate, to a tenth of a pixel. */
+/* Appends a coordinate, to a tenth of a pixel. */
 void fmt_svg_px(struct text *t, double v);
 
-/* Bytes of a trace as the text of an element, cut to `most` characters. */
+/* Appends bytes of a trace as the text of an element, at most `most` characters. */
 void fmt_svg_string(struct text *t, const char *s, size_t len, size_t most);
 
 double fmt_svg_x(const struct fmt_svg_scale *scale, int64_t ns);

@@ -81,7 +81,7 @@ static const struct fmt_table_column collectives[] = {
 	REST,
 };
 
-/* Edges fill the same columns: fmt_tsv_rows() writes them. */
+/* Edges have the same columns: fmt_tsv_rows() writes them. */
 static const struct fmt_table_column syncs[] = {
 	LITERAL("source", "recorded"),
 	LITERAL("kind", "sync"),

@@ -11,8 +11,8 @@ enum fmt_table {
 	FMT_TABLE_MEMCPY,
 	FMT_TABLE_MEMSET,
 	FMT_TABLE_COLLECTIVES,
-	FMT_TABLE_SYNCS,  /* synchronisations that were recorded, and edges */
-	FMT_TABLE_MEMORY, /* calls that allocate and free, and memory marks */
+	FMT_TABLE_SYNCS,  /* recorded synchronisations, and edges */
+	FMT_TABLE_MEMORY, /* calls that allocate and free, and memory events */
 	FMT_TABLE_DIGESTS,
 	FMT_TABLES,
 };
@@ -30,20 +30,20 @@ enum fmt_field {
 	FMT_FIELD_CORRELATION,
 	FMT_FIELD_INT, /* a value that varies */
 	FMT_FIELD_STRING,
-	FMT_FIELD_RATE, /* an argument that follows from others: FMT_RATE */
+	FMT_FIELD_RATE, /* an argument computed from others: FMT_RATE */
 	/* Only in the tables of columns: */
 	FMT_FIELD_NAME,
 	FMT_FIELD_CATEGORY,
-	FMT_FIELD_ARG,	   /* the argument under one of `keys` */
-	FMT_FIELD_ADDRESS, /* that of an allocation; under one of `keys` where it has no description
-			    */
-	FMT_FIELD_ARGS,	   /* all arguments that have no column */
+	FMT_FIELD_ARG,	   /* the argument with one of `keys` */
+	FMT_FIELD_ADDRESS, /* address of an allocation; if the call has no description, the argument
+			      with one of `keys` */
+	FMT_FIELD_ARGS,	   /* all arguments without a column */
 };
 
 struct fmt_table_column {
 	const char *name;
 	enum fmt_field field;
-	const char *keys[5]; /* of FMT_FIELD_ARG; literal text of FMT_FIELD_TEXT in the first */
+	const char *keys[5]; /* FMT_FIELD_ARG; of FMT_FIELD_TEXT: the literal text, in keys[0] */
 };
 
 struct fmt_table_columns {

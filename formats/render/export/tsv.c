@@ -11,10 +11,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* The table that shows the events of a template, and the constant text of its rows. */
+/* The table for the events of a template, and the constant text of its rows. */
 struct plan {
-	int table;			 /* enum fmt_table, or -1 for none */
-	struct fmt_row_template *own;	 /* its rows in that table */
+	int table;			 /* enum fmt_table, or -1: none */
+	struct fmt_row_template *own;	 /* rows in that table */
 	struct fmt_row_template *memory; /* its rows in `memory`, or NULL */
 	char *name;			 /* as a field */
 	size_t name_len;
@@ -24,7 +24,7 @@ struct fmt_tsv {
 	const struct fmt_names *names;
 	pthread_mutex_t making;
 	uint32_t n;
-	struct plan *_Atomic plans[]; /* by template; each is made when it is needed */
+	struct plan *_Atomic plans[]; /* by template; each is made on first use */
 };
 
 static void plan_free(struct plan *p)
@@ -197,7 +197,7 @@ static int add_row(struct rendering *n, uint64_t index)
 	return n->out->error;
 }
 
-/* Collects what stands in the table. */
+/* Collects the events of the table. */
 static int select_rows(const struct rendering *n, struct fmt_order *order)
 {
 	const struct fmt_slice *s = n->slice;
@@ -228,7 +228,7 @@ static int event_rows(struct rendering *n)
 	return r;
 }
 
-/* The columns of `syncs` that tell about the event that waits. */
+/* Appends the columns of `syncs` that describe the waiting event. */
 static int waiting_fields(struct rendering *n, const struct fmt_event *e, struct text *out)
 {
 	const struct fmt_names *names = n->x->names;
@@ -311,7 +311,7 @@ static int digest_row(struct rendering *n, const struct fmt_digest *d, struct te
 	return 0;
 }
 
-/* Rows that no template makes. */
+/* Appends rows that have no template. */
 static int plain_rows(struct rendering *n)
 {
 	int syncs = n->table == FMT_TABLE_SYNCS, r = 0;
@@ -355,7 +355,7 @@ static uint64_t row_length(const struct fmt_row_template *m, const struct fmt_ro
 	return scratch->len;
 }
 
-/* Adds the rows of an event to the tables that it stands in. */
+/* Counts the rows of an event in the tables that contain it. */
 static int count_event(struct fmt_tsv *x, const struct fmt_slice *s, uint64_t index,
 		       struct text *scratch, uint64_t *lengths)
 {

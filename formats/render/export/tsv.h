@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The tables of a slice as tab-separated text: one header line, then a line a record, by start.
+/* The tables of a slice as tab-separated text: one header line, then a line per record, sorted by
+ * start.
  *
- * Times are nanoseconds, integers are exact, "-" stands where there is nothing. A tab, a newline, a
- * carriage return, a NUL and a backslash within a field are written \t \n \r \0 \\. The last column
- * of most tables, `args`, holds what has no column of its own as key=value;key=value, where ;
- * within a key or a value is written \; and = within a key \=.
+ * Times are nanoseconds, integers are exact, "-" means no value. Tab, newline, carriage return, NUL
+ * and backslash within a field are written \t \n \r \0 \\. The last column of most tables, `args`,
+ * contains the arguments without their own column as key=value;key=value, where ; within a key or a
+ * value is written \; and = within a key \=.
  *
- * A struct fmt_tsv remembers how the rows of each template look, so one is made for a trace and
- * used for all its slices, by any number of threads while nobody adds to the names. Functions
- * return 0 or a negative errno: -EBADMSG where a slice refers to what its trace does not have.
- */
+ * A struct fmt_tsv caches the row of each template, so make one for a trace and use it for all
+ * slices, by any number of threads while no names are added. Functions return 0 or a negative
+ * errno: -EBADMSG if a slice refers to missing names. */
 #pragma once
 
 #include "formats/render/export/table.h"
@@ -27,9 +27,9 @@ define_cleanup(fmt_tsv_freep, struct fmt_tsv *, fmt_tsv_free);
 int fmt_tsv_rows(struct fmt_tsv *x, enum fmt_table table, const struct fmt_slice *slice,
 		 struct text *out);
 
-/* Appends what `digests` and a mount's contents/index say alike of a digest: number, access,
- * allocation, offset_bytes and length_bytes, without a tab behind them. */
+/* Appends the common columns of `digests` and a mount's contents/index: number, access, allocation,
+ * offset_bytes and length_bytes, without a tab at the end. */
 void fmt_tsv_digest_buffer(const struct fmt_digest *d, struct text *out);
 
-/* The bytes that fmt_tsv_rows() would append, by table. */
+/* Counts the bytes that fmt_tsv_rows() would append, by table. */
 int fmt_tsv_lengths(struct fmt_tsv *x, const struct fmt_slice *slice, uint64_t lengths[FMT_TABLES]);

@@ -13,7 +13,7 @@ static bool begins(const char *s, size_t len, const char *with)
 
 /* ---- forms of one name */
 
-/* The index of the bracket that the last byte of `s`, a ')', closes; or 0. */
+/* Returns the index of the bracket that the last byte of `s`, a ')', closes; or 0. */
 static size_t opening(const char *s, size_t len)
 {
 	int depth = 0;
@@ -27,8 +27,8 @@ static size_t opening(const char *s, size_t len)
 	return 0;
 }
 
-/* A name without "void " and without parameters. A bracket behind a blank holds no parameters:
- * "Memcpy HtoD (Pageable -> Device)". */
+/* Returns a name without "void " and without parameters. A bracket after a blank contains no
+ * parameters: "Memcpy HtoD (Pageable -> Device)". */
 static struct fmt_brief_form without_parameters(struct fmt_brief_form f)
 {
 	size_t at;
@@ -45,7 +45,7 @@ static struct fmt_brief_form without_parameters(struct fmt_brief_form f)
 	return f;
 }
 
-/* Finds where the name of the function begins, behind its namespaces, and ends, before its template
+/* Finds the start of the function's own name, after its namespaces, and its end, before template
  * arguments and parameters. */
 static void find_function(const struct fmt_brief_form *f, size_t *start, size_t *end)
 {
@@ -149,8 +149,8 @@ static void note_difference(struct fmt_brief_form *a, struct fmt_brief_form *b)
 	b->differs = n > b->differs ? n : b->differs;
 }
 
-/* Shortens the core forms that are longer than `most` by `shorter`, but those that it would make
- * the same as another. */
+/* Shortens core forms longer than `most` by `shorter`, except those that would become equal to
+ * others. */
 static void shorten_cores(struct fmt_brief *b, size_t most,
 			  struct fmt_brief_form (*shorter)(struct fmt_brief_form))
 {
@@ -210,7 +210,8 @@ static size_t at_character(const char *s, size_t len, size_t i)
 	return i;
 }
 
-/* The begin of the word that holds the index, if it is at most `most` bytes before it. */
+/* Returns the start of the word that contains the index, if it is at most `most` bytes before
+ * it. */
 static size_t word_at(const char *s, size_t at, size_t most)
 {
 	for (size_t i = at; i > 0 && at - i <= most; i--)
@@ -233,7 +234,7 @@ static void put_head(const struct fmt_brief_form *f, size_t most, struct text *o
 	text_str(out, "…");
 }
 
-/* Head and tail, or the head and what follows the difference. */
+/* Appends head and tail, or the head and the text after the difference. */
 static void put_form(const struct fmt_brief_form *f, size_t most, struct text *out)
 {
 	size_t head = most * 2 / 3, tail = most - head - 1, from;
@@ -261,9 +262,9 @@ static void put_form(const struct fmt_brief_form *f, size_t most, struct text *o
 	put_range(f, f->len - tail, f->len, out);
 }
 
-/* A short form, and the name that it is of. */
+/* A short form, and its name. */
 struct shown {
-	size_t at, len; /* of all texts */
+	size_t at, len; /* offset and length in the buffer of all texts */
 	size_t name;
 };
 
@@ -275,7 +276,7 @@ static int by_text(const void *a, const void *b, void *texts)
 	return compare_bytes(s + x->at, x->len, s + y->at, y->len) ?: array_order(x->name, y->name);
 }
 
-/* Numbers the names whose short forms are the same all the same. */
+/* Numbers names whose short forms are still equal. */
 static int number_equal(struct fmt_brief *b, size_t most)
 {
 	scoped(free_ptr) struct shown *shown = calloc(b->n + 1, sizeof(*shown));

@@ -25,7 +25,7 @@
 
 #include <stdbool.h>
 
-/* A part of a name, and where it begins to differ from the same part of other names. */
+/* A part of a name, and the offset at which it differs from the same part of other names. */
 struct fmt_brief_form {
 	const char *s;
 	size_t len, differs;
@@ -35,12 +35,12 @@ struct fmt_brief_name {
 	uint32_t key;
 	const char *s;
 	size_t len;
-	struct fmt_brief_form core; /* without return type and parameters, and without namespaces if
-				       that is too long */
-	struct fmt_brief_form plain;  /* the name of the function alone */
+	struct fmt_brief_form core;   /* without return type and parameters, and if still too long,
+					 without namespaces */
+	struct fmt_brief_form plain;  /* the function's own name only */
 	struct fmt_brief_form longer; /* internal */
 	bool is_plain;		      /* no other name has the same plain form */
-	uint32_t ordinal;	      /* of names whose short forms are the same; 0: the only one */
+	uint32_t ordinal;	      /* distinguishes names with equal short forms; 0: unique */
 };
 
 struct fmt_brief {
@@ -48,18 +48,17 @@ struct fmt_brief {
 	size_t n, cap;
 };
 
-/* A key that was added already is left as it is. */
+/* Ignored if the key was already added. */
 int fmt_brief_add(struct fmt_brief *b, uint32_t key, const char *s, size_t len);
 
-/* To be called when all names are there. `most` is the width of the table; 0: of many widths. */
+/* Call after all names were added. `most` is the width of the table; 0: several widths. */
 int fmt_brief_settle(struct fmt_brief *b, size_t most);
 
-/* Appends the short form of a name that was added, about `most` bytes at most: bytes of the name,
- * to be made harmless by the caller, and "…". Names of a table of that width get different forms.
- */
+/* Appends the short form of a name, at most about `most` bytes: bytes of the name, which the caller
+ * must sanitise, and "…". Different names in a table of that width get different short forms. */
 void fmt_brief_put(const struct fmt_brief *b, uint32_t key, size_t most, struct text *out);
 
-/* The same for a label in a picture: the plain form if that is enough. */
+/* The same for a label in a picture: the plain form if it is unique. */
 void fmt_brief_label(const struct fmt_brief *b, uint32_t key, size_t most, struct text *out);
 
 void fmt_brief_done(struct fmt_brief *b);

@@ -4,12 +4,12 @@
 #include "base/array.h"
 #include "formats/render/time.h"
 
-/* A union of intervals that are added in the order of their starts: its length and end so far. */
+/* A union of intervals that are added in order of start: its length and end so far. */
 struct cover {
 	int64_t length_ns, end_ns;
 };
 
-/* Without branches: which way they go is not to be foreseen. */
+/* Without branches, since they would be unpredictable. */
 static inline void cover(struct cover *c, int64_t start_ns, int64_t end_ns)
 {
 	int64_t from_ns = start_ns > c->end_ns ? start_ns : c->end_ns;
@@ -19,7 +19,7 @@ static inline void cover(struct cover *c, int64_t start_ns, int64_t end_ns)
 	c->end_ns = end_ns > c->end_ns ? end_ns : c->end_ns;
 }
 
-/* Far enough from the ends of the scale that no difference of two times overflows. */
+/* Limit for times, so that differences of two times cannot overflow. */
 #define FARTHEST_NS (INT64_MAX / 4)
 
 static int64_t within(int64_t ns)
@@ -205,7 +205,7 @@ static int extend_whole(struct fmt_busy_run *run, int64_t cut_ns)
 	return 0;
 }
 
-/* Drops the operations that end before the cut and before any row that is pending. */
+/* Drops operations that end before the cut and before any pending row. */
 static void drop_ops(struct fmt_busy_run *run, int64_t cut_ns)
 {
 	size_t kept = 0;
@@ -219,7 +219,7 @@ static void drop_ops(struct fmt_busy_run *run, int64_t cut_ns)
 	run->ops.n = kept;
 }
 
-/* No operation that starts before `cut_ns` will be added: divides the rows that end before it. */
+/* No further operation starts before `cut_ns`: divides the rows that end before it. */
 static int finish_until(struct fmt_busy_run *run, int64_t cut_ns)
 {
 	close_row(run);
@@ -241,7 +241,7 @@ static int finish_until(struct fmt_busy_run *run, int64_t cut_ns)
 
 int fmt_busy_run_begin(struct fmt_busy_run *run, int64_t from_ns)
 {
-	/* One row behind: emulated operations may start a little before their iteration does. */
+	/* One row behind: emulated operations may start shortly before their iteration. */
 	if ((run->n_rows > 0 && finish_until(run, run->from_ns) < 0) ||
 	    array_reserve(&run->rows, run->n_rows + 1, &run->rows_cap) < 0)
 		return -ENOMEM;

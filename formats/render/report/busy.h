@@ -30,9 +30,9 @@
 struct fmt_busy {
 	int64_t start_ns, end_ns; /* of the span; 0 and 0 without operations */
 	int64_t device_ns;	  /* end_ns - start_ns */
-	int64_t compute_ns;	  /* some operation other than a collective runs */
-	int64_t exposed_ns;	  /* a collective runs, and nothing else */
-	int64_t hidden_ns;	  /* a collective runs, and something else too */
+	int64_t compute_ns;	  /* an operation other than a collective runs */
+	int64_t exposed_ns;	  /* only collectives run */
+	int64_t hidden_ns;	  /* both run */
 	int64_t idle_ns;	  /* nothing runs */
 };
 
@@ -52,41 +52,41 @@ struct fmt_busy_ops {
 	size_t n, cap;
 };
 
-/* Adds one operation. An end before the start counts as no duration. */
+/* Adds one operation. An end before the start counts as duration 0. */
 int fmt_busy_add(struct fmt_busy_ops *ops, int64_t start_ns, int64_t end_ns, int collective);
 
 /* Adds the operations among the events of `slice`: those that overlap `within`, or all if NULL. */
 int fmt_busy_collect(struct fmt_busy_ops *ops, const struct fmt_names *names,
 		     const struct fmt_slice *slice, const struct fmt_busy_span *within);
 
-/* From the first start to the last end of the operations from index `first` on. */
+/* Returns the span from the first start to the last end of the operations from index `first`. */
 struct fmt_busy_span fmt_busy_span(const struct fmt_busy_ops *ops, size_t first);
 
-/* Sorts by start and divides the span; counts the parts of operations within it. */
+/* Sorts by start and divides the span, counting only the parts of operations within it. */
 int fmt_busy_divide(struct fmt_busy_ops *ops, const struct fmt_busy_span *span,
 		    struct fmt_busy *ret);
 
 void fmt_busy_ops_done(struct fmt_busy_ops *ops);
 
-/* ---- all iterations of a GPU, in their order */
+/* ---- all iterations of a GPU, in order */
 
-/* Starts as zeroes. Keeps an operation only until no row can need it any more. */
+/* Initialise with zeros. Keeps an operation only while a row may need it. */
 struct fmt_busy_run {
-	struct fmt_busy *rows; /* one for each fmt_busy_run_begin(); final after ..._end() */
+	struct fmt_busy *rows; /* one per fmt_busy_run_begin(); final after fmt_busy_run_end() */
 	size_t n_rows, rows_cap;
-	struct fmt_busy whole; /* from the first operation of all rows to the last; likewise */
+	struct fmt_busy whole; /* of all rows; final after fmt_busy_run_end() */
 
 	/* Internal. */
-	struct fmt_busy_ops ops;   /* that rows may still need */
-	size_t own;		   /* those from here on are of the last row */
-	size_t first_pending;	   /* the rows before are final */
+	struct fmt_busy_ops ops;   /* operations that rows may still need */
+	size_t own;		   /* index of the last row's first operation */
+	size_t first_pending;	   /* earlier rows are final */
 	int64_t from_ns;	   /* of the last row */
-	int64_t upto_ns;	   /* `whole` is complete up to here */
+	int64_t upto_ns;	   /* `whole` is complete up to this time */
 	struct fmt_busy_span span; /* of all operations so far */
 };
 
-/* Begins the next row. No operation of this row or a later one starts before `from_ns`: for one
- * that does, the whole may count less. */
+/* Begins the next row. No operation of this or a later row may start before `from_ns`, or `whole`
+ * may be too small. */
 int fmt_busy_run_begin(struct fmt_busy_run *run, int64_t from_ns);
 
 /* Operations of the row are added to run->ops. */

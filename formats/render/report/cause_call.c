@@ -30,7 +30,7 @@ static const char *key_of(const struct arguments *a, uint32_t i)
 	return fmt_string(a->side->names, a->template->args[i].key, NULL);
 }
 
-/* The argument `i`, or wherever else that key is; n_args: nowhere. */
+/* Returns the index of argument `key`, tried first at index `i`; n_args: none. */
 static uint32_t find_argument(const struct arguments *a, const char *key, uint32_t i)
 {
 	if (i < a->template->n_args && strcmp(key_of(a, i), key) == 0)
@@ -54,7 +54,7 @@ static int64_t value_of(const struct arguments *a, uint32_t i)
 	return (uint64_t)a->event->first_value + varying < a->slice->n_values ? values[varying] : 0;
 }
 
-/* Whether the event has the argument KEY.MEMBER, a number. */
+/* Returns true if the event has the argument KEY.MEMBER, a number. */
 static bool has(const struct arguments *a, const char *key, const char *member, int64_t *ret)
 {
 	char whole[KEY_BYTES];
@@ -79,7 +79,8 @@ static bool is_number(const struct api_call *call, const char *key)
 	return false;
 }
 
-/* The length of parameter `key` of a kernel, from its layout: "0:4 8:8"; 0: not one. */
+/* Returns the size of parameter `key` of a kernel, from its layout: "0:4 8:8"; 0: not a
+ * parameter. */
 static size_t parameter_bytes(const struct arguments *a, const char *key)
 {
 	uint32_t at = find_argument(a, "kernelParams.layout", 0);
@@ -104,7 +105,7 @@ static size_t parameter_bytes(const struct arguments *a, const char *key)
 	return bytes;
 }
 
-/* A number that is not an address or a handle, as far as is known. */
+/* Returns true for a number that is not an address or a handle, as far as known. */
 static bool is_plain(const struct arguments *a, const char *key, int64_t value)
 {
 	size_t bytes = parameter_bytes(a, key);
@@ -138,7 +139,7 @@ static void describe(const struct arguments *a, const char *key, uint32_t i, str
 	fmt_text_harmless(out, value.data ? value.data : "", value.len, TEXT_BYTES);
 }
 
-/* Whether argument `i` of x is argument `k` of y, as far as it is compared. */
+/* Returns true if argument `i` of x equals argument `k` of y, or need not be compared. */
 static bool same_argument(const struct arguments *x, uint32_t i, const struct arguments *y,
 			  uint32_t k, const struct api_call *call)
 {

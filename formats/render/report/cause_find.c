@@ -16,8 +16,8 @@ static bool is_tainted(const struct fmt_cause_finding *f, const struct fmt_cause
 	return false;
 }
 
-/* Whether the candidate is not a consequence of another one, or of an operation that differs from
- * itself. */
+/* Returns true if the candidate is not a consequence of another one, or of a nondeterministic
+ * operation. */
 static bool is_difference(const struct fmt_cause_finding *f, const struct fmt_cause_candidate *c)
 {
 	switch (c->about.kind) {
@@ -30,7 +30,7 @@ static bool is_difference(const struct fmt_cause_finding *f, const struct fmt_ca
 	}
 }
 
-/* Adds the operations that differ from themselves. */
+/* Adds the nondeterministic operations. */
 static int learn(struct fmt_cause_finding *f)
 {
 	int r = 0;
@@ -57,7 +57,7 @@ static enum strength strength_of(const struct fmt_cause *c)
 	return c->kind == FMT_CAUSE_READ ? READ : OPERATION;
 }
 
-/* The candidate of that strength that starts first, at or after a time; NULL. */
+/* Returns the candidate of that strength that starts first, at or after a time, or NULL. */
 static struct fmt_cause_candidate *first_of(struct fmt_cause_finding *f, enum strength strength,
 					    int64_t from_ns)
 {
@@ -75,7 +75,7 @@ static struct fmt_cause_candidate *first_of(struct fmt_cause_finding *f, enum st
 	return first;
 }
 
-/* The first operation before `before_ns` that read other bytes which a copy brought; NULL. */
+/* Finds the first operation before `before_ns` that read other bytes, which a copy wrote; NULL. */
 static int find_brought(struct fmt_cause_finding *f, struct fmt_trace *t, int64_t before_ns,
 			struct fmt_cause_candidate **ret, struct fmt_error *err)
 {
@@ -115,7 +115,7 @@ static int choose(struct fmt_cause_finding *f, struct fmt_trace *t, struct fmt_e
 	return 0;
 }
 
-/* Whether the ranks are the same; else *ret says so. */
+/* Returns true if the ranks are the same; else describes the difference in *ret. */
 static bool same_ranks(const struct fmt_trace *a, const struct fmt_trace *b,
 		       const struct fmt_cause_scope *scope, struct fmt_cause *ret)
 {

@@ -12,7 +12,7 @@
 
 #define NAME_WIDTH 120
 
-/* Two sides of a rank, and tracks of them that are one. */
+/* Two sides of a rank, and two matching tracks. */
 struct pair {
 	const struct fmt_cause_side *a, *b;
 	const struct fmt_cause_track *x, *y;
@@ -71,7 +71,7 @@ static int describe_both(const struct pair *p, const struct fmt_cause_item *x,
 	return 0;
 }
 
-/* Adds a candidate; *ret is for the caller to complete. */
+/* Adds a candidate; the caller completes *ret. */
 static int add_candidate(struct fmt_cause_finding *f, const struct pair *p,
 			 const struct fmt_cause_item *x, const struct fmt_cause_item *y,
 			 enum fmt_cause_kind kind, struct fmt_cause **ret)
@@ -102,7 +102,7 @@ static int add_candidate(struct fmt_cause_finding *f, const struct pair *p,
 	return describe_both(p, x, y, &c->about);
 }
 
-/* ---- what two operations read and wrote */
+/* ---- digests of two operations */
 
 static bool same_digest(const struct fmt_cause_digest *d, const struct fmt_cause_digest *e)
 {
@@ -118,7 +118,7 @@ static bool same_buffer(const struct pair *p, const struct fmt_cause_digest *d,
 				     e->of->allocation);
 }
 
-/* The first page whose sums differ, of as many as both have. */
+/* Returns the first page whose sums differ, among the pages of both. */
 static uint32_t first_page(const struct fmt_cause_digest *d, const struct fmt_cause_digest *e)
 {
 	uint32_t n = d->of->n_pages < e->of->n_pages ? d->of->n_pages : e->of->n_pages, i = 0;
@@ -128,7 +128,7 @@ static uint32_t first_page(const struct fmt_cause_digest *d, const struct fmt_ca
 	return i < n ? i : 0;
 }
 
-/* Compares the digests of two operations: WRITTEN, READ or NONE; finds the first such buffer. */
+/* Compares the digests of two operations: WRITTEN, READ or NONE. Finds the first such buffer. */
 static enum fmt_cause_kind compare_bytes(const struct pair *p, const struct fmt_cause_item *x,
 					 const struct fmt_cause_item *y,
 					 struct fmt_cause_rank *counts, struct fmt_cause *found)
@@ -171,7 +171,7 @@ static int taint(struct fmt_cause_finding *f, const struct fmt_cause_side *s,
 	return 0;
 }
 
-/* Whether the operation is known to differ from itself. */
+/* Returns true if the operation is known to be nondeterministic. */
 static bool is_unordered(struct fmt_cause_finding *f, const struct pair *p,
 			 const struct fmt_cause_item *x, const struct fmt_cause_item *y)
 {
@@ -182,8 +182,8 @@ static bool is_unordered(struct fmt_cause_finding *f, const struct pair *p,
 	return true;
 }
 
-/* Of each kind, the first on the track is kept; of collectives all, since other ranks decide, and
- * of operations that differ from themselves. */
+/* Keeps the first candidate of each kind on the track; all collectives, since other ranks decide,
+ * and all nondeterministic operations. */
 static int add_bytes(struct fmt_cause_finding *f, const struct pair *p,
 		     const struct fmt_cause_item *x, const struct fmt_cause_item *y, bool seen[])
 {
@@ -215,7 +215,7 @@ static int add_bytes(struct fmt_cause_finding *f, const struct pair *p,
 
 /* ---- waits */
 
-/* The waits of a stream that are not behind any operation yet. */
+/* The waits of a stream that have not been assigned to an operation yet. */
 struct waits {
 	const struct fmt_cause_wait *at, *end;
 };
@@ -234,13 +234,13 @@ static const struct fmt_cause_wait *next_wait(struct waits *w, const struct fmt_
 	return w->at < w->end && w->at->at_ns < x->launch_ns ? w->at++ : NULL;
 }
 
-/* The number of operations of the other stream that are waited for. */
+/* Returns the number of operations of the other stream that the wait covers. */
 static size_t waited(const struct fmt_cause_side *s, const struct fmt_cause_wait *w)
 {
 	return w && w->other < s->n_tracks ? fmt_cause_side_before(s, w->other, w->recorded_ns) : 0;
 }
 
-/* Whether that many are all operations of the awaited stream that the trace has. */
+/* Returns true if these are all operations of the awaited stream in the trace. */
 static bool is_all(const struct fmt_cause_side *s, const struct fmt_cause_wait *w, size_t n)
 {
 	return w->other < s->n_tracks && n == s->tracks[w->other].n;
@@ -256,7 +256,7 @@ static bool same_wait(const struct pair *p, const struct fmt_cause_wait *v,
 		known = p->a->tracks[v->other].match == w->other;
 	if (!known && v->other != w->other)
 		return false;
-	/* The stream may have ended before the operation that is waited for. */
+	/* The stream may have ended before the awaited operation. */
 	return n == m || (may_end_earlier && (n < m ? is_all(p->a, v, n) : is_all(p->b, w, m)));
 }
 
@@ -338,7 +338,8 @@ static int compare_items(struct fmt_cause_finding *f, const struct pair *p,
 	return r < 0 ? r : add_bytes(f, p, x, y, seen);
 }
 
-/* Whether the traces differ only in that one of them ends later within their last iteration. */
+/* Returns true if the traces differ only because one of them ends later within their last
+ * iteration. */
 static bool is_later(const struct pair *p, const struct fmt_cause_item *x,
 		     const struct fmt_cause_item *y)
 {
@@ -386,7 +387,8 @@ int fmt_cause_finding_add(struct fmt_cause_finding *f, struct fmt_trace *a, stru
 	struct fmt_cause_scope whole = f->scope;
 	int r = fmt_cause_side_read(a, rank, &f->scope, &x, err);
 
-	whole.first = FMT_BEFORE; /* `b` has nothing else, but may begin iterations elsewhere */
+	whole.first =
+		FMT_BEFORE; /* `b` contains nothing else, but may begin iterations elsewhere */
 	whole.last = FMT_AFTER;
 	if (r == 0)
 		r = fmt_cause_side_read(b, other, &whole, &y, err);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The differences between two recordings of one rank, of which cause.c chooses. One thread. */
+/* The differences between two recordings of one rank, from which cause.c chooses. One thread. */
 #pragma once
 
 #include "formats/render/report/cause.h"
 #include "formats/render/report/cause_scope.h"
 #include "formats/trace/store/trace.h"
 
-/* A collective in which some rank's input differs. Its outputs differ as a consequence, on any
- * rank. */
+/* A collective in which the input of some rank differs. Its outputs differ as a consequence, on
+ * every rank. */
 struct fmt_cause_tainted {
 	int64_t comm, seq;
 };
@@ -17,7 +17,8 @@ struct fmt_cause_candidate {
 	int64_t comm, seq; /* of a collective; else -1 */
 	uint32_t rank;	   /* index */
 	uint32_t template; /* of the first trace */
-	bool from_host;	   /* a copy; the host may have made its source of what it read before */
+	bool from_host; /* a copy from the host, which may depend on data that the host read before
+			 */
 	struct fmt_cause about;
 };
 
@@ -28,11 +29,11 @@ struct fmt_cause_finding {
 	size_t n, cap;
 	struct fmt_cause_tainted *tainted;
 	size_t n_tainted, tainted_cap;
-	int64_t unordered_ns; /* when the first operation started that differs from itself */
+	int64_t unordered_ns; /* start of the first nondeterministic operation */
 };
 
-/* Compares a rank of `a` with one of `b`, by index, and counts in ret->ranks. 0 or a negative errno
- * as fmt_slice_load(), with *err. */
+/* Compares a rank of `a` with one of `b`, by index, and adds to ret->ranks. Returns 0 or a negative
+ * errno as fmt_slice_load(), with *err. */
 int fmt_cause_finding_add(struct fmt_cause_finding *f, struct fmt_trace *a, struct fmt_trace *b,
 			  uint32_t rank, uint32_t other, struct fmt_error *err);
 void fmt_cause_finding_done(struct fmt_cause_finding *f);

@@ -36,7 +36,7 @@ static int add(struct fmt_cause_memory *m, uint32_t rank, const char *object, si
 	return 0;
 }
 
-/* The rank is the nth of its process. */
+/* Adds the allocations of a rank, the nth of its process. */
 static int add_rank(struct fmt_cause_memory *m, const struct fmt_names *names, uint32_t rank,
 		    uint32_t nth)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Allocations of a process, told apart by what they are instead of by their numbers: threads that
- * allocate at once get numbers in an order that differs from run to run. One thread. */
+/* Allocations of a process, identified by their properties instead of their numbers, because
+ * concurrent threads allocate in an order that differs from run to run. One thread. */
 #pragma once
 
 #include "formats/trace/store/trace.h"
 
 #include <stdbool.h>
 
-/* An allocation: the index-th of its kind and length on its GPU, in the order of making. */
+/* An allocation: the index-th of its kind and length on its GPU, in order of allocation. */
 struct fmt_cause_buffer {
 	uint64_t number;      /* in this recording */
 	uint64_t bytes, kind; /* a hash of the kind's name */
-	uint32_t rank;	      /* among those of the process; of host memory 0 */
+	uint32_t rank;	      /* within the process; 0 for host memory */
 	uint32_t index;
 };
 
@@ -21,11 +21,11 @@ struct fmt_cause_memory {
 	size_t n, cap;
 };
 
-/* Reads the allocations of the rank's process. 0 or -ENOMEM. */
+/* Reads the allocations of the rank's process. Returns 0 or -ENOMEM. */
 int fmt_cause_memory_read(const struct fmt_trace *t, uint32_t rank, struct fmt_cause_memory *ret);
 void fmt_cause_memory_done(struct fmt_cause_memory *m);
 
-/* Whether allocation `x` of `a` is `y` of `b`. Of an allocation that is not listed the number
- * counts. */
+/* Returns true if allocation `x` of `a` corresponds to `y` of `b`. Unlisted allocations are
+ * compared by number. */
 bool fmt_cause_memory_same(const struct fmt_cause_memory *a, uint64_t x,
 			   const struct fmt_cause_memory *b, uint64_t y);

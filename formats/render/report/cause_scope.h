@@ -10,15 +10,15 @@
 struct fmt_cause_scope {
 	int64_t first, last;  /* `b` repeats these iterations of `a`; FMT_BEFORE, FMT_AFTER: all */
 	int64_t rank;	      /* `b` has only this rank of `a`, by index; -1: all */
-	bool is_part;	      /* waits for what was recorded before them are not compared */
-	bool calls;	      /* also calls of threads */
-	bool no_nccl;	      /* `b` has nothing that calls of NCCL did */
-	bool may_end_earlier; /* a track that ends earlier in one of both is not a difference */
-	/* `b` is `a` executed again: operations that read the same and wrote other bytes are added
-	 * here, by their numbers in `a`, and are not differences. NULL: they are. */
+	bool is_part;	      /* waits for operations before these iterations are ignored */
+	bool calls;	      /* also compares calls of threads */
+	bool no_nccl;	      /* `b` contains no effects of NCCL calls */
+	bool may_end_earlier; /* a track that ends earlier in one trace is not a difference */
+	/* `b` is a re-execution of `a`: operations that read the same and wrote other bytes are
+	 * added here, by their numbers in `a`, and are not differences. NULL: they are. */
 	struct fmt_unordered *learned;
-	/* Operations of `b` that are known to differ from themselves, or NULL: what they wrote is
-	 * not a difference, nor what is read behind the first one that did. */
+	/* Operations of `b` known to be nondeterministic, or NULL: different bytes that they wrote
+	 * are no difference, nor different bytes read after the first of them. */
 	const struct fmt_unordered *known;
 };
 

@@ -50,8 +50,7 @@ static bool returns_code(const struct api_call *call)
 	       (a->meaning == API_MEANING_FUNCTION || a->meaning == API_MEANING_KERNEL);
 }
 
-/* Left out are calls that only ask, or load code: how often, and which thread does it first,
- * depends on chance. */
+/* Ignores queries and calls that load code: their number and thread are nondeterministic. */
 static bool is_compared(const struct fmt_cause_side *s, const struct fmt_template *t)
 {
 	const char *name = fmt_string(s->names, t->name, NULL);
@@ -73,7 +72,7 @@ static bool is_compared(const struct fmt_cause_side *s, const struct fmt_templat
 	}
 }
 
-/* An enclosing call comes before those within it; *nccl is the last one of NCCL. */
+/* An enclosing call precedes its nested calls; *nccl is the last NCCL call. */
 static int add_call(struct fmt_cause_side *s, const struct fmt_slice *slice,
 		    const struct fmt_event *e, const struct fmt_event **nccl)
 {
@@ -196,13 +195,13 @@ static int by_start(const void *a, const void *b)
 	       ?: array_order(x->event->correlation, y->event->correlation);
 }
 
-/* Whether what a call did is not compared. */
+/* Returns true if effects of a call are not compared. */
 static bool is_left_out(const struct fmt_cause_side *s, const struct fmt_cause_call *c)
 {
 	return c && c->is_nccl && s->scope.no_nccl;
 }
 
-/* Finds the calls of the track's items, and sorts these. */
+/* Finds the calls of the track's items, and sorts the items. */
 static void sort_track(struct fmt_cause_side *s, struct fmt_cause_track *t)
 {
 	size_t n = 0;
@@ -222,8 +221,8 @@ static void sort_track(struct fmt_cause_side *s, struct fmt_cause_track *t)
 		qsort(t->items, n, sizeof(t->items[0]), by_start);
 }
 
-/* Orders everything in time. Slices are cut by the calls, whose order may differ where threads
- * launch. */
+/* Sorts everything by time. Slices are cut by calls, whose order may differ between launching
+ * threads. */
 static void sort_all(struct fmt_cause_side *s)
 {
 	size_t n = 0;
@@ -290,8 +289,8 @@ static int list_launched(const struct fmt_cause_side *s, struct launched **ret, 
 	return 0;
 }
 
-/* The collective that a call of NCCL began: the next on its stream, as a group launches its calls
- * when it ends. */
+/* Returns the collective that an NCCL call began: the next on its stream, as a group launches its
+ * calls when it ends. */
 static const struct fmt_event *collective_of(const struct fmt_cause_side *s,
 					     const struct fmt_slice *slice,
 					     const struct fmt_event *call)
@@ -305,7 +304,7 @@ static const struct fmt_event *collective_of(const struct fmt_cause_side *s,
 	return NULL;
 }
 
-/* The operation that a digest is of: the event itself, or what its call launched. */
+/* Returns the operation of a digest: the event itself, or the operation that its call launched. */
 static const struct fmt_event *op_of(const struct fmt_cause_side *s, const struct fmt_slice *slice,
 				     const struct fmt_event *e, const struct launched *list,
 				     size_t n)
@@ -413,7 +412,7 @@ static bool has_number(const struct fmt_cause_side *a, uint32_t x, const struct 
 	return l->tid == m->tid;
 }
 
-/* Counts the operations at the beginning of two tracks that are the same. */
+/* Counts the equal operations at the start of two tracks. */
 static size_t shared(const struct fmt_cause_side *a, const struct fmt_cause_track *x,
 		     const struct fmt_cause_side *b, const struct fmt_cause_track *y)
 {
@@ -424,8 +423,8 @@ static size_t shared(const struct fmt_cause_side *a, const struct fmt_cause_trac
 	return i;
 }
 
-/* Of the tracks of `b` that are left, the one that did the same for longest; one of the same number
- * if several did. -1: none. */
+/* Returns the unmatched track of `b` with the longest equal start; of several, the one with the
+ * same number. -1: none. */
 static int64_t best_match(const struct fmt_cause_side *a, uint32_t x,
 			  const struct fmt_cause_side *b)
 {
@@ -461,7 +460,7 @@ void fmt_cause_side_match(struct fmt_cause_side *a, struct fmt_cause_side *b)
 	}
 }
 
-/* An argument of a call that is called so may be where a size is put. */
+/* In a call, an argument of that name may be the address for a size. */
 int64_t fmt_cause_side_bytes(const struct fmt_cause_side *s, const struct fmt_cause_item *x)
 {
 	if (!FMT_IS_OP(x->template->kind))

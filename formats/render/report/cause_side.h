@@ -16,7 +16,7 @@ struct fmt_cause_item {
 	const struct fmt_template *template;
 	const struct fmt_event *event;
 	const struct fmt_slice *slice;
-	const struct fmt_cause_call *call; /* that launched it; NULL: not recorded, or is a call */
+	const struct fmt_cause_call *call; /* that launched it; NULL: none is recorded */
 	int64_t launch_ns;
 };
 
@@ -24,11 +24,11 @@ struct fmt_cause_item {
 struct fmt_cause_call {
 	const struct fmt_event *event;
 	const struct fmt_slice *slice;
-	bool is_nccl; /* or lies within a call of NCCL */
+	bool is_nccl; /* or is within an NCCL call */
 };
 
 struct fmt_cause_track {
-	int64_t match; /* of the other side; -1 */
+	int64_t match; /* matching track of the other side; -1: none */
 	struct fmt_cause_item *items;
 	size_t n, cap;
 };
@@ -37,8 +37,8 @@ struct fmt_cause_track {
 struct fmt_cause_wait {
 	uint64_t correlation; /* of the call */
 	int64_t at_ns;
-	int64_t recorded_ns;   /* the call that recorded the event; INT64_MIN: none is known */
-	uint32_t track, other; /* the stream that waits, and the awaited one or UINT32_MAX */
+	int64_t recorded_ns;   /* the call that recorded the event; INT64_MIN: unknown */
+	uint32_t track, other; /* the waiting stream, and the awaited one or UINT32_MAX */
 };
 
 struct fmt_cause_digest {
@@ -60,41 +60,42 @@ struct fmt_cause_side {
 	size_t n_calls, calls_cap;
 	struct fmt_cause_wait *waits; /* by track, then time */
 	size_t n_waits, waits_cap;
-	struct fmt_cause_digest *digests; /* by operation, what it read before what it wrote */
+	struct fmt_cause_digest *digests; /* by operation, reads before writes */
 	size_t n_digests, digests_cap;
 	struct fmt_cause_memory memory;
 	int64_t last_iteration;
 };
 
-/* Reads what the scope says of a rank. The caller ends *ret in any case. */
+/* Reads the part of a rank that is in the scope. Call fmt_cause_side_done() even after an error. */
 int fmt_cause_side_read(struct fmt_trace *t, uint32_t rank, const struct fmt_cause_scope *scope,
 			struct fmt_cause_side *ret, struct fmt_error *err);
 void fmt_cause_side_done(struct fmt_cause_side *s);
 
-/* Pairs the tracks of both that did the same for longest; of several, those of the same number. */
+/* Pairs the tracks of both sides that have the longest common prefix of operations; of several,
+ * those with the same number. */
 void fmt_cause_side_match(struct fmt_cause_side *a, struct fmt_cause_side *b);
 
-/* Whether both did the same, with the same sizes. */
+/* Returns true if both are the same operation with the same sizes. */
 bool fmt_cause_side_same(const struct fmt_cause_side *a, const struct fmt_cause_item *x,
 			 const struct fmt_cause_side *b, const struct fmt_cause_item *y);
 
-/* An integer argument, or the size of an operation; -1: none. */
+/* Return an integer argument; the size of an operation; -1: none. */
 int64_t fmt_cause_side_value(const struct fmt_cause_side *s, const struct fmt_cause_item *x,
 			     const char *key);
 int64_t fmt_cause_side_bytes(const struct fmt_cause_side *s, const struct fmt_cause_item *x);
 
-/* The digests of an operation. */
+/* Returns the digests of an operation. */
 const struct fmt_cause_digest *fmt_cause_side_digests(const struct fmt_cause_side *s,
 						      const struct fmt_cause_item *x, size_t *n);
 
-/* Number of operations of the track that were launched before. */
+/* Returns the number of operations of the track that were launched before at_ns. */
 size_t fmt_cause_side_before(const struct fmt_cause_side *s, uint32_t track, int64_t at_ns);
 
-/* The number of an event, as in the tables. */
+/* Returns the number of an event, as in the tables. */
 static inline fmt_number fmt_cause_number(const struct fmt_cause_item *x)
 {
 	return x->slice->first_number + (fmt_number)(x->event - x->slice->events);
 }
 
-/* "stream 7", "thread main". */
+/* Makes names such as "stream 7", "thread main". */
 void fmt_cause_side_track(const struct fmt_cause_side *s, uint32_t track, char *ret, size_t cap);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Operations of a run that differ from themselves: executed again, they wrote other bytes although
- * they read the same. One thread. */
+/* Nondeterministic operations of a run: executed again, they wrote other bytes although they read
+ * the same. One thread. */
 #pragma once
 
 #include "formats/trace/json.h"
@@ -20,12 +20,12 @@ struct fmt_unordered {
 
 void fmt_unordered_done(struct fmt_unordered *u);
 
-/* Adds an operation unless it is there. 0 or -ENOMEM. */
+/* Adds an operation unless already present. Returns 0 or -ENOMEM. */
 int fmt_unordered_add(struct fmt_unordered *u, const struct fmt_unordered_op *op);
 bool fmt_unordered_has(const struct fmt_unordered *u, uint32_t rank, fmt_number number);
 
-/* A line for each name, those of most operations first: "  8 kernel scale". `names` are those of
- * the run. 0 or -ENOMEM. */
+/* Appends a line for each name, sorted by number of operations: "  8 kernel scale". `names` are
+ * those of the run. Returns 0 or -ENOMEM. */
 int fmt_unordered_text(const struct fmt_unordered *u, const struct fmt_names *names,
 		       struct text *out);
 

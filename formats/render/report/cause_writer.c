@@ -38,7 +38,7 @@ static bool number(const struct fmt_cause_side *s, const struct fmt_cause_call *
 			     ret);
 }
 
-/* Whether the copy or fill wrote it. */
+/* Returns true if the copy or memset wrote the buffer. */
 static bool is_copied(const struct search *f, const struct fmt_cause_side *s,
 		      const struct fmt_cause_item *x)
 {
@@ -57,7 +57,7 @@ static bool is_copied(const struct search *f, const struct fmt_cause_side *s,
 	return false;
 }
 
-/* Whether a digest says that it wrote it. */
+/* Returns true if a digest shows that the operation wrote the buffer. */
 static bool is_digested(const struct search *f, const struct fmt_cause_side *s,
 			const struct fmt_cause_item *x)
 {
@@ -82,7 +82,7 @@ static void look_at(struct search *f, const struct fmt_cause_side *s, int64_t ra
 	    (!copied && !is_digested(f, s, x)))
 		return;
 	f->best_ns = x->event->start_ns;
-	f->ret->rank = copied ? rank : -1; /* what others wrote was compared */
+	f->ret->rank = copied ? rank : -1; /* writes of other operations were compared */
 	f->ret->iteration = x->slice->iteration.number;
 	f->ret->number = fmt_cause_number(x);
 	f->ret->what.len = 0;

@@ -35,7 +35,7 @@ const struct fmt_device *fmt_report_device(const struct fmt_trace *t, uint32_t r
 enum version_form { AS_IT_IS, CUDA_NUMBER };
 
 static const struct {
-	const char *object; /* the fact that holds it, or NULL: it is a fact itself */
+	const char *object; /* the fact that contains it; NULL: it is a fact itself */
 	const char *key, *label;
 	enum version_form form;
 } versions[] = {
@@ -87,8 +87,8 @@ void fmt_report_versions(const struct fmt_trace *t, uint32_t rank, struct text *
 
 /* ---- time */
 
-/* Nothing was recorded in 1970: such times count from a clock's own beginning, as virtual ones do.
- */
+/* No run was recorded in 1970: such times count from the start of a clock, for example of virtual
+ * time. */
 #define FIRST_DATE_NS (INT64_C(31536000) * 1000000000)
 
 void fmt_report_date(int64_t ns, struct text *out)
@@ -116,7 +116,7 @@ struct fmt_report_kept fmt_report_kept(const struct fmt_trace *t)
 	while (at && fmt_image_next(&at, end, &image)) {
 		bool is_kept = image.has_name && fmt_blob_is_there(t, image.name);
 
-		/* One that was loaded from several files is listed for each, side by side. */
+		/* An image that was loaded from several files is listed for each, consecutively. */
 		if (is_kept && kept.buffers > 0 &&
 		    memcmp(image.name, before.name, sizeof(before.name)) != 0)
 			kept.buffers--;

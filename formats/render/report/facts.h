@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Facts of the machine, as reports show them. Internal to the reports. */
+/* Facts about the machine, as shown in reports. Internal to the reports. */
 #pragma once
 
 #include "base/text.h"
 #include "formats/trace/store/part.h"
 
-/* The device of a rank: the one that its streams are on. NULL where nothing is known of it. */
+/* Returns the device of a rank's streams; NULL if unknown. */
 const struct fmt_device *fmt_report_device(const struct fmt_trace *t, uint32_t rank);
 
 /* Appends "CUDA driver 12.4, NCCL 2.21.5", or nothing. */
@@ -15,7 +15,7 @@ void fmt_report_versions(const struct fmt_trace *t, uint32_t rank, struct text *
 /* Stored contents of buffers. */
 struct fmt_report_kept {
 	uint64_t images, images_kept, buffers;
-	uint64_t bytes; /* of the file that they lie in; 0: none */
+	uint64_t bytes; /* size of the file of contents; 0: none */
 };
 
 struct fmt_report_kept fmt_report_kept(const struct fmt_trace *t);
@@ -24,5 +24,5 @@ struct fmt_report_kept fmt_report_kept(const struct fmt_trace *t);
  * calendar. */
 void fmt_report_date(int64_t ns, struct text *out);
 
-/* Whether a fact is short enough, and of enough use, to be shown in a report. */
+/* Returns true if a fact is short and useful enough to show in a report. */
 bool fmt_report_shows(const struct fmt_names *names, const struct fmt_fact *fact);

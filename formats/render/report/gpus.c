@@ -7,8 +7,8 @@
 #include "formats/trace/json.h"
 
 struct gpu_id {
-	const char *host; /* JSON; "": not known */
-	const char *id;	  /* within the host; NULL: not known */
+	const char *host; /* JSON; "": unknown */
+	const char *id;	  /* within the host; NULL: unknown */
 	size_t id_len;
 	uint32_t rank;
 };
@@ -31,7 +31,7 @@ static struct gpu_id gpu_id_of(const struct fmt_trace *t, uint32_t rank)
 	return p;
 }
 
-/* Ranks of which the GPU is not known differ from all. */
+/* Ranks with unknown GPUs differ from all others. */
 static int by_gpu_id(const void *a, const void *b)
 {
 	const struct gpu_id *x = a, *y = b;

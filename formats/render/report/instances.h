@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Collectives over ranks: their transfer time and the wait time for the last rank. Add the
- * collectives of all ranks; afterwards fmt_instances_find() returns each.
- *
- * Not thread-safe. Functions return 0 or -ENOMEM.
- */
+/* Transfer and wait times of collectives over ranks. First add the collectives of all ranks; then
+ * fmt_instances_find() returns each. */
 #pragma once
 
 #include "formats/trace/hash.h"
@@ -15,8 +12,8 @@
 struct fmt_instance {
 	int64_t comm, seq;
 	int64_t shortest_ns;
-	uint32_t template; /* the most detailed one of all ranks: fmt_collective_detail() */
-	uint32_t n;	   /* ranks seen */
+	uint32_t template; /* the most detailed of all ranks: fmt_collective_detail() */
+	uint32_t n;	   /* number of ranks added */
 };
 
 struct fmt_instances {
@@ -25,19 +22,19 @@ struct fmt_instances {
 	struct fmt_hash_table table;
 };
 
-/* The communicator and the number of a collective; false where they are not known. */
+/* Finds the communicator and the number of a collective; false if unknown. */
 bool fmt_collective_ids(const struct fmt_slice *slice, const struct fmt_template *template,
 			const struct fmt_event *e, int64_t *comm, int64_t *seq);
 
-/* How detailed the template of a collective is: size, data type, kind. The best has the largest
- * value. A kernel launched before the recording, for example, has only its name. */
+/* Rates the template of a collective by its details: size, data type, kind. The largest value is
+ * best. A kernel launched before the recording, for example, has only its name. */
 int fmt_collective_detail(const struct fmt_names *names, uint32_t template);
 
-/* Adds one rank's share; *ret stays valid until the next call. */
+/* Adds one rank's participation; *ret is valid until the next call. */
 int fmt_instances_add(struct fmt_instances *all, const struct fmt_names *names, uint32_t template,
 		      int64_t comm, int64_t seq, int64_t duration_ns, struct fmt_instance **ret);
 
-/* NULL: no such instance. */
+/* Returns NULL if there is no such instance. */
 const struct fmt_instance *fmt_instances_find(const struct fmt_instances *all, int64_t comm,
 					      int64_t seq);
 

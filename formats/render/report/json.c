@@ -54,7 +54,7 @@ static void put_rank(struct fmt_json *j, const struct fmt_report *r, uint32_t i)
 	text_done(&versions);
 }
 
-/* One GPU in an iteration, or in the whole run. */
+/* Adds one GPU in an iteration, or in the whole run. */
 static void put_gpu(struct fmt_json *j, const struct fmt_report *r, const struct fmt_report_gpu *g)
 {
 	fmt_json_open(j, NULL, '{');
@@ -76,7 +76,7 @@ static void put_gpu(struct fmt_json *j, const struct fmt_report *r, const struct
 	fmt_json_close(j, '}');
 }
 
-/* The rows with (or without) an iteration, one object an iteration. */
+/* Adds the rows with (or without) an iteration, one object per iteration. */
 static void put_iterations(struct fmt_json *j, const struct fmt_report *r, const char *key,
 			   bool inside)
 {

@@ -41,7 +41,7 @@ static int visit(struct fmt_neighbours *n, uint32_t rank, uint32_t slice, fmt_ne
 	return r < 0 ? r : each(context, *ret);
 }
 
-/* The streams of a rank whose operations in the slices further on may still reach the span. */
+/* The streams of a rank whose operations in further slices may still be within the span. */
 struct streams {
 	uint8_t *closed; /* by track */
 	uint32_t n_tracks, n_open;
@@ -65,7 +65,7 @@ static int streams_init(struct streams *s, const struct fmt_names *names, uint32
 	return 0;
 }
 
-/* Closes the streams that have an event beyond the span. */
+/* Closes streams with an event beyond the span. */
 static void streams_close(struct streams *s, const struct fmt_slice *slice, int step,
 			  const struct fmt_busy_span *span)
 {
@@ -81,7 +81,7 @@ static void streams_close(struct streams *s, const struct fmt_slice *slice, int 
 	}
 }
 
-/* Visits the slice before (`step` -1) or behind (1) those that were read, and so on. */
+/* Visits the slice before (`step` -1) or after (1) the visited ones, and so on. */
 static int visit_side(struct fmt_neighbours *n, uint32_t rank, int step,
 		      const struct fmt_busy_span *span, fmt_neighbour *each, void *context,
 		      struct fmt_error *err)
@@ -125,7 +125,7 @@ int fmt_neighbours_visit(struct fmt_neighbours *n, uint32_t rank, uint32_t first
 	return r;
 }
 
-/* Visits the slices of one iteration, or of all, that were not read so far. */
+/* Visits the unvisited slices of one iteration, or of all. */
 static int visit_rest(struct fmt_neighbours *n, int64_t iteration, fmt_neighbour *each,
 		      void *context, struct fmt_error *err)
 {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The slices around an iteration whose operations may run within its span: work of earlier
- * iterations that the GPU had not finished, and work of later ones that was launched early.
+/* The slices around an iteration whose operations may run within its span: operations of earlier
+ * iterations that the GPU had not finished, and of later ones that were launched early.
  *
- * Operations of a stream run in the order of their slices. On either side, slices are visited until
- * each stream of the rank has an operation beyond the span, and FMT_NEIGHBOURS slices at most;
- * later slices only if they begin on the host before the span ends. Work of iterations further away
- * is left out.
+ * Operations of a stream run in the order of their slices. In both directions, slices are visited
+ * until each stream of the rank has an operation beyond the span, at most FMT_NEIGHBOURS slices;
+ * later slices only if they begin on the host before the span ends. Iterations further away are
+ * ignored.
  *
- * Damaged slices are left out. Not thread-safe.
- */
+ * Damaged slices are skipped. Not thread-safe. */
 #pragma once
 
 #include "formats/render/report/busy.h"
@@ -22,8 +21,8 @@ struct fmt_neighbours {
 	struct fmt_part part;
 	struct {
 		uint32_t first, end;
-	} * read;	     /* by rank: slices that were read, [first, end) */
-	int64_t *iterations; /* that were read of any rank */
+	} * read;	     /* by rank: visited slices, [first, end) */
+	int64_t *iterations; /* iterations visited for any rank */
 	size_t n, cap;
 };
 
@@ -38,7 +37,7 @@ int fmt_neighbours_visit(struct fmt_neighbours *n, uint32_t rank, uint32_t first
 			 const struct fmt_busy_span *span, fmt_neighbour *each, void *context,
 			 struct fmt_error *err);
 
-/* Visits the slices of the other ranks in the same iterations: in those that were visited of any
- * rank, or in all if the part is the whole recording. */
+/* Visits the slices of the other ranks in the iterations that were visited for any rank; in all
+ * iterations if the part is the whole recording. */
 int fmt_neighbours_visit_others(struct fmt_neighbours *n, fmt_neighbour *each, void *context,
 				struct fmt_error *err);

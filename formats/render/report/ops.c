@@ -40,7 +40,7 @@ static void comm_cell(const struct fmt_page *p, const struct fmt_report_collecti
 	fmt_grid_cell(g, "%s", "");
 }
 
-/* A bandwidth is at least so large where waiting was not told from transfer. */
+/* If wait time is unknown, the bandwidth is a lower bound. */
 static void bandwidth_cell(double bytes_per_second, bool is_exact, struct fmt_grid *g)
 {
 	if (bytes_per_second < 0 || bytes_per_second >= 1e18) {

@@ -9,7 +9,7 @@
 struct fmt_page {
 	const struct fmt_report *r;
 	const struct fmt_names *names;
-	const char *unit; /* "GPU"; "rank" where a GPU has several */
+	const char *unit; /* "GPU"; "rank" if ranks share GPUs */
 	struct text *out;
 	bool colour;
 	unsigned top;
@@ -17,16 +17,16 @@ struct fmt_page {
 
 void fmt_page_heading(const struct fmt_page *p, const char *title, const char *note);
 
-/* How many GPUs the report's part has. */
+/* Returns the number of GPUs in the report's part. */
 uint32_t fmt_page_gpus(const struct fmt_report *r);
 
 size_t fmt_page_iterations(const struct fmt_page *p);
 
-/* Whether the row is of an iteration, and not of what lies before or after them. */
+/* Returns true if the row is an iteration, not the time before or after all iterations. */
 bool fmt_report_inside(const struct fmt_report_gpu *g);
 
-/* Prints how the time divides, by iteration and GPU (shares.c). */
+/* Prints the division of time, by iteration and GPU (shares.c). */
 void fmt_page_shares(const struct fmt_page *p);
 
-/* Prints collectives, kernels, copies (ops.c). */
+/* Prints collectives, kernels and copies (ops.c). */
 void fmt_page_ops(const struct fmt_page *p);

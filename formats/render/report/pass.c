@@ -77,7 +77,8 @@ static void add_stat(struct fmt_pass *p, const struct fmt_slice *slice,
 		s->bytes += (uint64_t)bytes;
 }
 
-/* Adds what the report says of the operations: of those outside the part, how long they waited. */
+/* Adds the operations of a slice to the report; for those outside the part, only their wait
+ * time. */
 static int add_ops(struct fmt_pass *p, const struct fmt_slice *slice, bool outside)
 {
 	for (size_t i = 0; i < slice->n_events; i++) {
@@ -99,7 +100,7 @@ static int add_ops(struct fmt_pass *p, const struct fmt_slice *slice, bool outsi
 
 /* ---- rows */
 
-/* A slice around the iteration that the report is about. */
+/* Adds a slice around the iteration of the report. */
 static int add_neighbour(void *context, const struct fmt_slice *slice)
 {
 	struct fmt_pass *p = context;
@@ -108,7 +109,7 @@ static int add_neighbour(void *context, const struct fmt_slice *slice)
 	return r < 0 ? r : add_ops(p, slice, true);
 }
 
-/* Divides the row, which is one iteration, with the slices around it. */
+/* Divides the row, which is one iteration, using the slices around it. */
 static int end_row(struct fmt_pass *p)
 {
 	struct fmt_report_gpu *row = p->r->n_gpus ? &p->r->gpus[p->r->n_gpus - 1] : NULL;
@@ -125,7 +126,7 @@ static int end_row(struct fmt_pass *p)
 	return r;
 }
 
-/* All rows of a rank were read: fills them, and adds that of the whole run. */
+/* Completes the rows of a rank, and adds that of the whole run. */
 static int end_rank(struct fmt_pass *p)
 {
 	struct fmt_report *r = p->r;
@@ -194,7 +195,7 @@ static void count(struct fmt_pass *p, const struct fmt_slice_info *info)
 
 /* ---- slices */
 
-/* Adds a slice of the part, or that it is damaged; `loaded` is what fmt_slice_load() returned. */
+/* Adds a slice of the part, or counts it as damaged; `loaded` is the result of fmt_slice_load(). */
 static int add_slice(struct fmt_pass *p, const struct fmt_walk *w, const struct fmt_slice *slice,
 		     int loaded)
 {

@@ -8,11 +8,11 @@
 #include "formats/render/report/report.h"
 #include "formats/render/report/waits.h"
 
-/* One collective of one rank. */
+/* One rank's participation in a collective. */
 struct fmt_share {
 	int64_t comm, seq, start_ns, duration_ns;
 	uint32_t rank, template;
-	bool outside; /* the part of the trace does not hold it, but a neighbour */
+	bool outside; /* it is in a neighbouring slice, not in the part */
 };
 
 struct fmt_pass {
@@ -23,20 +23,20 @@ struct fmt_pass {
 	struct fmt_instances instances;
 	struct fmt_share *shares;
 	size_t n_shares, shares_cap;
-	uint32_t *
-		group_of; /* by template: 1 + index of the collective that it was last counted in */
+	uint32_t *group_of; /* by template: 1 + index of the collective row that it was last counted
+			       in */
 	size_t gpus_cap, runs_cap, ops_cap, collectives_cap;
 
-	/* Of the row that is being read. */
+	/* State of the current row. */
 	uint32_t first_slice, last_slice;
 	struct fmt_busy_ops busy; /* if the part is one iteration */
 	struct fmt_busy_span span;
 	struct fmt_neighbours neighbours;
 
-	/* Of the rank that is being read, if the part is all iterations. */
+	/* State of the current rank, if the part is all iterations. */
 	struct fmt_busy_run run;
 	size_t first_row;
 };
 
-/* Fills the report's totals, and the waiting time of its rows. 0 or -ENOMEM. */
+/* Fills the report's totals, and the wait times of its rows. Returns 0 or -ENOMEM. */
 int fmt_pass_sum(struct fmt_pass *p);

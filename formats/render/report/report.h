@@ -17,38 +17,38 @@
 /* One GPU in one iteration, or in the whole run. */
 struct fmt_report_gpu {
 	struct fmt_iteration iteration; /* of the annotation on the host; FMT_BEFORE and FMT_AFTER
-					   have a row too. Of the whole run: number FMT_ANY */
+					   have a row too. Whole run: number FMT_ANY */
 	uint32_t rank;			/* index */
 	struct fmt_busy busy;
-	int64_t waiting_ns; /* of that span, in collectives for the ranks that came later */
+	int64_t waiting_ns; /* wait time of collectives within that span */
 	uint64_t n_records;
 	uint32_t n_damaged; /* slices that could not be read */
 };
 
-/* All operations of one name. */
+/* All operations with one name. */
 struct fmt_report_op {
 	fmt_str name;
 	uint8_t kind; /* FMT_KERNEL, FMT_MEMCPY, FMT_MEMSET */
 	uint64_t n;
 	int64_t total_ns, min_ns, max_ns;
-	uint64_t bytes; /* of copies and sets, where recorded */
+	uint64_t bytes; /* of copies and memsets, if recorded */
 };
 
-/* All collectives of one communicator, kind, type and size. An *instance* is what the ranks do
- * together. Its transfer time is the shortest time that a rank spent in it, and the rest is
- * waiting; that is known where two ranks or more were seen. fmt_report_bandwidth() takes the mean
- * transfer time of an instance.
- */
+/* All collectives of one communicator, kind, type and size. An *instance* is one collective over
+ * all its ranks. Its transfer time is the shortest duration of any rank, and the rest is wait time;
+ * known if two ranks or more were recorded. fmt_report_bandwidth() uses the mean transfer time of
+ * an instance. */
 struct fmt_report_collective {
-	int64_t comm;		     /* index, or -1 */
-	fmt_str op, dtype;	     /* or 0 */
-	int64_t bytes;		     /* of one rank's message, or -1 */
-	uint32_t n_ranks;	     /* of the communicator, recorded or not; 0: unknown */
-	uint64_t n_instances, n_ops; /* an instance counts in each row that it has ops in */
-	int64_t total_ns;	     /* over all ranks */
-	int64_t transfer_ns;	     /* over instances: the shortest of each */
-	uint64_t n_shared;	     /* ops of instances that two ranks or more were seen in */
-	int64_t waiting_ns;	     /* over those */
+	int64_t comm;	   /* index, or -1 */
+	fmt_str op, dtype; /* or 0 */
+	int64_t bytes;	   /* of one rank's message, or -1 */
+	uint32_t n_ranks;  /* of the communicator, recorded or not; 0: unknown */
+	uint64_t n_instances,
+		n_ops;	  /* an instance counts in each row that contains some of its operations */
+	int64_t total_ns; /* over all ranks */
+	int64_t transfer_ns; /* over instances: the shortest of each */
+	uint64_t n_shared;   /* number of operations in instances with two or more recorded ranks */
+	int64_t waiting_ns;  /* over these operations */
 };
 
 struct fmt_bandwidth fmt_report_bandwidth(const struct fmt_names *names,
@@ -63,7 +63,7 @@ struct fmt_report {
 	uint64_t n_edges, n_digests;
 	struct fmt_report_gpu *gpus; /* by iteration, then rank */
 	size_t n_gpus;
-	struct fmt_report_gpu *runs; /* each GPU over the whole recording, if the part is that */
+	struct fmt_report_gpu *runs; /* whole recording, by GPU, if the part is all of it */
 	size_t n_runs;
 	struct fmt_report_op *ops; /* by total time, longest first */
 	size_t n_ops;
@@ -71,11 +71,10 @@ struct fmt_report {
 	size_t n_collectives;
 };
 
-/* Reads the part of `t`; of one iteration also the slices around it (neighbours.h). Damaged slices
- * are left out and counted, also in part->left_out. Waiting is found by looking at all ranks; in a
- * report of one GPU only with `across` set, since that reads their slices too. -ENOMEM, or an error
- * of fmt_slice_load() but -EBADMSG.
- */
+/* Reads the part of `t`; for one iteration also the slices around it (neighbours.h). Damaged slices
+ * are omitted and counted, also in part->left_out. Wait times require all ranks; a report of one
+ * GPU contains them only with `across` set, since that reads the other ranks' slices too. Returns
+ * 0, -ENOMEM, or an error of fmt_slice_load() except -EBADMSG. */
 int fmt_report_new(struct fmt_trace *t, const struct fmt_part *part, bool across,
 		   struct fmt_report **ret, struct fmt_error *err);
 void fmt_report_free(struct fmt_report *r);
@@ -83,7 +82,7 @@ define_cleanup(fmt_report_freep, struct fmt_report *, fmt_report_free);
 
 struct fmt_report_style {
 	bool colour;  /* for a terminal */
-	unsigned top; /* rows of kernels and collectives; 0: a dozen */
+	unsigned top; /* rows of kernels and collectives; 0: 12 in text, all in JSON */
 };
 
 void fmt_report_text(const struct fmt_report *r, const struct fmt_report_style *style,

@@ -9,9 +9,9 @@
 
 #define MOST_ROWS 40 /* of single GPUs in single iterations, or of iterations */
 #define MOST_GPUS 64
-#define CHOSEN 16 /* of those, where there are more */
+#define CHOSEN 16 /* number of rows shown if there are more */
 
-/* Several rows in one. */
+/* Sum of several rows. */
 struct sum {
 	uint64_t n_steps;
 	int64_t step_ns, longest_ns, shortest_ns;
@@ -46,7 +46,7 @@ static void add_span(struct sum *s, const struct fmt_report_gpu *g)
 	fmt_sum_ns(&s->busy.idle_ns, g->busy.idle_ns);
 }
 
-/* One line of text that shows how the time divides. */
+/* Adds a bar of text that shows the division of time. */
 static void bar_cell(struct fmt_grid *g, const struct fmt_busy *b, bool colour)
 {
 	enum { WIDTH = 24 };
@@ -71,7 +71,7 @@ static void bar_cell(struct fmt_grid *g, const struct fmt_busy *b, bool colour)
 	fmt_grid_cell(g, "%s", "");
 }
 
-/* Whether any collective was seen on more than one GPU. */
+/* Returns true if any collective was recorded on more than one GPU. */
 static bool waiting_known(const struct fmt_report *r)
 {
 	for (size_t i = 0; i < r->n_collectives; i++) {
@@ -154,7 +154,7 @@ static void put_each(const struct fmt_page *p)
 	fmt_grid_print(&g, p->out, p->colour);
 }
 
-/* The rows of an iteration, or of a GPU, in one. */
+/* The sum of the rows of an iteration, or of a GPU. */
 struct group {
 	int64_t number; /* of the iteration or the GPU; FMT_ANY: all iterations */
 	struct sum sum;
@@ -174,7 +174,7 @@ static int by_step(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-/* The others wait for the GPU that waits least. */
+/* The other GPUs wait for the one with the least wait time. */
 static int by_waiting(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;
@@ -184,7 +184,7 @@ static int by_waiting(const void *a, const void *b)
 	return by_step(a, b);
 }
 
-/* A list of groups, and its title when not all are shown. */
+/* A list of groups, with the title used if some are omitted. */
 struct list {
 	const char *name, *chosen; /* the second for two numbers */
 	size_t most;
@@ -222,8 +222,8 @@ static void put_group(const struct fmt_page *p, const struct group *group, struc
 	share_cells(p, g, &group->sum);
 }
 
-/* Prints all groups in their order, or of very many the few that `list` chooses; then `last`, which
- * may be NULL. */
+/* Prints all groups in order, or, if there are many, the few that `list` selects; then `last`,
+ * which may be NULL. */
 static void put_groups(const struct fmt_page *p, const struct list *list, struct group *groups,
 		       size_t n, const struct group *last)
 {

@@ -10,8 +10,7 @@ static bool same_group(const struct fmt_report_collective *a, const struct fmt_r
 	return a->comm == b->comm && a->op == b->op && a->dtype == b->dtype && a->bytes == b->bytes;
 }
 
-/* Finds or adds the group of a share; `number` is the template that tells what the collective is.
- */
+/* Finds or adds the group of a share; `number` is the template that describes the collective. */
 static int group_of(struct fmt_pass *p, const struct fmt_share *s, uint32_t number, uint32_t *ret)
 {
 	const struct fmt_template *template = fmt_template(p->names, number);
@@ -49,13 +48,13 @@ struct fmt_bandwidth fmt_report_bandwidth(const struct fmt_names *names,
 	return fmt_bandwidth(fmt_string(names, c->op, NULL), c->n_ranks, c->bytes, mean_ns);
 }
 
-/* The instance of a collective; NULL where communicator or number are not known. */
+/* Returns the instance of a collective; NULL if communicator or number are unknown. */
 static const struct fmt_instance *instance_of(const struct fmt_pass *p, const struct fmt_share *s)
 {
 	return s->comm < 0 ? NULL : fmt_instances_find(&p->instances, s->comm, s->seq);
 }
 
-/* The waiting time of a rank: what it spent beyond the rank with the shortest time. */
+/* Returns the wait time of a rank: its time beyond that of the fastest rank. */
 static int64_t waiting_of(const struct fmt_pass *p, const struct fmt_share *s)
 {
 	const struct fmt_instance *i = instance_of(p, s);
@@ -63,7 +62,7 @@ static int64_t waiting_of(const struct fmt_pass *p, const struct fmt_share *s)
 	return i && i->n > 1 ? s->duration_ns - i->shortest_ns : 0;
 }
 
-/* A group, from 1, that has a share in an instance. */
+/* A group, from 1, with a share in an instance. */
 struct counted {
 	uint32_t group;
 	const struct fmt_instance *instance;
@@ -82,7 +81,7 @@ static int sum_share(struct fmt_pass *p, const struct fmt_share *s, struct count
 	struct fmt_report_collective *g;
 	uint32_t at = 0, template = s->template;
 
-	/* Another rank may tell more of the same collective. */
+	/* Another rank may have recorded more details of the same collective. */
 	if (i && fmt_collective_detail(p->names, i->template) >
 			 fmt_collective_detail(p->names, template))
 		template = i->template;
@@ -110,7 +109,7 @@ static int by_group_and_instance(const void *a, const void *b)
 	return array_order(x->group, y->group) ?: array_order(x->instance, y->instance);
 }
 
-/* Puts the shares into groups, and counts the instances that each group has a share in. */
+/* Adds the shares to groups, and counts the instances of each group. */
 static int sum_shares(struct fmt_pass *p)
 {
 	scoped(free_ptr) struct counted *counted = calloc(p->n_shares + 1, sizeof(*counted));
@@ -130,7 +129,7 @@ static int sum_shares(struct fmt_pass *p)
 	return 0;
 }
 
-/* Templates of one name and kind become one. */
+/* Merges templates of one name and kind. */
 static int sum_ops(struct fmt_pass *p)
 {
 	scoped(free_ptr) uint32_t *by_name = calloc(fmt_n_strings(p->names) + 1u, sizeof(*by_name));

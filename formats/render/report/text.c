@@ -54,7 +54,7 @@ size_t fmt_page_iterations(const struct fmt_page *p)
 	return n;
 }
 
-/* ---- what it is */
+/* ---- title */
 
 static void put_title(const struct fmt_page *p)
 {
@@ -96,7 +96,7 @@ static fmt_str device_name(const struct fmt_page *p, uint32_t rank)
 	return d ? d->name : 0;
 }
 
-/* "8 x NVIDIA H100 80GB HBM3", and what else there is. */
+/* Prints "8 x NVIDIA H100 80GB HBM3", and further facts. */
 static void put_devices(const struct fmt_page *p)
 {
 	uint32_t from = p->r->part.rank == FMT_ANY ? 0 : (uint32_t)p->r->part.rank;
@@ -142,7 +142,7 @@ static void put_kept(const struct fmt_page *p)
 	text_char(p->out, '\n');
 }
 
-/* "digests   comm, 1,234": which buffers were digested, and how many. */
+/* Prints "digests   comm, 1,234": the digested buffers and their number. */
 static void put_digests(const struct fmt_page *p)
 {
 	const char *level =
@@ -189,7 +189,7 @@ static uint64_t number_fact(const struct fmt_names *names, const char *key)
 	return value ? strtoull(value, NULL, 10) : 0;
 }
 
-/* A recorder counts what goes in and what comes out. */
+/* Prints the recorder's counts of calls begun and recorded. */
 static void put_check(const struct fmt_page *p)
 {
 	const struct fmt_names *names = fmt_trace_names(p->r->trace);
@@ -216,7 +216,7 @@ static int64_t clocks_number(const char *fact, const char *key)
 	return fmt_json_member_i64(fact, strlen(fact), key, 0);
 }
 
-/* How well the clocks of several hosts were aligned. */
+/* Prints the accuracy of the alignment of several hosts' clocks. */
 static void put_clocks(const struct fmt_page *p)
 {
 	const char *fact = fmt_fact_value(p->names, FMT_WHOLE_TRACE, FMT_CLOCKS_KEY);

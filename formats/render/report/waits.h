@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* When each GPU waited in collectives for other ranks. A GPU that waits in several collectives at
- * once waits once. Not thread-safe. */
+/* The intervals in which each GPU waited in collectives for other ranks. Simultaneous waits of a
+ * GPU count once. Not thread-safe. */
 #pragma once
 
 #include <stddef.h>
@@ -17,13 +17,13 @@ struct fmt_waits {
 	size_t n, cap;
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int fmt_waits_add(struct fmt_waits *w, uint32_t rank, int64_t start_ns, int64_t length_ns);
 
-/* Sorts and joins what was added. */
+/* Sorts and merges the intervals. */
 void fmt_waits_merge(struct fmt_waits *w);
 
-/* The time that `rank` waited between two moments, after fmt_waits_merge(). */
+/* Returns the wait time of `rank` within an interval, after fmt_waits_merge(). */
 int64_t fmt_waits_within(const struct fmt_waits *w, uint32_t rank, int64_t start_ns,
 			 int64_t end_ns);
 

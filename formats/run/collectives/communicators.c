@@ -6,14 +6,14 @@
 #include "formats/trace/hash.h"
 
 #define US 1000		    /* in ns */
-#define AGREE_NS (150 * US) /* ends of one collective, on ranks of one host */
-#define MOST_NS (5000 * US) /* the same for a long one */
-#define NEAR 64		    /* so many collectives are compared with one */
-#define WHOLE 0.7	    /* the part of a row that must agree */
+#define AGREE_NS (150 * US) /* between ends of one collective, on ranks of one host */
+#define MOST_NS (5000 * US) /* the same for a long collective */
+#define NEAR 64		    /* number of collectives compared with each */
+#define WHOLE 0.7	    /* share of a row that must agree */
 #define SAMPLES 64
-#define EDGE 8	   /* recordings begin and end so many collectives apart */
+#define EDGE 8	   /* recordings begin and end at most this many collectives apart */
 #define PART 0.35  /* the same of a row of sends and receives, which has several partners */
-#define LESS 0.12F /* a row's partners agree with it on this much less than the best one */
+#define LESS 0.12F /* partners of a row may agree less than the best one by this much */
 #define MORE_US 5  /* and their ends are spread by this much more than 2.5 times its */
 
 /* An operation, in the order of ends. */
@@ -23,13 +23,13 @@ struct ending {
 	uint32_t row;
 };
 
-/* How well two rows agree. */
+/* The agreement of two rows. */
 struct vote {
 	uint32_t a, b; /* rows, a < b */
 	uint32_t n;
-	float us[SAMPLES]; /* differences of ends, the last ones */
-	float spread;	   /* of them: the median distance from their median */
-	float part;	   /* of the shorter row that agrees */
+	float us[SAMPLES]; /* differences of ends, the latest ones */
+	float spread;	   /* median deviation of `us` */
+	float part;	   /* share of the shorter row that agrees */
 };
 
 struct votes {
@@ -69,7 +69,7 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Whether the two can be one collective: both ran when the first ended, and end together. */
+/* Returns 1 if the two can be one collective: both ran when the first ended, and end together. */
 static int ends_agree(const struct ending *first, const struct ending *other)
 {
 	int64_t shorter = least(first->end_ns - first->start_ns, other->end_ns - other->start_ns);
@@ -81,7 +81,7 @@ static int ends_agree(const struct ending *first, const struct ending *other)
 	       other->start_ns <= first->end_ns + 20 * US && first->start_ns <= other->end_ns;
 }
 
-/* Compares each collective with those of the same name that end next, one of each row. */
+/* Compares each collective with those of the same name that end next, one from each row. */
 static int count_votes(struct votes *votes, const struct fmt_ends *r, const struct ending *m,
 		       size_t n)
 {
@@ -126,11 +126,11 @@ static void list_endings(const struct fmt_ends *r, struct ending *m)
 		qsort(m, n, sizeof(*m), by_name_and_end);
 }
 
-/* Sets of rows that are being joined. */
+/* Disjoint sets of rows (union-find). */
 struct sets {
 	uint32_t *parent; /* of itself: the set's own row, its smallest */
 	uint32_t *next;	  /* row of the same set, in a circle */
-	uint32_t *stamp;  /* by rank: the row whose set was seen there last */
+	uint32_t *stamp;  /* by rank: the row whose set was last found there */
 };
 
 static uint32_t root(const struct sets *s, uint32_t i)
@@ -151,7 +151,7 @@ static void join_sets(struct sets *s, uint32_t a, uint32_t b)
 	s->parent[a > b ? a : b] = a < b ? a : b;
 }
 
-/* Whether two sets have a rank in common. */
+/* Returns 1 if two sets have a rank in common. */
 static int share_rank(const struct fmt_ends *r, struct sets *s, uint32_t a, uint32_t b)
 {
 	uint32_t i = a;
@@ -204,7 +204,7 @@ static int by_float(const void *a, const void *b)
 	return array_order(x, y);
 }
 
-/* A few collectives whose ends lie far apart say nothing against the others. */
+/* Ignores a few collectives whose ends are far apart. */
 static float spread_of(const struct vote *v)
 {
 	uint32_t n = v->n < SAMPLES ? v->n : SAMPLES;
@@ -226,7 +226,7 @@ static int is_send_recv(const struct fmt_ends *r, uint32_t row)
 	return strstr(name, "SendRecv") != NULL;
 }
 
-/* How well a row agrees with those that it agrees with best. */
+/* The best agreements of a row. */
 struct best {
 	float spread, part;
 };
@@ -242,8 +242,8 @@ static int is_as_good(const struct best *b, float spread, float part)
 	return spread <= 2.5F * b->spread + MORE_US && part >= b->part - LESS;
 }
 
-/* The part of the shorter row that agrees; 0 where one row is much longer, which it can only be
- * among sends and receives. */
+/* Returns the share of the shorter row that agrees; 0 if one row is much longer, unless they are
+ * sends and receives. */
 static float part_of(const struct fmt_ends *r, const struct vote *v)
 {
 	uint32_t a = r->rows[v->a].n, b = r->rows[v->b].n;
@@ -254,7 +254,7 @@ static float part_of(const struct fmt_ends *r, const struct vote *v)
 	return v->n < shorter ? (float)v->n / (float)shorter : 1;
 }
 
-/* The votes between rows without a name that agree often enough, the best agreement first. */
+/* Lists the votes between unnamed rows that agree often enough, sorted by agreement. */
 static size_t list_candidates(const struct fmt_ends *r, const struct votes *votes, struct vote *out,
 			      struct best *best)
 {
@@ -277,7 +277,7 @@ static size_t list_candidates(const struct fmt_ends *r, const struct votes *vote
 	return n;
 }
 
-/* Joins rows without a name that agree. */
+/* Joins unnamed rows that agree. */
 static int join_by_votes(const struct fmt_ends *r, const struct votes *votes, struct sets *sets)
 {
 	scoped(free_ptr) struct vote *v = malloc((votes->n + 1) * sizeof(*v));

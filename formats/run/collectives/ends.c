@@ -9,13 +9,13 @@
 #define US 1000		    /* in ns */
 #define AGREE_NS (300 * US) /* ends of a send and its receive */
 #define MEET_NS (15 * US)   /* the same, if their clocks agree */
-#define MOST_NS (5000 * US) /* ends of one collective of a communicator in which all take part */
+#define MOST_NS (5000 * US) /* between ends of one collective with all ranks */
 #define NONE UINT32_MAX
 
 /* A row's next operation. */
 struct head {
 	int64_t start_ns, end_ns;
-	uint32_t rank, op; /* NONE: the row has ended */
+	uint32_t rank, op; /* NONE: end of the row */
 	fmt_str name;
 	uint8_t kind;
 };
@@ -23,8 +23,8 @@ struct head {
 struct merge {
 	const struct fmt_ends *ends;
 	struct head *heads; /* of the communicator's rows */
-	uint32_t *at;	    /* operations of each row that were taken */
-	uint8_t pairs;	    /* enum fmt_ends_kind: this and lower ones are matched two at a time */
+	uint32_t *at;	    /* number of processed operations of each row */
+	uint8_t pairs;	    /* enum fmt_ends_kind: this and lower ones are matched in pairs */
 	struct fmt_participation *out;
 	size_t n_out;
 };
@@ -51,7 +51,8 @@ static void take_next(struct merge *m, uint32_t row, struct head *h, uint32_t *a
 	++*at;
 }
 
-/* Both must have run when the first of them ended, for a good part of the shorter one's time. */
+/* Returns 1 if both were running when the first of them ended, for a good part of the shorter one's
+ * time. */
 static int are_one(const struct head *first, const struct head *other)
 {
 	int64_t a = first->end_ns - first->start_ns, b = other->end_ns - other->start_ns;
@@ -65,10 +66,9 @@ static int are_one(const struct head *first, const struct head *other)
 	return later <= (shorter / 2 > MOST_NS ? shorter / 2 : MOST_NS);
 }
 
-/* Whether `a` is rather the partner of `first` in a send and receive than `b`: which ends when it
- * does; of several, the one that began at the most different time. Ranks that end an exchange at
- * the same time and began it together more likely wait for the same other rank than for each other.
- */
+/* Returns true if `a` is a better partner of `first` in a send and receive than `b`: it ends when
+ * `first` does; of several, it began at the most different time. Ranks that begin and end an
+ * exchange together more likely wait for a common third rank than for each other. */
 static bool is_nearer(const struct head *first, const struct head *a, const struct head *b)
 {
 	bool a_meets = a->end_ns - first->end_ns <= MEET_NS;
@@ -84,8 +84,8 @@ static void append(struct merge *m, uint32_t rank, uint32_t op, uint32_t comm, i
 	m->out[m->n_out++] = (struct fmt_participation){rank, op, comm, seq};
 }
 
-/* One collective: the head that ends first, and the heads that are one with it; of sends and
- * receives only the one with the most different start. */
+/* Finds one collective: the head that ends first, and the matching heads; for sends and receives
+ * only the one with the most different start. */
 static int merge_one(struct merge *m, uint32_t comm, int64_t seq)
 {
 	const struct fmt_ends_comm *c = &m->ends->comms[comm];
@@ -129,8 +129,8 @@ static int by_rank_and_op(const void *a, const void *b)
 	return array_order(x->rank, y->rank) ?: array_order(x->op, y->op);
 }
 
-/* Takes the numbers of the recorder, if it numbered all operations of the communicator in rising
- * order on each row; else does nothing and returns 0. */
+/* Uses the recorded numbers, if all operations of the communicator have one and they ascend on each
+ * row; else does nothing and returns 0. */
 static int take_recorded(struct merge *m, uint32_t comm)
 {
 	const struct fmt_ends_comm *c = &m->ends->comms[comm];
@@ -154,8 +154,8 @@ static int take_recorded(struct merge *m, uint32_t comm)
 	return 1;
 }
 
-/* Whether the collectives of a communicator can be matched by their order alone: the recorder named
- * its process group, all ranks take part each time, and no rank has several rows. */
+/* Returns true if the collectives of a communicator can be matched by their order alone: the
+ * process group was recorded, all ranks participate each time, and no rank has several rows. */
 static bool is_ordered(const struct fmt_ends *e, const struct fmt_ends_comm *c)
 {
 	for (uint32_t i = 0; i < c->n; i++) {
@@ -168,7 +168,7 @@ static bool is_ordered(const struct fmt_ends *e, const struct fmt_ends_comm *c)
 	return true;
 }
 
-/* Matches collectives by their order; else does nothing and returns 0. */
+/* Matches collectives by their order, if possible; else does nothing and returns 0. */
 static int match_order(struct merge *m, uint32_t comm)
 {
 	const struct fmt_ends *e = m->ends;
@@ -224,7 +224,7 @@ size_t fmt_participations_end(const struct fmt_participation *p, size_t first, s
 	return end;
 }
 
-/* Whether nothing but the times says if all ranks of the communicator take part each time. */
+/* Returns true if only times show whether all ranks of the communicator participate each time. */
 static bool may_be_pairs(const struct fmt_ends *e, const struct fmt_ends_comm *c)
 {
 	const struct fmt_ends_row *row = &e->rows[e->members[c->first]];
@@ -232,7 +232,7 @@ static bool may_be_pairs(const struct fmt_ends *e, const struct fmt_ends_comm *c
 	return c->n > 2 && e->ops[row->first].kind == FMT_ENDS_EITHER;
 }
 
-/* Numbers the collectives of a communicator; returns how many there are. */
+/* Numbers the collectives of a communicator. Returns their number. */
 static int64_t merge_comm(struct merge *m, uint32_t comm, enum fmt_ends_kind pairs)
 {
 	const struct fmt_ends_comm *c = &m->ends->comms[comm];

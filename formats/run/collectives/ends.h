@@ -1,40 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Which operations are one collective, by their ends: for recordings that do not number all
- * collectives. No rank can end a collective that another has not begun, so the operations of one
- * collective end at nearly the same time.
+/* Matches the operations of a collective by their ends, for recordings that do not number all
+ * collectives. No rank can end a collective before every rank has begun it, so the operations of
+ * one collective end at nearly the same time.
  *
- * A *row* is what one rank does for one process group on one stream, or on several where the
- * recorder named the group. Rows are first grouped into
- * communicators: rows of the same process group, where the recorder names it; else rows whose
- * collectives have the same name and end at the same time, again and again. Then the collectives of
- * each communicator are numbered.
+ * A *row* contains the operations of one rank for one process group, on one stream, or on several
+ * if the recorder named the group. Rows are first grouped into communicators: by the name of the
+ * process group if recorded; else rows whose collectives repeatedly have the same name and end.
+ * Then the collectives of each communicator are numbered.
  *
  * One thread. Functions return 0 or -ENOMEM. */
 #pragma once
 
 #include "formats/trace/names.h"
 
-/* Whether all ranks of a communicator take part in an operation. */
+/* The number of participants of an operation. */
 enum fmt_ends_kind {
-	FMT_ENDS_COLLECTIVE, /* all */
+	FMT_ENDS_COLLECTIVE, /* all ranks of the communicator */
 	FMT_ENDS_MESSAGE,    /* two: a send or receive */
-	FMT_ENDS_EITHER,     /* a SendRecv kernel may be an all-to-all, or a send */
+	FMT_ENDS_EITHER,     /* a SendRecv kernel: an all-to-all, or a send */
 };
 
 struct fmt_ends_op {
 	int64_t start_ns, end_ns; /* on one clock for all ranks */
-	int64_t seq;		  /* as the recorder numbered it in its communicator; -1 */
+	int64_t seq;		  /* its number in the communicator as recorded; -1: unknown */
 	fmt_str name;		  /* of the kernel */
 	uint8_t kind;		  /* enum fmt_ends_kind */
-	uint32_t op;		  /* the caller's; rises within a rank */
+	uint32_t op;		  /* owned by the caller; ascending within a rank */
 };
 
 struct fmt_ends_row {
 	uint32_t rank, stream; /* the stream of one of its operations */
-	uint8_t any_stream;    /* its operations may be on several */
+	uint8_t any_stream;    /* its operations may be on several streams */
 	fmt_str group;	       /* name of the process group, or 0 */
-	fmt_str ranks;	       /* the recorder's text of its ranks, or 0 */
+	fmt_str ranks;	       /* recorded text of the group's ranks, or 0 */
 	fmt_str description;   /* of the group, or 0 */
 	uint32_t first, n;     /* its operations are ops[first .. + n), by start */
 	uint32_t comm;	       /* out: index of comms */
@@ -45,7 +44,7 @@ struct fmt_ends_comm {
 	uint32_t first, n; /* its rows are members[first .. + n) */
 };
 
-/* All rows, by rank. The caller fills rows and ops; the rest is found. */
+/* All rows, by rank. The caller fills rows and ops; functions below fill the rest. */
 struct fmt_ends {
 	const struct fmt_names *names; /* not owned */
 	struct fmt_ends_row *rows;
@@ -61,21 +60,24 @@ void fmt_ends_done(struct fmt_ends *e);
 /* Groups the rows into communicators. */
 int fmt_ends_find_comms(struct fmt_ends *e);
 
-/* An operation's part in a collective. */
+/* One participant of a collective. */
 struct fmt_participation {
 	uint32_t rank, op; /* op as in struct fmt_ends_op */
 	uint32_t comm;	   /* index of comms */
 	int64_t seq;
 };
 
-/* Numbers the collectives of each communicator in the order of their ends, or as the recorder did.
- * *ret has one entry for each of the n_ops operations, by rank and op; owned by the caller. */
+/* Numbers the collectives of each communicator by the recorded numbers, else in the order of their
+ * ends. *ret has one entry for each of the n_ops operations, by rank and op; the caller frees
+ * it. */
 int fmt_collectives_by_ends(const struct fmt_ends *e, struct fmt_participation **ret);
 
-/* A copy of p[0 .. n) in the order of collectives; owned by the caller. NULL: no memory. */
+/* Returns a copy of p[0 .. n) sorted by collective, which the caller frees; NULL if out of
+ * memory. */
 struct fmt_participation *fmt_participations_sort(const struct fmt_participation *p, size_t n);
 
-/* The index behind the last participation of the collective of p[first], in that order. */
+/* Returns the end of the range of participations, sorted so, that belong to the collective of
+ * p[first]. */
 size_t fmt_participations_end(const struct fmt_participation *p, size_t first, size_t n);
 
 /* ---- sequence.c ----

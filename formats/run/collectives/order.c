@@ -31,7 +31,7 @@ struct pair {
 struct progress {
 	uint32_t rank;	   /* in the communicator; of a split, by the order of participants */
 	uint32_t first, n; /* its items */
-	uint32_t at;	   /* items that are numbered */
+	uint32_t at;	   /* number of numbered items */
 	uint32_t skipped;  /* collectives before its items */
 };
 
@@ -100,7 +100,7 @@ static void join_items(struct job *j, uint32_t a, uint32_t b)
 		j->items[a < b ? b : a].parent = a < b ? a : b;
 }
 
-/* The participant's next collective of all ranks, at or behind item *at. */
+/* Finds the participant's next collective of all ranks, at or after item *at. */
 static bool next_collective(const struct job *j, const struct progress *p, uint32_t *at)
 {
 	while (*at < p->n && j->items[p->first + *at].op->is_message)
@@ -108,8 +108,8 @@ static bool next_collective(const struct job *j, const struct progress *p, uint3
 	return *at < p->n;
 }
 
-/* Pairs the collectives of two participants. One that was recorded from a later call on begins
- * behind the calls that it skipped. */
+/* Matches the collectives of two participants. If recording of one began later, skips the calls
+ * that only the other recorded. */
 static void join_two(struct job *j, const struct progress *a, const struct progress *b)
 {
 	uint32_t k = 0, l = 0;
@@ -123,7 +123,7 @@ static void join_two(struct job *j, const struct progress *a, const struct progr
 		join_items(j, a->first + k, b->first + l);
 }
 
-/* The participant that was recorded from the earliest call on has all collectives of the others. */
+/* Matches all participants with the one that was recorded from the earliest call. */
 static void join_collectives(struct job *j, size_t n)
 {
 	size_t first = 0;
@@ -197,7 +197,7 @@ static int by_item(const void *a, const void *b)
 	return array_order(x->item, y->item) ?: array_order(x->participant, y->participant);
 }
 
-/* Sets the peers of the items, each of them once. */
+/* Sorts and deduplicates the peers of the items. */
 static void sort_pairs(struct job *j)
 {
 	size_t n = 0;
@@ -237,7 +237,8 @@ static int join_messages(struct job *j)
 	return r;
 }
 
-/* Counts the participant's next item in its collective, which is complete once all are counted. */
+/* Counts the participant's next item in its collective, which is complete when all items are
+ * counted. */
 static void count_ready(struct job *j, const struct progress *m)
 {
 	if (m->at < m->n)
@@ -262,8 +263,8 @@ static uint32_t next_complete(struct job *j, size_t n)
 	return forced;
 }
 
-/* Numbers the collectives in an order that agrees with each participant. If there is none, as in a
- * run whose recording was cut off, takes the order of the first participant. */
+/* Numbers the collectives in an order that agrees with each participant. If there is none, for
+ * example in a cut-off recording, uses the order of the first participant. */
 static void number_items(struct job *j, size_t n)
 {
 	int64_t seq = 0;
@@ -298,7 +299,7 @@ static int compare_ranks(const void *a, const void *b)
 	return array_order(x, y);
 }
 
-/* FMT_KEY_PEERS of an item: 0 if every item of its collective exchanges with all others. */
+/* Sets FMT_KEY_PEERS of an item: 0 if every item of its collective exchanges with all others. */
 static int list_peers(struct job *j, const struct fmt_participant *participants, uint32_t i,
 		      fmt_str *ret)
 {
@@ -353,7 +354,7 @@ static int number_comm(struct job *j, struct fmt_participant *participants, size
 	return r;
 }
 
-/* All that was done in one communicator, which gets a name for it. */
+/* Names one communicator and numbers its collectives. */
 static int number_all(struct job *j, struct fmt_participant *participants, size_t n)
 {
 	uint32_t comm = FMT_NO_COMM;

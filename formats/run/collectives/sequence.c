@@ -8,16 +8,16 @@
 #include <inttypes.h>
 
 #define US 1000		       /* in ns */
-#define MOST_NS (5000 * US)    /* ends of one collective of a communicator in which all take part */
-#define FAR_NS (100 * US)      /* a larger distance counts as this one */
-#define UNMATCHED_NS (50 * US) /* an operation that would have no partner */
-#define MOST_SHIFT 8	       /* recordings begin, or end, so many collectives apart */
+#define MOST_NS (5000 * US)    /* between ends of one collective with all ranks */
+#define FAR_NS (100 * US)      /* larger distances count as this */
+#define UNMATCHED_NS (50 * US) /* distance that an unmatched operation counts as */
+#define MOST_SHIFT 8	       /* recordings begin, or end, at most this many collectives apart */
 #define SAMPLES 256
-#define SAME_NS (US / 2) /* a difference that says nothing */
+#define SAME_NS (US / 2) /* smaller differences are ignored */
 #define MEET_NS (8 * US) /* ends of rows of different communicators are further apart */
 #define NEIGHBOURS 4
 
-/* Rows at a given shift: 1, or 0 if they do not agree. */
+/* Compares rows at a given shift. Returns 1, or 0 if they do not agree. */
 static int compare_at(const struct fmt_ends *e, const struct fmt_ends_row *a,
 		      const struct fmt_ends_row *b, int64_t shift, struct fmt_sequence *ret)
 {
@@ -47,8 +47,8 @@ static int compare_at(const struct fmt_ends *e, const struct fmt_ends_row *a,
 	return differ * 50 <= n && near * 10 >= n * 9;
 }
 
-/* Whether `a` agrees better than `b`. Collectives that follow each other regularly agree at several
- * shifts: the one at which the clocks differ least is taken. */
+/* Returns 1 if `a` agrees better than `b`. Regularly repeated collectives agree at several shifts;
+ * then prefers the smallest difference between clocks. */
 static int is_better(const struct fmt_sequence *a, const struct fmt_sequence *b)
 {
 	if (a->apart_ns < b->apart_ns - SAME_NS || a->apart_ns > b->apart_ns + SAME_NS)
@@ -91,7 +91,7 @@ static int by_apart(const void *x, const void *y)
 	       ?: array_order(a->a, b->a);
 }
 
-/* The best agreement between rows of two ranks: 1, else 0. */
+/* Finds the best agreement between rows of two ranks. Returns 1, or 0 if there is none. */
 static int tie_ranks(const struct fmt_ends *e, const uint32_t *first, uint32_t a, uint32_t b,
 		     struct tie *ret)
 {

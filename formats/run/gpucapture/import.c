@@ -15,13 +15,13 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* A recording of so many segments at most is written as one. */
+/* A recording of at most this many segments is written as one. */
 #define WHOLE_SEGMENTS 2
 
 /* Chunks are read ahead of as many recordings at most: each takes some MB. */
 #define MOST_AHEAD 16
 
-/* A raw recording that is read. */
+/* An open raw recording. */
 struct source {
 	struct import *import;
 	struct rec_raw raw;
@@ -29,7 +29,7 @@ struct source {
 	struct rec_piece_session session;
 	struct cap_clock clock;
 	struct rec_processes *processes; /* owned: of this reading */
-	bool is_read, is_ended;		 /* what it ends with was read */
+	bool is_read, is_ended;		 /* its end was read */
 };
 
 struct import {
@@ -68,7 +68,7 @@ void rec_import_report_done(struct rec_import_report *r)
 	*r = (struct rec_import_report){0};
 }
 
-/* ---- pieces that are not of a ring */
+/* ---- pieces of the session */
 
 static int take_session(struct source *of, const struct rec_piece *piece)
 {
@@ -93,7 +93,7 @@ static int take_session(struct source *of, const struct rec_piece *piece)
 	return 0;
 }
 
-/* Adds up what was not recorded. */
+/* Sums the counts of unrecorded events. */
 static int take_end(struct import *m, const struct rec_piece *piece)
 {
 	struct rec_unread u, *sum = &m->window.unread;
@@ -110,7 +110,7 @@ static int take_end(struct import *m, const struct rec_piece *piece)
 	return 0;
 }
 
-/* Writes a content to a file of its own, for contents.h. */
+/* Writes a content to a separate file, for contents.h. */
 static int take_blob(struct import *m, const struct rec_piece *piece)
 {
 	const struct rec_piece_blob *b = (const void *)piece->data;
@@ -129,7 +129,7 @@ static int take_blob(struct import *m, const struct rec_piece *piece)
 	return fmt_write_all(fd, (const char *)b->data, n);
 }
 
-/* ---- from the recording to the trace */
+/* ---- one recording */
 
 /* The end of a round: there may be enough for a segment. */
 static int take_round(struct import *m)
@@ -174,7 +174,8 @@ static int take_piece(void *source, const struct rec_piece *piece)
 	}
 }
 
-/* The recording of which the least was read: they took about the same time. */
+/* Returns the recording of which the smallest share was read: all recordings cover about the same
+ * time. */
 static struct source *next_source(struct import *m)
 {
 	struct source *best = NULL;
@@ -229,8 +230,8 @@ static int end_source(struct import *m, struct source *s)
 	return rec_processes_round(s->processes, true);
 }
 
-/* Continues behind a damaged chunk. 1; 0: the recording ends here. Without the first chunk, which
- * has the settings and the clock, nothing can be read. */
+/* Continues after a damaged chunk. Returns 1, or 0 at the end of the recording. Without the first
+ * chunk, which contains the settings and the clock, nothing can be read. */
 static int skip_damage(struct import *m, struct source *s)
 {
 	uint64_t from = s->raw.at;
@@ -243,7 +244,7 @@ static int skip_damage(struct import *m, struct source *s)
 	return r;
 }
 
-/* Reads all recordings from their beginning. */
+/* Reads all recordings from the start. */
 static int read_all(struct import *m)
 {
 	struct source *s;
@@ -259,7 +260,7 @@ static int read_all(struct import *m)
 		uint64_t bytes = s->raw.bytes;
 
 		r = rec_raw_next(&s->raw, take_piece, s);
-		s->raw.bytes = bytes; /* of the file, whatever of it is whole */
+		s->raw.bytes = bytes; /* of the whole file, including damaged parts */
 		if (r == 0)
 			r = skip_damage(m, s);
 		s->is_read = r == 0;
@@ -273,7 +274,8 @@ static int read_all(struct import *m)
 
 /* ---- several recordings */
 
-/* Whether they are known to be of one run: by the launcher's name of it, or a communicator. */
+/* Returns true if two recordings belong to one run: by the launcher's name of the run, or by a
+ * common communicator. */
 static bool are_tied(const struct import *m, uint32_t a, uint32_t b)
 {
 	const char *run = m->sources[a].header.run;
@@ -288,7 +290,7 @@ static bool are_tied(const struct import *m, uint32_t a, uint32_t b)
 	return false;
 }
 
-/* Each recording is tied to one that is tied to the first. */
+/* Checks that each recording is connected to the first one, directly or indirectly. */
 static int check_same_run(const struct import *m, struct fmt_error *err)
 {
 	scoped(free_ptr) bool *tied = calloc(m->n + 1, sizeof(*tied));
@@ -347,7 +349,7 @@ static int put_missing_parts(struct import *m)
 					   &count);
 }
 
-/* Writes facts: recordings that were cut off; of several recordings, clocks and missing parts. */
+/* Adds facts: cut-off recordings; for several recordings, clocks and missing parts. */
 static int put_hosts(struct import *m)
 {
 	scoped(text_done) struct text cut_off = {0};
@@ -385,13 +387,13 @@ static int make_trace(struct import *m, struct fmt_error *err)
 	return r;
 }
 
-/* Times of several hosts are moved to one clock in the second reading. */
+/* Finds the plan. The second reading converts times of several hosts to one clock. */
 static int plan(struct import *m)
 {
 	int r;
 
 	for (size_t i = 0; i < m->list.n; i++)
-		if (m->list.all[i]->is_virtual) { /* an emulated driver has a clock of its own */
+		if (m->list.all[i]->is_virtual) { /* an emulated driver has its own clock */
 			m->hosts.origins[m->list.all[i]->recording].clock[0] = '\0';
 			m->hosts.origins[m->list.all[i]->recording].realtime_ns = 0;
 		}
@@ -411,7 +413,7 @@ static bool has_calls(struct rec_process *const *all, size_t n)
 	return false;
 }
 
-/* Without an iteration in the window, all of the run is kept: it is read again. */
+/* If the window contains no iteration, the whole run is kept: read it again. */
 static int write_trace(struct import *m, struct fmt_error *err)
 {
 	struct rec_result *result = &m->report->result;

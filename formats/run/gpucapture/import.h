@@ -10,26 +10,26 @@ struct rec_import {
 	size_t n_files;
 	const char *output; /* a directory to create; must not exist */
 	const char *folder; /* a directory for temporary files */
-	size_t segment;	    /* calls and operations that are written at once; 0: the default */
-	int threads;	    /* 0: one for each core; the trace does not depend on their number */
+	size_t segment;	    /* calls and operations in a segment; 0: the default */
+	int threads;	    /* 0: one for each core; the trace does not depend on it */
 	struct rec_progress progress;
 };
 
 struct rec_import_report {
 	struct rec_result result;
 	struct rec_unread unread;
-	bool has_calls; /* false: no call was recorded, and there is no trace */
-	const char
-		*damaged_file;	/* the first of the files that is damaged or cut off; NULL: none */
-	uint64_t damaged_at;	/* the first damaged byte of that file */
-	uint64_t damaged_bytes; /* of all files */
+	bool has_calls;		   /* false: no call was recorded, and no trace was written */
+	const char *damaged_file;  /* the first damaged or truncated file; NULL: none */
+	uint64_t damaged_at;	   /* offset of the first damaged byte of that file */
+	uint64_t damaged_bytes;	   /* in all files */
 	struct rec_killed *killed; /* owned */
 	size_t n_killed;
 };
 
 void rec_import_report_done(struct rec_import_report *r);
 
-/* 0 or a negative errno, as -EBADMSG for recordings of different runs; then what there is of the
- * output is for the caller to remove. *ret may be given to rec_import_report_done() in any case. */
+/* Returns 0 or a negative errno, for example -EBADMSG for recordings of different runs. After an
+ * error the caller removes partial output. *ret can always be passed to
+ * rec_import_report_done(). */
 int rec_import(const struct rec_import *options, struct rec_import_report *ret,
 	       struct fmt_error *err);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The part of the name behind cuda, cu or hip; `prefix` where versions and variants follow. */
+/* The name after cuda, cu or hip; `prefix` if versions and variants follow. */
 static const struct row {
 	const char *name;
 	unsigned char prefix;

@@ -11,11 +11,12 @@
 
 #define US INFER_US
 #define IDLE_NS (20 * US) /* a stream is idle when its last operation ended so long before */
-#define MOST_LAUNCH_NS (500 * US) /* a launch that takes longer was held back by something */
-#define LAUNCHES_NS (30 * US)	  /* launches that nothing holds back take times so close */
-#define MOST_CALL_NS (50 * US)	  /* of a call that tells when what it launches begins */
-#define LEAST_LAUNCHES 10	  /* so many tell where in their calls launches are */
-#define LAUNCH_NS (5 * US)	  /* where a run cannot show it */
+#define MOST_LAUNCH_NS (500 * US) /* a longer launch was delayed by something */
+#define LAUNCHES_NS (30 * US)	  /* undelayed launches differ at most by this */
+#define MOST_CALL_NS (50 * US)	  /* limit for a call whose end shows when its operation begins */
+#define LEAST_LAUNCHES                                                                             \
+	10 /* minimum number of launches for deciding between start and end of calls */
+#define LAUNCH_NS (5 * US) /* default, if the run does not show it */
 #define EVENT_NS (3 * US)
 #define MOST_EVENT_NS (60 * US)
 
@@ -42,9 +43,8 @@ static size_t count_close(const int64_t *values, size_t n, size_t first)
 	return array_bound(i, first, n, values[i] - values[first] <= LAUNCHES_NS) - first;
 }
 
-/* Sorts the latencies of n launches. Those that nothing delayed lie close together at the
- * beginning: returns the mean of that first group. A group of one does not count if there are many
- * values. */
+/* Sorts the latencies of n launches. Undelayed launches form a dense group at the beginning:
+ * returns the mean of that first group. A group of one does not count if there are many values. */
 static int64_t earliest(int64_t *values, size_t n)
 {
 	size_t least = n / 64 < 2 ? n / 64 + 1 : 3, first = 0, n_close;
@@ -67,10 +67,10 @@ static int64_t earliest(int64_t *values, size_t n)
 	return values[first] + sum / (int64_t)n_close;
 }
 
-/* Which launches are looked at, and from where. */
+/* Selects launches, and the reference point for their latency. */
 struct look {
 	int from_start;	 /* of the call; else from its end */
-	int collectives; /* these too, though they wait for other streams */
+	int collectives; /* includes collectives, although they wait for other streams */
 	int64_t most_call_ns;
 };
 
@@ -93,7 +93,8 @@ static int64_t after_call(const struct infer_view *v, const struct infer_op *op,
 	return op->start_ns - (look->from_start ? call->start_ns : call->end_ns);
 }
 
-/* Times from a call to the start of its operation on a stream that had been idle for idle_ns. */
+/* Collects times from a call to the start of its operation, on streams that were idle for
+ * idle_ns. */
 static size_t see_launches(const struct infer_view *v, const struct look *look, int64_t idle_ns,
 			   int64_t *seen)
 {
@@ -114,7 +115,7 @@ static size_t see_launches(const struct infer_view *v, const struct look *look, 
 	return n;
 }
 
-/* The shortest time from a call to what it launched, where no stream was ever idle. */
+/* Returns the shortest time from a call to its operation, for runs without an idle stream. */
 static int64_t least_launch(const struct infer_view *v, const struct look *look)
 {
 	int64_t least = INT64_MAX;
@@ -128,10 +129,10 @@ static int64_t least_launch(const struct infer_view *v, const struct look *look)
 	return least < 100 * US ? least : LAUNCH_NS;
 }
 
-/* The time from a call to the start of its operation on an idle stream; INT64_MAX if there is no
- * such launch. It contains the offset between the clocks of device and host, so idle streams are
- * found again once that is known. Half of the values lie within *spread_ns; INT64_MAX: too few
- * values. */
+/* Returns the time from a call to the start of its operation on an idle stream; INT64_MAX if there
+ * is no such launch. It contains the offset between the clocks of device and host, so idle streams
+ * are searched again once this is known. Half of the values are within *spread_ns; INT64_MAX: too
+ * few values. */
 static int64_t typical_launch(const struct infer_view *v, const struct look *look, int64_t *seen,
 			      int64_t *spread_ns)
 {
@@ -148,7 +149,7 @@ static int64_t typical_launch(const struct infer_view *v, const struct look *loo
 	return launch_ns;
 }
 
-/* The same; collectives tell where no other operation does, or where all others were held back. */
+/* The same; uses collectives if there are no other operations, or if all others were delayed. */
 static int64_t launch_of_any(const struct infer_view *v, struct look look, int64_t *seen,
 			     int64_t *spread_ns)
 {
@@ -161,7 +162,7 @@ static int64_t launch_of_any(const struct infer_view *v, struct look look, int64
 	return launch_ns < INT64_MAX ? launch_ns : least_launch(v, &look);
 }
 
-/* The longest call whose latency counts: any length, if only few calls are short. */
+/* Returns the longest call whose latency counts: unlimited, if few calls are short. */
 static int64_t most_call(const struct infer_view *v)
 {
 	size_t n_short = 0, n_long = 0;
@@ -212,8 +213,8 @@ int infer_calibrate(struct infer_view *v)
 	return r;
 }
 
-/* Whether nothing but its call tells when the copy begins: its stream had been idle; or, where no
- * copy shows that and operations follow each other without a gap, there is one before it. */
+/* Returns 1 if only its call determines the start of the copy: its stream was idle; or, if no copy
+ * shows this and operations follow without a gap, it has a predecessor. */
 static int is_free(const struct infer_view *v, const struct infer_op *op, int idle)
 {
 	const struct infer_op *before;
@@ -225,13 +226,14 @@ static int is_free(const struct infer_view *v, const struct infer_op *op, int id
 		    : infer_gap(v, op) == 0 && before->end_ns + US < op->start_ns;
 }
 
-/* From the start of a call that waits for its copy to the copy's start, where the stream was idle.
- * 1; 0 where none was, and *ret is the shortest of all, or `otherwise`; or -ENOMEM. */
+/* Measures the time from the start of a call that waits for its copy to the copy's start, on idle
+ * streams. Returns 1; 0 if there is none, and *ret is the shortest of all, or `otherwise`; or
+ * -ENOMEM. */
 static int calibrate_copies(struct infer_view *v, enum infer_copy copy, int64_t otherwise,
 			    int64_t *ret)
 {
 	scoped(free_ptr) int64_t *seen = malloc((v->n_edges + 1) * sizeof(*seen));
-	int64_t most = otherwise; /* none started later than any of them did, busy stream or not */
+	int64_t most = otherwise; /* no copy started later than this, on a busy stream or not */
 	size_t n = 0, n_prompt;
 
 	if (!seen)
@@ -254,7 +256,7 @@ static int calibrate_copies(struct infer_view *v, enum infer_copy copy, int64_t 
 		}
 	if (n > 0)
 		qsort(seen, n, sizeof(*seen), array_by_i64);
-	/* The others were held back by something, such as the loading of code. */
+	/* The others were delayed by something, such as loading of code. */
 	n_prompt = array_bound(i, 0, n, seen[i] <= most + MOST_LAUNCH_NS);
 	*ret = n_prompt > 0 ? seen[n_prompt / 2] : most;
 	return n_prompt > 0;
@@ -301,7 +303,7 @@ static int class_of(const struct infer_view *v, const struct infer_edge *e)
 	       (infer_from(v, e)->kind == FMT_COLLECTIVE);
 }
 
-/* Whether this edge is what held its operation back. */
+/* Returns 1 if this edge determined the start of its operation. */
 static int binds(const struct infer_view *v, const struct infer_edge *e)
 {
 	int64_t after = v->ops[e->to_op].base_ns - infer_from(v, e)->end_ns;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Measures the latencies of the machine: struct fmt_constants of a view. */
+/* Measures the latencies of the machine: fills struct fmt_constants of a view. */
 #pragma once
 
 #include "formats/run/infer/view.h"
 
-/* launch_ns, gap_ns and anchor_ns: before any rule. 0 or -ENOMEM. */
+/* Sets launch_ns, gap_ns and anchor_ns, before any rule runs. Returns 0 or -ENOMEM. */
 int infer_calibrate(struct infer_view *v);
 
-/* copy_ns and event_ns, from the edges that were found; fills the lags that depend on them. */
+/* Sets copy_ns and event_ns from the edges found so far, and the lags that depend on them. */
 int infer_calibrate_edges(struct infer_view *v);

@@ -64,7 +64,7 @@ static void read_gaps(const char *at, struct fmt_constants *c)
 			c->gap_ns[a][b] = gap;
 }
 
-/* The gap that most pairs of classes have; the smallest of them where there are several. */
+/* Returns the gap that most pairs of classes have; of several, the smallest. */
 static int64_t most_gaps(const struct fmt_constants *c)
 {
 	const int64_t *gaps = &c->gap_ns[0][0];
@@ -84,7 +84,7 @@ static int64_t most_gaps(const struct fmt_constants *c)
 	return best;
 }
 
-/* The text behind the key, which mostly follows right behind `at`. */
+/* Returns the text after the key, which usually follows directly after `at`. */
 static const char *find_key(const char *text, const char *at, const char *key)
 {
 	const char *found = text ? strstr(at, key) : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Edges in the making, and the rules that make them. */
+/* Edges under construction, and the rules that make them. */
 #pragma once
 
 #include "formats/run/infer/view.h"
@@ -11,11 +11,11 @@ struct infer_ref {
 	uint32_t op;
 };
 
-/* An edge, before its lag is known. */
+/* An edge whose lag is not yet known. */
 struct infer_edge {
-	uint32_t from, to;	     /* positions of events */
-	uint32_t from_op, to_op;     /* where the lag depends on them, or INFER_NONE */
-	const struct infer_view *of; /* of `from`, or NULL: the same as of `to` */
+	uint32_t from, to;	     /* indexes of events */
+	uint32_t from_op, to_op;     /* operations that determine the lag, or INFER_NONE */
+	const struct infer_view *of; /* view of `from`; NULL: that of `to` */
 	int64_t lag_ns;
 	uint8_t kind;
 	uint8_t rule; /* enum infer_rule */
@@ -45,16 +45,16 @@ enum infer_rule {
 	INFER_RULES,
 };
 
-/* The operation from which the edge starts. */
+/* Returns the operation at which the edge starts. */
 static inline const struct infer_op *infer_from(const struct infer_view *v,
 						const struct infer_edge *e)
 {
 	return &(e->of ? e->of : v)->ops[e->from_op];
 }
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int infer_add(struct infer_view *v, const struct infer_edge *e);
 
-/* An edge between two operations. */
+/* Adds an edge between two operations. */
 int infer_add_ops(struct infer_view *v, uint32_t from_op, uint32_t to_op, enum fmt_edge_kind kind,
 		  enum infer_rule rule, int64_t lag_ns);

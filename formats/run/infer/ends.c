@@ -6,7 +6,7 @@
 #include "formats/run/clocks.h"
 #include "formats/trace/wrap.h"
 
-/* The string of that key, if it is the same for all events of the template; else 0. */
+/* Returns the string of that key, if it is constant for the template; else 0. */
 static fmt_str text_of(const struct infer_view *v, uint32_t event, const char *key)
 {
 	const struct fmt_template *s = fmt_template(v->names, v->rank->events[event].template);
@@ -38,8 +38,7 @@ static struct fmt_run_group group_of(const struct infer_view *v, uint32_t event)
 	return at < rank->n_groups && rank->groups[at].event == event ? rank->groups[at] : ret;
 }
 
-/* The kernel of sends and receives is that of an all-to-all, too; the profiler's arguments say
- * which it is. */
+/* Sends, receives and all-to-alls share one kernel; the profiler's arguments distinguish them. */
 static enum fmt_ends_kind kind_of(const struct infer_view *v, uint32_t event)
 {
 	fmt_str op = text_of(v, event, FMT_KEY_OP);
@@ -51,8 +50,8 @@ static enum fmt_ends_kind kind_of(const struct infer_view *v, uint32_t event)
 	return text_of(v, event, "Collective name") ? FMT_ENDS_MESSAGE : FMT_ENDS_EITHER;
 }
 
-/* The row of `op` among those of the view, which begin at `first`. Collectives of a process group
- * keep one order on all ranks, whatever streams they run on. */
+/* Finds or adds the row of `op`, among those of the view, which begin at `first`. Collectives of a
+ * process group have the same order on all ranks, whatever streams they run on. */
 static int find_row(struct fmt_ends *e, const struct infer_view *v, uint32_t first,
 		    const struct infer_op *op, uint32_t *ret)
 {
@@ -159,12 +158,12 @@ int infer_ends_init(struct fmt_ends *e, const struct infer_view *views, uint32_t
 	return r;
 }
 
-/* Iterations of ranks on one clock start closer than this. */
+/* On one clock, iterations of ranks start closer than this. */
 #define APART_NS (500 * 1000 * INFER_US)
 
 /* ---- clocks ------------------------------------------------------------------------------ */
 
-/* The median difference of the starts of iterations that both have; 0 without any. */
+/* Finds the median difference of the starts of common iterations; returns 0 if there are none. */
 static int offset_of_iterations(const struct fmt_run_rank *a, const struct fmt_run_rank *b,
 				int64_t *ret)
 {
@@ -222,7 +221,8 @@ int infer_clocks(const struct fmt_participation *p, size_t n, struct infer_view 
 
 	if (!sorted || !ends || !clocks)
 		return -ENOMEM;
-	/* A collective's end is a moment of its first rank and of those that this one waits for. */
+	/* A collective's end is a common event of its first rank and of the ranks that this one
+	 * waits for. */
 	for (size_t i = 0, first = 0, end = 0; i < n; i++) {
 		if (i == end) {
 			first = i;

@@ -7,7 +7,7 @@
 
 #define US INFER_US
 #define LONG_QUEUED_NS (20 * US) /* an operation was launched so long before its turn, */
-#define QUEUED_NS (2 * US)	 /* or so long where few were launched as early */
+#define QUEUED_NS (2 * US)	 /* or this, if few were launched that early */
 #define LEAST_GAPS 10
 #define MOST_GAP_NS (20 * US)
 #define MOST_COLLECTIVE_GAP_NS (25 * US)
@@ -25,7 +25,7 @@ static uint8_t class_of(const struct infer_op *op)
 	return (uint8_t)fmt_gap_class((enum fmt_kind)op->kind, op->end_ns - op->start_ns);
 }
 
-/* Marks operations that waited for more than the operation before them on their stream. */
+/* Marks operations that waited for more than the previous operation of their stream. */
 static void mark_held(const struct infer_view *v, uint8_t *held)
 {
 	for (size_t i = 0; i < v->n_edges; i++) {
@@ -63,8 +63,8 @@ static size_t list(const struct infer_view *v, int64_t queued_ns, const uint8_t 
 	return n;
 }
 
-/* Whether one time stamp is the end of an operation and the start of the next. Then an operation
- * that starts later waited for something else. */
+/* Returns 1 if one time stamp is the end of an operation and the start of the next. Then an
+ * operation that starts later waited for something else. */
 static int are_none(const struct gap *gaps, size_t n)
 {
 	size_t n_none = 0;
@@ -74,7 +74,7 @@ static int are_none(const struct gap *gaps, size_t n)
 	return 2 * n_none > n;
 }
 
-/* 1; 0 where operations leave no gaps; -ENOMEM. The caller frees *ret. */
+/* Returns 1; 0 if operations leave no gaps; -ENOMEM. The caller frees *ret. */
 static int see(const struct infer_view *v, struct gap **ret, size_t *n)
 {
 	scoped(free_ptr) uint8_t *held = calloc(v->n_ops + (size_t)1, 1);
@@ -141,7 +141,7 @@ static int add_rests(const struct infer_view *v, struct rest *rests)
 	return 0;
 }
 
-/* By template, because readers of the trace know templates. */
+/* Stored by template, because readers of the trace have templates. */
 static void spread(const struct infer_view *v, const struct rest *rests,
 		   struct fmt_template_gaps *ret)
 {

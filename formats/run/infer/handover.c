@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* thread-handover: threads of a process that take turns, as the main thread of a training and the
- * one that its backward pass runs on. A thread that was silent while another made calls, and goes
- * on when that one has fallen silent, waited for it; what lies between is the host's own time. */
+/* thread-handover: threads of a process that alternate, such as the main thread of a training and
+ * the thread of its backward pass. A thread that made no calls while another did, and
+ * continues when the other one stops, waited for it. The time between is the host's own time. */
 #include "formats/run/infer/walk.h"
 
 #include "base/array.h"
 #include "base/scope.h"
 
-#define MOST_THREADS 64 /* that launch; with more, turns are no longer two threads' affair */
+/* Limit of threads that launch: more threads do not alternate in pairs. */
+#define MOST_THREADS 64
 
 struct turn {
-	uint32_t last; /* call of the thread that was made last, or INFER_NONE */
+	uint32_t last; /* last call of the thread, or INFER_NONE */
 };
 
-/* The call of another thread after which `call` went on, or INFER_NONE. */
+/* Returns the call of another thread after which `call` continued, or INFER_NONE. */
 static uint32_t handed_by(const struct infer_view *v, const struct turn *turns,
 			  const uint8_t *launches, uint32_t call)
 {

@@ -56,7 +56,7 @@ struct job {
 	struct fmt_ends ends;
 	struct fmt_participation *matches;
 	uint32_t n;
-	bool more; /* constants are those of an earlier segment */
+	bool more; /* constants come from an earlier segment */
 	uint8_t rule[INFER_RULES];
 };
 
@@ -98,8 +98,8 @@ static int explain_rank(struct job *j, uint32_t rank)
 	return r;
 }
 
-/* Adds the edges that the recorder saw: those of the rank, or of all ranks of its process if it is
- * the first of them. */
+/* Adds the recorded edges: those of the rank, or of all ranks of its process if it is the first of
+ * them. */
 static int explain_process(struct job *j, uint32_t rank)
 {
 	scoped(infer_process_done) struct infer_process p = {0};
@@ -134,8 +134,8 @@ static int calibrate(struct job *j)
 	return 0;
 }
 
-/* Finds the edges of all ranks, then measures gaps again, without those that an edge explains, and
- * the lags of edges. */
+/* Finds the edges of all ranks, then measures gaps again, excluding those that an edge explains,
+ * and the lags of edges. */
 static int explain(struct job *j)
 {
 	int r = 0;
@@ -226,7 +226,7 @@ static int by_event(const void *a, const void *b)
 	return array_order(x->event, y->event);
 }
 
-/* `m` are those of the rank; comm_of[] says which communicator of the names it is. */
+/* `m` are the participations of the rank; comm_of[] maps communicators to those of the names. */
 static int make_collectives(struct job *j, uint32_t rank, const struct fmt_participation *m,
 			    size_t n, const uint32_t *comm_of)
 {
@@ -243,7 +243,7 @@ static int make_collectives(struct job *j, uint32_t rank, const struct fmt_parti
 	return 0;
 }
 
-/* Names a communicator after its process group, or after the stream that it runs on. */
+/* Names a communicator after its process group, or after its stream. */
 static int name_comm(struct job *j, uint32_t comm, uint32_t *ret)
 {
 	const struct fmt_ends_comm *c = &j->ends.comms[comm];

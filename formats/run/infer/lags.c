@@ -11,8 +11,8 @@
 #include "base/array.h"
 #include "base/scope.h"
 
-/* An edge. Edges of one kind have the same numbers: the shape of the kernel and the name of what
- * waits for it; or the names of two nodes, their place in the launch, and its size. */
+/* An edge. Edges of one kind have the same numbers: the shape of the kernel and the name of the
+ * waiting operation; or the names of two nodes, their position in the launch, and its size. */
 struct lag {
 	uint64_t kind[2];
 	double share; /* of whole_ns */
@@ -52,7 +52,7 @@ static struct lag describe(const struct infer_view *v, struct infer_shapes *shap
 	return l;
 }
 
-/* The median share of the n edges of one kind apart from the one at `at`. */
+/* Returns the median share of the n edges of one kind except the one at `at`. */
 static double others(const struct lag *l, size_t n, size_t at)
 {
 	size_t middle = (n - 1) / 2;

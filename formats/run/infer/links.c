@@ -8,7 +8,9 @@
 #include "formats/trace/hash.h"
 
 #define TOLERANCE INFER_TOLERANCE_NS
-#define NEAR_NS (25 * INFER_US) /* what waits starts so soon behind what it waited for */
+#define NEAR_NS                                                                                    \
+	(25 * INFER_US) /* a waiting operation starts within this time after the other one's end   \
+			 */
 #define NEAR_COLLECTIVE_NS (60 * INFER_US)
 #define GUESS UINT32_MAX
 #define NEAR_CALL_NS (50 * INFER_US) /* a call returns so soon */
@@ -16,16 +18,17 @@
 /* Calls of one kind between launches of the same names. */
 struct site {
 	uint32_t kind, position;
-	fmt_str earlier, before, next; /* launches before and behind the calls */
+	fmt_str earlier, before, next; /* launches before and after the calls */
 };
 
 /* The agreement of an explanation with the recorded times. */
 struct fit {
-	uint32_t n, violated; /* times that there was such an operation; that it ended too late */
-	double score;	      /* 1 for each start that came late, and just then */
+	uint32_t n, violated; /* number of times that there was such an operation; that it ended too
+				 late */
+	double score;	      /* number of starts that were late, and directly after its end */
 };
 
-/* Something that the calls of a site may wait for. */
+/* A possible dependency of the calls of a site. */
 struct hypothesis {
 	uint32_t site, nth; /* see struct infer_candidate; or GUESS */
 	fmt_str name;
@@ -54,7 +57,7 @@ static fmt_str name_of(const struct infer_view *v, uint32_t op)
 	return op == INFER_NONE ? 0 : infer_name(v, &v->ops[op]);
 }
 
-/* The recorder's number of a stream that has many operations. Others may change from iteration to
+/* Returns the recorded number of a stream with many operations. Others may change from iteration to
  * iteration. */
 static int64_t number_of(const struct infer_view *v, uint32_t stream)
 {
@@ -157,9 +160,10 @@ static int add_hypothesis(struct sites *s, const struct hypothesis *key, struct 
 	return 0;
 }
 
-/* ---- how well times agree ---- */
+/* ---- agreement of times ---- */
 
-/* Whether the operation, or the call if `to` is INFER_NONE, began or returned before `op` ended. */
+/* Returns true if the operation, or the call if `to` is INFER_NONE, began or returned before `op`
+ * ended. */
 static bool is_violated(const struct infer_view *v, uint32_t op, uint32_t to, uint32_t call)
 {
 	if (to == INFER_NONE)
@@ -193,14 +197,14 @@ static void compare(struct fit *f, const struct infer_view *v, uint32_t op, uint
 					  : (double)(end - at) / (2 * TOLERANCE));
 }
 
-/* An explanation that a call may have. */
+/* A possible explanation of a call. */
 struct option {
 	uint32_t op;
-	uint32_t stream, to; /* that waits, and its next operation; INFER_NONE: the host */
+	uint32_t stream, to; /* the waiting stream, and its next operation; INFER_NONE: the host */
 	struct hypothesis h;
 };
 
-/* The explanation of that number: 1; 0 if not found of that number; -1 behind the last one. The
+/* Finds the explanation of that number. Returns 1; 0 if there is none; -1 after the last one. The
  * stream of the next launch waits, or that of the guess; or the host. */
 static int option_of(const struct infer_scan *scan, const struct infer_site *at, uint32_t site,
 		     uint32_t number, struct option *ret)
@@ -258,16 +262,16 @@ static int see_call(struct sites *s, const struct infer_scan *scan, const struct
 
 /* ---- the choice ---- */
 
-/* Whether an explanation agrees with the times of its site, and with those of this call. A time in
- * twenty may be due to something else, and one of a few. */
+/* Returns true if an explanation agrees with the times of its site, and of this call. One violation
+ * in twenty is allowed, and one if there are few. */
 static bool is_possible(const struct fit *f, const struct infer_view *v, const struct option *o,
 			uint32_t call)
 {
 	return f->violated <= f->n / 20 + (f->n >= 8) && !is_violated(v, o->op, o->to, call);
 }
 
-/* The score of an explanation. Another one replaces the guess only if its score is clearly higher;
- * of operations that never held back a waiting call, the newest is taken. */
+/* Returns the score of an explanation. It replaces the guess only if its score is clearly higher;
+ * among operations that never delayed a waiting call, the newest is chosen. */
 static double value_of(const struct fit *f, const struct option *o, uint32_t number)
 {
 	if (o->h.nth == GUESS)
@@ -303,7 +307,7 @@ static int add_link(const struct sites *s, const struct infer_scan *scan,
 			: 0;
 }
 
-/* Marks the calls of which the recorder did not see what they wait for: returns their number. */
+/* Marks the waiting calls whose operation or event was not recorded. Returns their number. */
 static size_t mark_open(const struct infer_view *v, uint8_t *open)
 {
 	size_t n = 0;
@@ -318,7 +322,7 @@ static size_t mark_open(const struct infer_view *v, uint8_t *open)
 	return n;
 }
 
-/* Goes through the calls of a rank: compares all hypotheses, or adds the chosen ones as links. */
+/* Iterates over the calls of a rank: scores all hypotheses, or adds the chosen ones as links. */
 static int scan_view(struct sites *s, struct infer_view *v, bool chosen)
 {
 	scoped(infer_scan_done) struct infer_scan scan = {0};

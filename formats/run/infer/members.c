@@ -35,7 +35,7 @@ static uint32_t sort_unique(uint32_t *ranks, size_t n)
 	return kept;
 }
 
-/* Reads "[0, 1, 2]". The profiler cuts long lists ("[0, 1, ..., 7]"): these are left out. */
+/* Reads "[0, 1, 2]". The profiler truncates long lists ("[0, 1, ..., 7]"), which are ignored. */
 static int read_list(const char *text, size_t len, struct list *l)
 {
 	const char *at = text;

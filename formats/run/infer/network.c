@@ -9,9 +9,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#define MOST_SIZES 256 /* sizes that slopes are computed from; of more, every so many is used */
+#define MOST_SIZES 256 /* sizes for computing slopes; more are subsampled */
 #define MOST_NS ((double)(INT64_MAX / 4))
-#define LEAST_SAMPLES 8 /* that show how far apart ranks leave */
+#define LEAST_SAMPLES 8 /* minimum number of samples for measuring the spread of ranks' ends */
 #define NORMAL 1.4826	/* standard deviations in a median distance */
 
 void fmt_network_done(struct fmt_network *n)
@@ -125,8 +125,8 @@ static int by_kind_and_size(const void *x, const void *y)
 	       ?: array_order(a->bytes, b->bytes) ?: array_order(a->transfer_ns, b->transfer_ns);
 }
 
-/* The median sample of each size; `to` has space for MOST_SIZES. Returns how many sizes there are
- * in all. */
+/* Lists the median sample of each size; `to` has space for MOST_SIZES. Returns the total number of
+ * sizes. */
 static size_t list_sizes(const struct fmt_network_sample *s, size_t n,
 			 const struct fmt_network_sample **to, size_t *n_to)
 {
@@ -156,7 +156,7 @@ static int by_slope(const void *x, const void *y)
 	return array_order(a->ns_per_byte, b->ns_per_byte);
 }
 
-/* The median slope between two sizes, weighted by how far they are apart; not below 0. */
+/* Returns the median slope between two sizes, weighted by their distance; at least 0. */
 static int fit_slope(const struct fmt_network_sample *const *s, size_t n, double *ret)
 {
 	scoped(free_ptr) struct slope *slopes = malloc((n * (n - 1) / 2 + 1) * sizeof(*slopes));
@@ -186,8 +186,8 @@ static int fit_slope(const struct fmt_network_sample *const *s, size_t n, double
 	return 0;
 }
 
-/* The variance of the shortest possible transfer if n ranks leave evenly within a time: estimated
- * from how far apart they are on average. */
+/* Estimates the variance of the shortest possible transfer from the mean spread of ends, assuming
+ * that n ranks leave evenly within a time. */
 static double noise_of(const struct fmt_network_sample *s, size_t n)
 {
 	double within = 0, variance = 0;
@@ -208,7 +208,7 @@ static double noise_of(const struct fmt_network_sample *s, size_t n)
 	return within * within * variance / (double)even;
 }
 
-/* The distances of samples from the line. `space` is for n numbers. */
+/* Measures the distances of samples from the line. `space` is for n values. */
 static void fit_residual(const struct fmt_network_sample *s, size_t n, double *space,
 			 struct fmt_network_fit *f)
 {
@@ -221,8 +221,8 @@ static void fit_residual(const struct fmt_network_sample *s, size_t n, double *s
 	f->noise_share = deviation > 0 ? fmin(noise_of(s, n) / (deviation * deviation), 1) : 0;
 }
 
-/* Messages of unknown size, perhaps of several sizes: mean and variance keep the sum of transfers,
- * and one transfer that is far off leaves no share to noise. */
+/* Messages of unknown, possibly different sizes: mean and variance preserve the sum of transfers,
+ * and a single outlier leaves no share to noise. */
 static void fit_typical(const struct fmt_network_sample *s, size_t n, struct fmt_network_fit *f)
 {
 	double mean = 0, variance = 0;
@@ -239,7 +239,7 @@ static void fit_typical(const struct fmt_network_sample *s, size_t n, struct fmt
 	f->noise_share = variance > 0 ? fmin(noise_of(s, n) / variance, 1) : 0;
 }
 
-/* The line through samples of one communicator and kind. `space` is for 2 n numbers. */
+/* Fits the line through samples of one communicator and kind. `space` is for 2 n values. */
 static int fit_line(const struct fmt_network_sample *s, size_t n, double *space,
 		    struct fmt_network_fit *f)
 {

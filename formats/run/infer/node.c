@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* graph: the nodes of one launch, which run at once on several streams. The recorder says which of
- * them each waits for, beside the one before it on its stream. One that waits for none begins with
- * the first of all.
- */
+/* graph: the nodes of one launch, which run concurrently on several streams. The recording contains
+ * the dependencies of each node in addition to the previous node of its stream. A node without
+ * dependencies starts with the first of all. */
 #include "formats/run/infer/walk.h"
 
 #include "base/array.h"

@@ -69,9 +69,8 @@ struct thread_call {
 	uint32_t view, call; /* INFER_NONE: none yet */
 };
 
-/* A thread of the process, the call that it made last, and the last one that began before it. Calls
- * that begin at the same time do not wait for each other: their order is not that of their events.
- */
+/* A thread of the process, its last call, and the last call that began before that. Calls that
+ * begin at the same time do not wait for each other: their order is not that of their events. */
 struct thread {
 	int64_t pid, tid;
 	struct thread_call last, before;
@@ -122,7 +121,7 @@ static int find_threads(struct threads *t, const struct infer_process *p)
 	return t->of ? r : -ENOMEM;
 }
 
-/* The call begins its own time after the thread's last call; inside it, after its start. */
+/* The call begins its own time after the thread's last call; a nested call, after its start. */
 static int follow(const struct infer_process *p, uint32_t view, uint32_t call,
 		  struct thread_call last)
 {

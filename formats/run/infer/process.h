@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The ranks of one process: GPUs that threads share. Their calls are looked at together, in the
+/* The ranks of one process: GPUs that share threads. Iterates over their calls together, in the
  * order in which they were made. Functions return 0 or -ENOMEM. */
 #pragma once
 
@@ -8,20 +8,21 @@
 
 struct infer_process {
 	struct infer_view **views; /* owned */
-	uint32_t n;		   /* 0: an earlier rank is of the same process */
-	uint32_t *at;		   /* owned; by view: calls returned by infer_process_next() */
+	uint32_t n;		   /* 0: the process was already handled with an earlier rank */
+	uint32_t *at;		   /* owned: number of calls returned so far, by view */
 };
 
-/* The process of that rank, if it is the process's first. */
+/* Collects the views of the process of `rank`, if `rank` is the first of its process. */
 int infer_process_init(struct infer_process *p, struct infer_view *views, uint32_t n_views,
 		       uint32_t rank);
 void infer_process_done(struct infer_process *p);
 
-/* Starts again with the first call. */
+/* Restarts at the first call. */
 void infer_process_rewind(const struct infer_process *p);
 
-/* The next call, and in *view the index of its view; INFER_NONE after the last. */
+/* Returns the next call, and the index of its view in *view; INFER_NONE after the last. */
 uint32_t infer_process_next(const struct infer_process *p, uint32_t *view);
 
-/* Rule "thread-order": calls of a thread whose call before was for another GPU. */
+/* Rule "thread-order": adds edges for calls whose preceding call on the thread was for another
+ * GPU. */
 int infer_thread_order(const struct infer_process *p);

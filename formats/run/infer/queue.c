@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* queue-full: a device takes about a thousand launches ahead (1,022 to 1,024 in what was measured).
- * A launch beyond that returns when an older operation ends. */
+/* queue-full: a device accepts about a thousand launches ahead (1,022 to 1,024 in measurements). A
+ * launch beyond that returns when an older operation ends. */
 #include "formats/run/infer/walk.h"
 
 #include "base/array.h"

@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 
-#define MOST_WAITED 32 /* operations that one event stands for; the newest ones count */
+#define MOST_WAITED 32 /* operations that one event represents; the newest ones count */
 
 /* Operations, by their place in a list. */
 struct list {
@@ -23,7 +23,7 @@ struct part {
 	uint32_t *sync_of;   /* by call: its recorded synchronisation, or INFER_NONE */
 	uint32_t *stream_of; /* by call that records an event: its stream, or INFER_NONE */
 	struct list *events; /* by call that records an event: the operations before it */
-	struct list *waits;  /* by stream: what its next operation waits for */
+	struct list *waits;  /* by stream: dependencies of its next operation */
 	uint32_t *last;	     /* by stream: the newest operation, or INFER_NONE */
 };
 
@@ -47,7 +47,7 @@ static void job_done(struct job *j)
 	free(j->ops);
 }
 
-/* The stream of that number, or INFER_NONE. */
+/* Returns the stream of that number, or INFER_NONE. */
 static uint32_t stream_of(const struct infer_view *v, const struct infer_view *sync_of,
 			  uint32_t sync, const char *key)
 {
@@ -61,8 +61,8 @@ static uint32_t stream_of(const struct infer_view *v, const struct infer_view *s
 	return INFER_NONE;
 }
 
-/* The call that recorded the event which a synchronisation of `p` waited for, or INFER_NONE, and in
- * *of its rank. */
+/* Returns the call that recorded the event of a synchronisation of `p`, or INFER_NONE; its rank is
+ * in *of. */
 static uint32_t record_of(const struct job *j, const struct part *p, uint32_t event,
 			  struct part **of)
 {
@@ -92,7 +92,7 @@ static int append(struct job *j, struct list *l, struct infer_ref op)
 	return 0;
 }
 
-/* The event stands for the stream's newest operation and for what the stream waits for by now. */
+/* The event represents the stream's newest operation and the present dependencies of the stream. */
 static int record(struct job *j, struct part *p, uint32_t call)
 {
 	uint32_t stream = p->stream_of[call];

@@ -24,8 +24,8 @@ static bool launches_collective(const struct infer_view *v, uint32_t call)
 }
 
 /* Finds the next launch of each call, and counts the stream waits that NCCL makes itself: before a
- * collective, those that precede each of them; behind it one, if a wait follows each of them and,
- * as far as events are recorded, another event than the one that the process group records. */
+ * collective, those that precede each collective; after it one, if a wait follows each collective
+ * and, as far as events are recorded, another event than the one that the process group records. */
 static void look_ahead(struct infer_scan *s)
 {
 	const struct infer_view *v = s->v;
@@ -94,7 +94,7 @@ static bool same_name(const struct infer_view *v, uint32_t a, uint32_t b)
 	return x->stream == y->stream && infer_name(v, x) == infer_name(v, y);
 }
 
-/* The newest candidates of a kind, until there are `most` in all. */
+/* Lists the newest candidates of a kind, until there are `most` in total. */
 static void list_candidates(const struct infer_scan *s, int kind, uint32_t most,
 			    struct infer_site *ret)
 {
@@ -113,7 +113,7 @@ static void list_candidates(const struct infer_scan *s, int kind, uint32_t most,
 	}
 }
 
-/* Waits between the call and the launch that follows it. */
+/* Returns the number of waits between the call and the following launch. */
 static uint32_t waits_before(const struct infer_scan *s, uint32_t call)
 {
 	uint32_t n = 0;
@@ -124,8 +124,8 @@ static uint32_t waits_before(const struct infer_scan *s, uint32_t call)
 }
 
 /* PyTorch makes the stream of a process group wait for the current stream before each collective,
- * and `work.wait()` the current stream for the collective. Beside that, an event that was recorded
- * right before a wait is most often the one waited for. */
+ * and `work.wait()` the current stream for the collective. Otherwise, an event that was recorded
+ * directly before a wait is most often the awaited one. */
 static void guess(const struct infer_scan *s, const struct infer_scan_thread *t,
 		  struct infer_site *ret)
 {
@@ -150,8 +150,7 @@ static void guess(const struct infer_scan *s, const struct infer_scan_thread *t,
 		ret->guess = INFER_NONE;
 }
 
-/* An event stands for all that its stream was given; which stream that is, the recorder did not
- * note. */
+/* An event represents all operations of its stream so far; the stream was not recorded. */
 static void record_event(struct infer_scan *s, struct infer_scan_thread *t)
 {
 	for (uint32_t i = 0; i < s->v->n_streams; i++)

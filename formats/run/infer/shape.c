@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #define LATE_NS 200	/* an event that marks an end reaches the device within this */
-#define TAIL_NS 10000	/* of a kernel whose blocks all run at once */
+#define TAIL_NS 10000	/* end of a kernel whose blocks all run at once */
 #define LONGER_NS 50000 /* a kernel that shared the device took this much, and a tenth, longer */
 
 struct shape {
@@ -24,7 +24,7 @@ struct infer_shapes {
 	struct shape *shapes;
 	size_t n, cap;
 	struct fmt_hash_table table;
-	uint32_t *of_template; /* plus 1, where grid and block do not vary; 0: not known */
+	uint32_t *of_template; /* plus 1, if grid and block are constant; 0: unknown */
 	int64_t *durations;
 };
 
@@ -32,7 +32,7 @@ struct machine {
 	int64_t processors, threads, registers, shared;
 };
 
-/* A number behind `"key":` in a JSON object. */
+/* Returns the number after `"key":` in a JSON object. */
 static int64_t json_number(const char *json, const char *key, int64_t otherwise)
 {
 	const char *at = json ? strstr(json, key) : NULL;
@@ -63,7 +63,7 @@ static struct machine machine_of(const struct infer_view *v, const struct fmt_tr
 	};
 }
 
-/* The product of "[17,64,2]"; 0 when it is not such a list. */
+/* Returns the product of "[17,64,2]"; 0 if it is not such a list. */
 static int64_t product(const char *list)
 {
 	int64_t all = 1;
@@ -82,8 +82,8 @@ static int64_t product(const char *list)
 	return all;
 }
 
-/* Number of blocks that a multiprocessor runs at once: CUDA's occupancy rules without their rare
- * corners. */
+/* Returns the number of blocks that a multiprocessor runs at once: CUDA's occupancy rules without
+ * rare special cases. */
 static int64_t occupancy(const struct machine *m, int64_t threads, int64_t registers,
 			 int64_t shared)
 {

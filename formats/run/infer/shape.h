@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Kernels by shape: name, grid and block. The shape says when a kernel leaves capacity of the
- * device to other kernels: once all of its blocks are scheduled. A kernel of w waves of blocks does
- * so after (w - 1) / w of its time. */
+/* Kernels by shape: name, grid and block. The shape determines when a kernel frees capacity for
+ * other kernels: once all of its blocks are scheduled. A kernel of w waves of blocks does so after
+ * (w - 1) / w of its duration. */
 #pragma once
 
 #include "formats/run/infer/view.h"
@@ -19,10 +19,10 @@ int infer_shapes_measure(struct infer_shapes *s, struct infer_view *views, uint3
 void infer_shapes_free(struct infer_shapes *s);
 uint32_t infer_n_shapes(const struct infer_shapes *s);
 
-/* The duration of `op` when it has the device for itself: the median of its shape, if it took
- * longer than most of those that did not take longer than it. */
+/* Estimates the duration of `op` without concurrent kernels: the median duration of its shape, if
+ * `op` took unusually long, else its own duration. */
 int64_t infer_alone_ns(struct infer_shapes *s, const struct infer_op *op);
 
-/* Time from the start of `op` until it leaves capacity to others; *ret in *wave_ns is the time of
- * one wave of its blocks, 0 when all of them run at once. */
+/* Returns the time from the start of `op` until it frees capacity. *wave_ns is the duration of one
+ * wave of its blocks, 0 if all blocks run at once. */
 int64_t infer_capacity_ns(struct infer_shapes *s, const struct infer_op *op, int64_t *wave_ns);

@@ -23,7 +23,7 @@ static const char *name_of(const struct infer_view *v, const struct infer_call *
 	return fmt_string(v->names, s->name, NULL);
 }
 
-/* Names of calls in few bits; two that fall together only learn together. */
+/* Hashes names of calls to few bits; colliding names only share what was learned. */
 static uint8_t lax_of(const char *name)
 {
 	unsigned h = 5381;
@@ -44,7 +44,7 @@ static int ended(const struct infer_view *v, uint32_t op, const struct infer_cal
 	return op != INFER_NONE && end_of(v, op) <= c->end_ns + TOLERANCE;
 }
 
-/* The host's own part of the call is what remains of it behind the last of what it waited for. */
+/* The host's own part of the call is the time after the last operation that it waited for. */
 static int add_returns_of(struct infer_walk *w, uint32_t call, const struct infer_ref *ops,
 			  uint32_t n, enum infer_rule rule)
 {
@@ -84,7 +84,7 @@ static int add_returns(struct infer_walk *w, uint32_t call, const uint32_t *ops,
 	return r;
 }
 
-/* The operation of any stream that ended last before the call returned, not longer than `within`
+/* Returns the operation of any stream that ended last before the call returned, at most `within`
  * before. */
 static uint32_t ended_last(const struct infer_walk *w, const struct infer_call *c, int64_t within)
 {
@@ -106,8 +106,8 @@ static uint32_t ended_last(const struct infer_walk *w, const struct infer_call *
 	return best;
 }
 
-/* sync-stream: the stream that the thread used last, unless the call returned too late for it and
- * just after something else. */
+/* sync-stream: the last used stream of the thread, unless the call returned too late for it and
+ * directly after something else. */
 static int sync_stream(struct infer_walk *w, uint32_t call)
 {
 	const struct infer_view *v = w->view;
@@ -128,7 +128,7 @@ static int sync_stream(struct infer_walk *w, uint32_t call)
 	return add_returns(w, call, &op, op != INFER_NONE, INFER_SYNC_STREAM);
 }
 
-/* sync-event: what its links say; a call without links that waited, what ended just before it
+/* sync-event: the call's links; without links, the operation that ended directly before it
  * returned. */
 static int sync_event(struct infer_walk *w, uint32_t call)
 {
@@ -140,8 +140,8 @@ static int sync_event(struct infer_walk *w, uint32_t call)
 	return add_returns(w, call, &op, op != INFER_NONE, INFER_SYNC_EVENT);
 }
 
-/* Makes edges of the links of a call whose operations ended before it returned: 1; 0 if it has
- * none. */
+/* Adds edges for the links of a call whose operations ended before it returned. Returns 1, or 0 if
+ * there are none. */
 static int sync_links(struct infer_walk *w, uint32_t call, uint32_t link)
 {
 	const struct infer_view *v = w->view;
@@ -162,7 +162,7 @@ static int sync_links(struct infer_walk *w, uint32_t call, uint32_t link)
 	return r < 0 ? r : 1;
 }
 
-/* sync-device: the newest operation of each stream, where it is not known yet to have ended. */
+/* sync-device: the newest operation of each stream, unless known to have ended. */
 static int sync_device(struct infer_walk *w, uint32_t call)
 {
 	const struct infer_view *v = w->view;
@@ -192,8 +192,8 @@ static int sync_device(struct infer_walk *w, uint32_t call)
 }
 
 /* A call that copies from pageable memory may return when the last piece is in a staging buffer, so
- * its own part behind the copy's end is negative. One to pageable memory does not; but where events
- * say when a copy ended, they may come some time behind it. */
+ * its own part after the copy's end is negative. A call that copies to pageable memory does not;
+ * but if its end was recorded by an event, the recorded end may be later. */
 static int staged(const struct infer_view *v, uint32_t op, const struct infer_call *c)
 {
 	const struct infer_op *o = &v->ops[op];
@@ -202,8 +202,8 @@ static int staged(const struct infer_view *v, uint32_t op, const struct infer_ca
 	       end_of(v, op) <= c->end_ns + STAGED_NS;
 }
 
-/* copy: a copy to pageable memory ends before its call returns; one from pageable memory nearly so,
- * but for small ones. Other copies where the run shows that the call waited for them. */
+/* copy: a copy to pageable memory ends before its call returns; a copy from pageable memory nearly
+ * so, except small ones. Other copies, if the run shows that the call waited for them. */
 static int sync_copy(struct infer_walk *w, uint32_t call)
 {
 	const struct infer_view *v = w->view;

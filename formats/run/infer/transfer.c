@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* transfer: the time that a collective takes once all of its ranks have begun. Ranks do not leave
- * it together: each ends when the data of its last partner have arrived, which in an exchange of
- * parts of different sizes can be milliseconds apart. The transfer is measured for each rank, from
- * the start of the last rank that it waits for. */
+/* transfer: the time of a collective after all of its ranks have begun. Ranks do not leave it
+ * together: each ends when the data of its last partner have arrived, which in an exchange of parts
+ * of different sizes can be milliseconds apart. The transfer is measured for each rank, from the
+ * start of the last rank that it waits for. */
 #include "formats/run/infer/edge.h"
 #include "formats/run/infer/ends.h"
 
@@ -29,7 +29,8 @@ int infer_waits_for(const struct infer_view *views, const struct fmt_participati
 	return a == b || !peers || fmt_peers_hold(peers, views[b->rank].rank->number);
 }
 
-/* When the last of m[0 .. n) began; of those alone that `waits` waits for, where it is not NULL. */
+/* Returns the latest start of m[0 .. n); if `waits` is not NULL, only of those that it waits
+ * for. */
 static int64_t latest_of(const struct fmt_participation *m, size_t n,
 			 const struct infer_view *views, const struct fmt_participation *waits)
 {
@@ -45,7 +46,7 @@ static int64_t latest_of(const struct fmt_participation *m, size_t n,
 	return latest;
 }
 
-/* The edges of one collective, m[0 .. n). */
+/* Adds the edges of one collective, m[0 .. n). */
 static int add(const struct fmt_participation *m, size_t n, struct infer_view *views)
 {
 	int64_t latest = latest_of(m, n, views, NULL);
@@ -68,8 +69,8 @@ static int add(const struct fmt_participation *m, size_t n, struct infer_view *v
 	return r;
 }
 
-/* Lists the collective m[0 .. n) if its kind is known and all of its ranks are in the
- * recording: its shortest transfer is free of waiting. */
+/* Lists the collective m[0 .. n) if its kind is known and all of its ranks were recorded: then its
+ * shortest transfer contains no wait time. */
 static size_t sample(const struct fmt_participation *m, size_t n, const struct infer_view *views,
 		     const uint32_t *comm_of, struct fmt_network_sample *ret)
 {

@@ -13,7 +13,7 @@ static int is_thread(const struct infer_view *v, uint32_t track)
 	return l && l->kind == FMT_THREAD;
 }
 
-/* Ends of a stranger's events stay within what can be added and subtracted. */
+/* Limits times of untrusted events so that sums and differences do not overflow. */
 static int64_t bounded(int64_t t)
 {
 	const int64_t most = INT64_MAX / 4;
@@ -74,7 +74,7 @@ static void read_op(const struct infer_view *v, uint32_t event, const struct fmt
 		read_copy(op, fmt_string(v->names, s->name, NULL));
 }
 
-/* `apis` is by template: what the call does, plus 1; 0: not looked up yet. */
+/* `apis` is by template: 1 + the kind of call; 0: not looked up yet. */
 static void read_call(const struct infer_view *v, uint32_t event, const struct fmt_template *s,
 		      uint8_t *apis, struct infer_call *call)
 {
@@ -136,7 +136,7 @@ static uint64_t correlation_of(const struct infer_view *v, const struct infer_ca
 	return v->rank->events[c->event].correlation;
 }
 
-/* Earlier first; at the same microsecond, the correlation tells which was made first. */
+/* Earlier first; within one microsecond, in the order of correlations. */
 static int made_before(const struct infer_view *v, const struct infer_call *a,
 		       const struct infer_call *b)
 {
@@ -153,7 +153,7 @@ static int by_correlation(const void *a, const void *b, void *view)
 		       ?: array_order(x->event, y->event);
 }
 
-/* Calls of a thread are ordered by start; what starts at the same moment is put in order here. */
+/* Calls of a thread are sorted by start; sorts those with equal starts. */
 static void order_thread(struct infer_view *v, const struct infer_span *t)
 {
 	struct infer_call *c = v->calls;
@@ -189,7 +189,7 @@ static void merge(const struct infer_view *v, const uint32_t *from, uint32_t *to
 	}
 }
 
-/* The threads' calls in one row, by merging pairs of threads. */
+/* Merges the threads' calls into one sequence, pair by pair. */
 static int order_calls(struct infer_view *v)
 {
 	scoped(free_ptr) uint32_t *other = malloc((v->n_calls + (size_t)1) * sizeof(*other));
@@ -220,7 +220,7 @@ static int order_calls(struct infer_view *v)
 	return 0;
 }
 
-/* The slot of the call with that correlation, or the free one for it. */
+/* Returns the slot of the call with that correlation, or a free slot for it. */
 static struct fmt_hash_slot *call_slot(const struct infer_view *v, uint64_t correlation)
 {
 	return fmt_hash_find(&v->calls_by_correlation, fmt_hash_number(correlation), i,

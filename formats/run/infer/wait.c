@@ -4,10 +4,10 @@
 #include "formats/run/infer/links.h"
 
 #define TOLERANCE INFER_TOLERANCE_NS
-#define BACK 64 /* collectives of one stream that are looked at for one that has ended */
+#define BACK 64 /* collectives of one stream that are searched for one that has ended */
 
-/* comm-wait-compute, compute-wait-comm, event-wait: what the stream was made to wait for since its
- * last operation. */
+/* comm-wait-compute, compute-wait-comm, event-wait: links of the stream since its last
+ * operation. */
 static int linked_waits(struct infer_walk *w, uint32_t op, int64_t *base_ns)
 {
 	const struct infer_view *v = w->view;
@@ -42,20 +42,20 @@ static int linked_waits(struct infer_walk *w, uint32_t op, int64_t *base_ns)
 }
 
 struct evidence {
-	int64_t off_ns; /* how far the moment that it explains is from the start */
+	int64_t off_ns; /* distance between the explained time and the start */
 	int64_t base_ns;
 	uint32_t from;
 	enum infer_rule rule;
 };
 
-/* Whether a call since its previous operation may have made the stream of `op` wait. */
+/* Returns true if a call since its previous operation may have made the stream of `op` wait. */
 static bool may_wait(const struct infer_walk *w, const struct infer_op *op,
 		     const struct infer_call *call)
 {
 	return !call || !w->view->has_waits || w->waits[op->stream] != w->n_waits;
 }
 
-/* event-wait: what ended on another stream just when `op` started. */
+/* event-wait: an operation that ended on another stream just when `op` started. */
 static void look_at_end(const struct infer_walk *w, uint32_t stream, uint32_t op,
 			const struct infer_call *call, int64_t base_ns, struct evidence *best)
 {
@@ -81,7 +81,7 @@ static void look_at_end(const struct infer_walk *w, uint32_t stream, uint32_t op
 }
 
 /* capacity: a kernel of another stream used the whole device, until all of its blocks were
- * scheduled or, where the waiting stream has priority, until a wave of them ended. */
+ * scheduled or, if the waiting stream has priority, until a wave of them ended. */
 static void look_for_capacity(const struct infer_walk *w, uint32_t stream, uint32_t op,
 			      const struct infer_call *call, int64_t base_ns, struct evidence *best)
 {
@@ -93,7 +93,7 @@ static void look_for_capacity(const struct infer_walk *w, uint32_t stream, uint3
 	if (at == INFER_NONE)
 		return;
 	z = &v->ops[at];
-	/* If the stream can wait for an event, the operation that ended just then recorded it. */
+	/* If the stream can wait for an event, it waits for the operation that ended just then. */
 	if (z->kind == FMT_COLLECTIVE ||
 	    z->end_ns <= o->start_ns + (may_wait(w, o, call) ? 2 : -25) * INFER_US ||
 	    o->start_ns <= base_ns + 25 * INFER_US || z->start_ns > base_ns + 50 * INFER_US)
@@ -109,8 +109,8 @@ static void look_for_capacity(const struct infer_walk *w, uint32_t stream, uint3
 		*best = (struct evidence){off, o->start_ns, at, INFER_CAPACITY};
 }
 
-/* queue-order: where all streams share one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1),
- * operations start in the order of their launches. */
+/* queue-order: if all streams share one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1), operations
+ * start in the order of their launches. */
 static void look_at_start(const struct infer_walk *w, uint32_t op, const struct infer_call *call,
 			  int64_t base_ns, struct evidence *best)
 {
@@ -159,8 +159,8 @@ static int is_graph(const struct infer_view *v, uint32_t op)
 	return v->ops[op].call != INFER_NONE && v->calls[v->ops[op].call].api == INFER_API_GRAPH;
 }
 
-/* Whether what was before `op` on its stream, or itself, came from a graph, of which a recorder may
- * not see every node. */
+/* Returns 1 if `op`, or the previous operation of its stream, came from a graph, some of whose
+ * nodes may not be recorded. */
 static int in_graph(const struct infer_view *v, uint32_t op)
 {
 	return is_graph(v, op) || is_graph(v, infer_prev(v, &v->ops[op]));

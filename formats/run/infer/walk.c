@@ -37,7 +37,7 @@ void infer_walk_done(struct infer_walk *w)
 	*w = (struct infer_walk){0};
 }
 
-/* Lists what the next operation of each stream waits for, as far as `call` says it. */
+/* Adds the dependencies of each stream's next operation that `call` causes. */
 static void follow_links(struct infer_walk *w, uint32_t call)
 {
 	struct infer_view *v = w->view;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Operations whose launch was not recorded, most often because it came before the recording began.
- * Each follows its stream, or what ended elsewhere as it started; the others start where they did,
- * seen from the start of the recording (rule "window"). So do those of a process with several GPUs
- * whose start nothing explains: they may have waited for another GPU (rule "other-gpu"). */
+/* Operations whose launch was not recorded, most often because it preceded the recording. Each
+ * follows its stream, or an operation that ended elsewhere as it started. All others start at their
+ * recorded time relative to the start of the recording (rule "window"). In a process with several
+ * GPUs, so do operations with an unexplained start, since they may have waited for another GPU
+ * (rule "other-gpu"). */
 #include "formats/run/infer/walk.h"
 
 #define FOLLOWS_NS (25 * INFER_US)
 
-/* The operation starts where it did, seen from the start of the recording. */
+/* The operation starts at its recorded time, relative to the start of the recording. */
 static int add_wait(struct infer_view *v, const struct infer_op *o, enum infer_rule rule)
 {
 	return infer_add(v, &(struct infer_edge){.from = o->event,

@@ -11,7 +11,7 @@
 /* Clocks of hosts without synchronisation are at most so far apart. */
 #define CLOCKS_APART_NS (30 * INT64_C(1000000000))
 
-/* "local_rank": of those of one host. */
+/* "local_rank": a number within one host. */
 static int is_local(const char *first, const char *rank)
 {
 	rank -= rank > first && !isalnum((unsigned char)rank[-1]);
@@ -116,7 +116,7 @@ static int number(struct kineto_import *im, struct fmt_error *err)
 	return 0;
 }
 
-/* A member of distributedInfo is the same in all files that have it. */
+/* A member of distributedInfo must be equal in all files that have it. */
 static int same_member(struct kineto_import *im, const char *key, struct fmt_error *err)
 {
 	const struct kineto_rank *first = NULL;
@@ -141,7 +141,7 @@ static int same_member(struct kineto_import *im, const char *key, struct fmt_err
 	return 0;
 }
 
-/* Ranks of one run are recorded at the same time, by the clock of each one's host. */
+/* Ranks of one run are recorded at the same time, according to their hosts' clocks. */
 static int same_time(struct kineto_import *im, struct fmt_error *err)
 {
 	const struct kineto_rank *late = im->ranks[0], *early = im->ranks[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Are the files those of one run, one of each rank? */
+/* Checks that the files belong to one run, one file for each rank. */
 #pragma once
 
 #include "formats/run/kineto/rank.h"
@@ -9,5 +9,5 @@
  * number, and refuses files of different runs with -EBADMSG and *err. */
 int kineto_check(struct kineto_import *im, struct fmt_error *err);
 
-/* The rank that a file's name gives: "rank-3.json.gz", "trace_rank3.json"; -1 for none. */
+/* Returns the rank in a file's name: "rank-3.json.gz", "trace_rank3.json"; -1 if there is none. */
 int64_t kineto_rank_of_name(const char *path);

@@ -28,7 +28,7 @@ int kineto_is_around_collective(const char *name)
 	       strncmp(name, "c10d::", 6) == 0;
 }
 
-/* Spellings, longest first where one begins another. */
+/* Spellings; of two with a common start, the longer comes first. */
 static const struct {
 	const char *spelled, *op;
 } ops[] = {
@@ -46,7 +46,7 @@ static const struct {
 	{"recv", "send_recv"},
 };
 
-/* The operation that the name of a kernel, operator or annotation says; NULL unknown. */
+/* Returns the operation in the name of a kernel, operator or annotation; NULL: unknown. */
 static const char *op_of(const char *name)
 {
 	char plain[64];
@@ -64,8 +64,8 @@ static const char *op_of(const char *name)
 	return NULL;
 }
 
-/* Spellings of data types, without case and punctuation, longest first where one begins another;
- * and PyTorch's name and the bytes of an element. */
+/* Spellings of data types, without case and punctuation, of two with a common start the longer
+ * first; PyTorch's name, and the size of an element. */
 static const struct dtype {
 	const char *spelled, *name;
 	int bytes;
@@ -111,7 +111,7 @@ static const struct dtype {
 	{"u8", "Byte", 1},
 };
 
-/* The data type that `s` begins with ("Float", "c10::BFloat16", "bf16_RING_LL"), or NULL. */
+/* Returns the data type at the start of `s` ("Float", "c10::BFloat16", "bf16_RING_LL"), or NULL. */
 static const struct dtype *dtype_of(const char *s)
 {
 	static const char *const prefixes[] = {"c10::", "__nv_", "rccl_"};
@@ -133,9 +133,9 @@ static const struct dtype *dtype_of(const char *s)
 	return NULL;
 }
 
-/* A kernel that reduces has its data type behind the reduction in its name:
- * ncclDevKernel_AllReduce_Sum_f32_RING_LL, ncclKernel_AllReduce_RING_LL_Sum_float. A kernel that
- * only copies has no data type: NCCL moves bytes, whatever they are. */
+/* A reducing kernel has its data type after the reduction in its name:
+ * ncclDevKernel_AllReduce_Sum_f32_RING_LL, ncclKernel_AllReduce_RING_LL_Sum_float. A copying kernel
+ * has no data type: NCCL moves bytes of any type. */
 static const struct dtype *dtype_of_kernel(const char *name, const char *op)
 {
 	static const char *const reductions[] = {"_Sum_",    "_Prod_",	    "_Min_",	   "_Max_",
@@ -184,7 +184,7 @@ static const struct dtype *first_dtype(const char *json)
 	return NULL;
 }
 
-/* Elements of all tensors of the next argument in a list of shapes, and *at moves behind it:
+/* Counts the elements of all tensors of the next argument in a list of shapes, and advances *at:
  * [[2, 3], [4]] is 10. -1: there is no tensor. */
 static int64_t next_elements(const char **at)
 {
@@ -217,8 +217,8 @@ static int64_t next_elements(const char **at)
 	return sum > 0 && !overflows ? sum : -1;
 }
 
-/* The larger of the first two arguments in a list of shapes: c10d's operators begin with the output
- * and the input, or with the tensors that are both. */
+/* Returns the larger of the first two arguments in a list of shapes: c10d's operators begin with
+ * the output and the input, or with tensors that are both. */
 static int64_t larger_elements(const char *json)
 {
 	const char *at = *json == '[' ? json + 1 : json;
@@ -248,7 +248,7 @@ static int set_dtype(struct fmt_strings *strings, struct kineto_template *s,
 	return fmt_strings_add(strings, dtype->name, strlen(dtype->name), &s->dtype);
 }
 
-/* Type and size from numbers of elements: what PyTorch tells of a collective since 2.3. */
+/* Sets type and size from numbers of elements, which PyTorch records since 2.3. */
 static int describe_numbers(struct fmt_strings *strings, struct kineto_template *s,
 			    const struct kineto_slot_arg *args)
 {
@@ -263,7 +263,7 @@ static int describe_numbers(struct fmt_strings *strings, struct kineto_template 
 
 	if (out && out->value > n)
 		n = out->value;
-	if (!known && dtype) { /* a type that is not in the table has no size */
+	if (!known && dtype) { /* a type missing in the table has no size */
 		s->dtype = (uint32_t)dtype->value;
 		s->dtype_source = KINETO_FROM_ARGUMENTS;
 	}
@@ -296,7 +296,7 @@ static int describe_shapes(struct fmt_strings *strings, struct kineto_template *
 	return set_dtype(strings, s, dtype, source);
 }
 
-/* How good the evidence of the name alone is. */
+/* Returns the quality of evidence from the name alone. */
 static enum kineto_evidence evidence_of(const struct fmt_strings *strings,
 					const struct kineto_template *s)
 {

@@ -6,18 +6,18 @@
 
 #include "formats/run/kineto/template.h"
 
-/* 1 when a kernel of that name communicates: NCCL's and RCCL's. */
+/* Returns 1 if the kernel is a collective of NCCL or RCCL, by its name. */
 int kineto_is_collective(const char *name);
 
-/* 1 for names of ranges around launches of collectives: operators of c10d, record_param_comms and
- * annotations of PyTorch. */
+/* Returns 1 for names of ranges around launches of collectives: operators of c10d,
+ * record_param_comms and annotations of PyTorch. */
 int kineto_is_around_collective(const char *name);
 
-/* Fills op, dtype, message_bytes and their sources from the arguments of a kernel or range. 0 or
- * -errno. */
+/* Fills op, dtype, message_bytes and their sources from the arguments of a kernel or range. Returns
+ * 0 or -errno. */
 int kineto_collective_describe(struct fmt_strings *strings, struct kineto_template *s,
 			       const struct kineto_slot_arg *args);
 
-/* Updates the kernel `s` from a range around its launch, if that is the better source. Ranges are
- * merged from the innermost outwards. */
+/* Updates the kernel `s` from a range around its launch, if the range is a better source. Ranges
+ * are merged from the innermost outwards. */
 void kineto_collective_merge(struct kineto_template *s, const struct kineto_template *range);

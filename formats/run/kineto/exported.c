@@ -19,7 +19,7 @@ struct reading {
 	struct kineto_exported *x;
 	struct kineto_import *im;
 	size_t first;
-	const char *why; /* it is invalid; NULL: not as README.md says */
+	const char *why; /* reason if it is invalid; NULL: does not conform to README.md */
 };
 
 void kineto_exported_done(struct kineto_exported *x)
@@ -45,7 +45,7 @@ static bool is_string(const struct value *v)
 	return v->len >= 2 && v->json[0] == '"';
 }
 
-/* The number of a text, which is given as the JSON between its quotes. */
+/* Returns the number of a text, given as the JSON between its quotes. */
 static int intern(const struct reading *r, const char *json, size_t len, uint32_t *ret)
 {
 	scoped(text_done) struct text t = {0};
@@ -72,7 +72,7 @@ static int read_id(const struct reading *r, const struct value *v, struct kineto
 	return v->len == 4 && memcmp(v->json, "null", 4) == 0 ? 0 : -EBADMSG;
 }
 
-/* The elements of an array of exactly `n`: 1, or 0 for anything else. */
+/* Reads an array of exactly `n` elements. Returns 1, or 0 for anything else. */
 static int elements(const struct value *list, struct value *ret, size_t n)
 {
 	const char *at = list->json, *end = at + list->len;
@@ -157,7 +157,7 @@ static uint32_t hash_of(const struct kineto_arg *a)
 	return (uint32_t)XXH3_64bits(key, sizeof(key));
 }
 
-/* The slot of a pid, or the free one for it. */
+/* Returns the slot of a pid, or a free slot for it. */
 static struct fmt_hash_slot *slot_of(const struct kineto_exported *x, const struct kineto_arg *a)
 {
 	return fmt_hash_find(&x->table, hash_of(a), i, kineto_same_id(&x->pids[i].shown, a));

@@ -9,24 +9,24 @@
 /* A pid in a file of several ranks. */
 struct kineto_exported_pid {
 	struct kineto_arg shown, real;
-	size_t rank; /* its index */
+	size_t rank; /* index */
 };
 
 struct kineto_exported {
 	struct kineto_exported_pid *pids; /* owned */
 	size_t n_pids, pids_cap;
-	struct fmt_hash_table table; /* of pids, as they are shown */
-	int64_t base_ns;	     /* the moment that times in the file are relative to */
+	struct fmt_hash_table table; /* of pids, as in the file */
+	int64_t base_ns;	     /* added to the times of the file */
 	bool is_there, has_base, has_facts;
 };
 
 void kineto_exported_done(struct kineto_exported *x);
 
-/* Reads it; the first rank of the file, which is there already, is im->ranks[first]. 0, -EBADMSG
- * and *why for an invalid one, or -ENOMEM. */
+/* Reads the member; im->ranks[first] is the first rank of the file and exists already. Returns 0,
+ * -ENOMEM, or -EBADMSG with *why for invalid contents. */
 int kineto_exported_read(struct kineto_exported *x, struct kineto_import *im, size_t first,
 			 const char *json, size_t len, const char **why);
 
-/* NULL if not listed. */
+/* Returns NULL if not listed. */
 const struct kineto_exported_pid *kineto_exported_find(const struct kineto_exported *x,
 						       const struct kineto_arg *shown);

@@ -132,7 +132,7 @@ static int read_events(struct file *f, struct fmt_error *err)
 	return r;
 }
 
-/* All has been read: moves the times of the file's ranks. */
+/* After reading the file: moves the times of its ranks. */
 static int end_ranks(const struct file *f, struct fmt_error *err)
 {
 	struct kineto_import *im = f->im;

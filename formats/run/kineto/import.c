@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* zstd's level, unless asked otherwise: higher ones take longer than reading the files. */
+/* zstd's default level; higher levels take longer than reading the files. */
 #define DEFAULT_LEVEL 9
 
 struct job {
@@ -22,7 +22,7 @@ struct job {
 	struct fmt_names *names;
 	struct kineto_naming naming;
 	struct fmt_run run;
-	char parent[PATH_MAX]; /* the directory that the output is in */
+	char parent[PATH_MAX]; /* the directory that contains the output */
 };
 
 static void job_done(struct job *j)
@@ -261,7 +261,7 @@ static int fill_report(const struct kineto_import *im, const struct fmt_run *run
 	return 0;
 }
 
-/* ---- all of it --------------------------------------------------------------------------- */
+/* ---- the import -------------------------------------------------------------------------- */
 
 int kineto_import(const struct kineto_options *o, struct kineto_report *ret, struct fmt_error *err)
 {

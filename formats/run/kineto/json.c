@@ -6,7 +6,7 @@
 #include "formats/run/kineto/json_impl.h"
 
 #define WINDOW (256 << 10) /* bytes; more for a larger unit */
-#define BLOCK 16	   /* bytes that are tidied together */
+#define BLOCK 16	   /* bytes processed together */
 
 /* The next unit of the document. */
 enum state {
@@ -43,7 +43,7 @@ static struct kineto_guess *next_guess(struct kineto_reader *r)
 	return &r->shape->guesses[r->n_keys++ % KINETO_SHAPE_KEYS];
 }
 
-/* The members of an object behind its '{', each read by one(). */
+/* Reads the members of an object after its '{', each by one(). */
 static bool read_members(struct kineto_reader *r, bool (*one)(struct kineto_reader *r, uint32_t key,
 							      struct kineto_guess *guess))
 {
@@ -259,7 +259,7 @@ static bool read_unit(struct document *d)
 
 /* ---- the window -------------------------------------------------------------------------- */
 
-/* Strings of JSON have no control characters, but some recorders write them. */
+/* JSON strings must not contain control characters, but some recorders write them. */
 static void replace_controls(char *bytes, size_t n)
 {
 	typedef uint8_t block __attribute__((vector_size(BLOCK), aligned(1), may_alias));
@@ -271,7 +271,7 @@ static void replace_controls(char *bytes, size_t n)
 	}
 }
 
-/* Keeps what begins at r->at and reads more behind it. 0 or -errno. */
+/* Keeps the bytes from r->at and reads more after them. Returns 0 or -errno. */
 static int fill_window(struct kineto_reader *r, struct kineto_source *s, struct fmt_error *err)
 {
 	size_t left = (size_t)(r->end - r->at), read = (size_t)(r->at - r->window);
@@ -325,13 +325,13 @@ static int fail(const struct document *d, const char *path, struct fmt_error *er
 								: "");
 }
 
-/* Whether the document may end here. */
+/* Returns true if the document may end here. */
 static bool may_end(const struct document *d)
 {
 	return d->state == END || (d->is_array && (d->state == EVENT || d->state == AFTER_EVENT));
 }
 
-/* All units in the window but one that may continue behind it. 0 or -errno. */
+/* Reads all units in the window, except one that may continue after it. Returns 0 or -errno. */
 static int read_window(struct document *d, const char *path, struct fmt_error *err)
 {
 	struct kineto_reader *r = &d->r;

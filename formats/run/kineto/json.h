@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Reads the JSON of a Chrome trace: an object with "traceEvents", or the bare array. Events are
- * handed over one at a time as they are read; memory is bounded by the largest single value.
- */
+/* Reads the JSON of a Chrome trace: an object with "traceEvents", or the bare array. Passes on one
+ * event at a time; memory is bounded by the largest single value. */
 #pragma once
 
 #include "formats/run/kineto/source.h"
@@ -11,18 +10,18 @@
 
 #include <stdbool.h>
 
-#define KINETO_DEPTH 32 /* how deep a value may be nested */
+#define KINETO_DEPTH 32 /* maximum nesting of a value */
 
 enum kineto_presence { KINETO_MISSING, KINETO_THERE, KINETO_UNUSABLE };
 
-/* A value: FMT_INT, or a string or JSON text (white space left out) by its number. */
+/* A value: FMT_INT, or the number of a string or of JSON text without white space. */
 struct kineto_arg {
 	uint32_t key;
 	uint32_t type; /* enum fmt_type */
 	int64_t value;
 };
 
-/* Whether two ids of processes or threads are the same. */
+/* Returns true if two ids of processes or threads are equal. */
 static inline bool kineto_same_id(const struct kineto_arg *a, const struct kineto_arg *b)
 {
 	return a->value == b->value && (a->type == FMT_INT) == (b->type == FMT_INT);
@@ -31,11 +30,11 @@ static inline bool kineto_same_id(const struct kineto_arg *a, const struct kinet
 struct kineto_event {
 	uint64_t offset; /* of its "{", in the unpacked JSON */
 	uint32_t ph, cat, name;
-	struct kineto_arg pid, tid; /* FMT_JSON "" when missing */
+	struct kineto_arg pid, tid; /* FMT_JSON "" if missing */
 	enum kineto_presence has_ts, has_dur;
 	int64_t ts_ns, dur_ns;	       /* from microseconds */
-	int rounded;		       /* a time had digits beyond the nanosecond */
-	const struct kineto_arg *args; /* both are valid until the call returns */
+	int rounded;		       /* a time had digits below the nanosecond */
+	const struct kineto_arg *args; /* args and others are valid until the callback returns */
 	size_t n_args;
 	const struct kineto_arg *others; /* members of the event other than the above */
 	size_t n_others;
@@ -43,28 +42,29 @@ struct kineto_event {
 
 struct kineto_json {
 	struct fmt_strings *strings;
-	/* Both return 0, or a negative errno that ends the reading. */
+	/* Both return 0, or a negative errno that ends reading. */
 	int (*event)(void *context, const struct kineto_event *e);
-	/* A member of the top object other than "traceEvents"; `json` is its text, as above. */
+	/* A member of the top-level object other than "traceEvents"; `json` is its text without
+	 * white space. */
 	int (*member)(void *context, uint32_t key, const char *json, size_t len);
-	/* Called now and then; may be NULL. */
+	/* Called periodically; may be NULL. */
 	int (*progress)(void *context);
 	void *context;
 };
 
-/* Bytes read, and how many faults were accepted. */
+/* Bytes read, and numbers of tolerated errors. */
 struct kineto_json_counts {
 	uint64_t bytes;
 	uint64_t not_numbers; /* NaN, Infinity, -inf ...: kept as texts */
-	uint64_t commas;      /* that nothing follows */
+	uint64_t commas;      /* trailing commas */
 };
 
-/* Reads the whole document; *counts is valid in any case. An array of events may lack its closing
- * bracket. -EBADMSG with *err for invalid JSON and for documents that are not traces; else the
- * error of a callback. `path` is for *err. */
+/* Reads the whole document; *counts is always set. The closing bracket of an array of events may be
+ * missing. Returns -EBADMSG with *err for invalid JSON and for documents that are not traces; else
+ * the error of a callback. `path` is used in *err. */
 int kineto_json_read(struct kineto_source *s, const char *path, const struct kineto_json *j,
 		     struct kineto_json_counts *counts, struct fmt_error *err);
 
-/* Microseconds as text ("4458676983423.243", "1.5e6") in nanoseconds; *rounded is set to 1 where
- * digits were lost, else left alone. 0, or -ERANGE beyond 64 bits, or -EINVAL for no number. */
+/* Converts microseconds as text ("4458676983423.243", "1.5e6") to nanoseconds; sets *rounded to 1
+ * if digits were lost. Returns 0, -ERANGE beyond 64 bits, or -EINVAL if it is not a number. */
 int kineto_time_ns(const char *s, size_t len, int64_t *ret, int *rounded);

@@ -12,7 +12,7 @@ int kineto_json_next(struct kineto_reader *r, char close)
 	if (kineto_json_accept(r, ',')) {
 		if (kineto_json_peek(r) != close)
 			return *r->at ? 1 : -1;
-		r->counts.commas++; /* nothing follows it: not JSON, but common */
+		r->counts.commas++; /* trailing comma: not JSON, but common */
 	}
 	if (kineto_json_accept(r, close))
 		return 0;
@@ -28,7 +28,7 @@ static bool intern(struct kineto_reader *r, const char *s, size_t len, uint32_t 
 	return r->error == 0;
 }
 
-/* The closing quote of the string whose text begins at r->at; NULL: not in the window. */
+/* Returns the closing quote of the string whose text begins at r->at; NULL: not in the window. */
 static const char *closing_quote(struct kineto_reader *r, bool *escaped)
 {
 	const char *quote = r->at;
@@ -126,7 +126,7 @@ static bool ends_word(const struct kineto_reader *r, const char *s)
 	return *s == ',' || *s == ']' || *s == '}' || *s == ' ' || (*s == '\0' && r->ended);
 }
 
-/* Words of JSON, and numbers that JSON has no word for, as C, C++ and Python print them. */
+/* Words of JSON, and numbers that JSON cannot express, as C, C++ and Python print them. */
 static const struct word {
 	const char *word, *text;
 	bool number;
@@ -136,8 +136,7 @@ static const struct word {
 	{"inf", "Infinity", true},
 };
 
-/* The text of the word at r->at; NULL if it is not a known word. *number: it is not a word of JSON.
- */
+/* Returns the text of the word at r->at; NULL if unknown. *number: it is not a word of JSON. */
 static const char *read_word(struct kineto_reader *r, bool *number)
 {
 	const char *s = r->at + (*r->at == '-' || *r->at == '+');
@@ -160,7 +159,7 @@ static const char *read_word(struct kineto_reader *r, bool *number)
 	for (s = r->at; isalpha((unsigned char)*s) || (*s && strchr("+-()", *s)); s++)
 		;
 	if (*s == '\0' && !r->ended)
-		r->at = s; /* the word may continue behind the window */
+		r->at = s; /* the word may continue after the window */
 	kineto_json_expected(r, "a value");
 	return NULL;
 }
@@ -171,7 +170,7 @@ static bool is_number(struct kineto_reader *r)
 	       (*r->at == '-' && r->at[1] >= '0' && r->at[1] <= '9');
 }
 
-/* An integer of 64 bits that prints as itself. */
+/* Parses a 64-bit integer in canonical form. */
 static bool integer(const char *s, const char *end, int64_t *ret)
 {
 	bool negative = *s == '-';

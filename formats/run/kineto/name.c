@@ -60,7 +60,7 @@ static int put_arg(struct kineto_naming *t, const char *key, uint8_t type, int v
 	return fmt_names_string(t->names, key, strlen(key), &ret->key);
 }
 
-/* The first arguments of a collective: see enum fmt_collective_arg. */
+/* Adds the first arguments of a collective: see enum fmt_collective_arg. */
 static int put_collective(struct kineto_naming *t, const struct kineto_template *s,
 			  struct fmt_arg *args)
 {
@@ -170,7 +170,7 @@ static void put_id(struct text *t, const struct fmt_strings *strings, const stru
 		text_str(t, "null");
 }
 
-/* The names of processes and threads, as they were: [[name, pid, tid, args], ...]. */
+/* Stores the recorded names of processes and threads: [[name, pid, tid, args], ...]. */
 static int name_metadata(struct kineto_naming *t, const struct kineto_rank *k, uint32_t rank)
 {
 	const struct fmt_strings *strings = t->templates->strings;
@@ -259,7 +259,7 @@ static int by_ops(const void *a, const void *b)
 	return array_order(y->ops, x->ops) ?: array_order(x->ordinal, y->ordinal);
 }
 
-/* The devices that the rank worked on, the busiest first. */
+/* Lists the devices that the rank used, the busiest first. */
 static size_t devices_of(const struct kineto_rank *k, const struct fmt_strings *strings,
 			 struct device *ret)
 {
@@ -283,7 +283,7 @@ static size_t devices_of(const struct kineto_rank *k, const struct fmt_strings *
 	return n;
 }
 
-/* Name and properties of a device, where the list of all devices has them. */
+/* Sets name and properties of a device, if the list of all devices contains it. */
 static int describe_device(struct kineto_naming *t, const struct fmt_interned *list,
 			   struct fmt_device *device)
 {

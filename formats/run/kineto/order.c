@@ -72,8 +72,8 @@ static int content_order(const struct context *c, const struct fmt_event *x,
 	return order;
 }
 
-/* Orders events of a track by start; at the same time by correlation; then outer before inner on a
- * thread, and the earlier end first on a stream, where nothing nests. */
+/* Orders events of a track by start; then by correlation; then outer before inner on a thread, and
+ * the earlier end first on a stream, where nothing nests. */
 static int event_order(const void *a, const void *b, void *context)
 {
 	const struct fmt_event *x = a, *y = b;
@@ -95,7 +95,7 @@ static int range_order(const void *a, const void *b, void *context)
 
 	if (order == 0 && c->templates->templates[x->template].n_varying > 0 &&
 	    c->templates->templates[y->template].n_varying > 0)
-		/* Numbers that recorders give to ranges grow with their start. */
+		/* Numbers that recorders assign to ranges ascend with their start. */
 		order = array_order(c->values[x->first_value], c->values[y->first_value]);
 	return order ?: content_order(c, x, y);
 }
@@ -130,10 +130,11 @@ void kineto_order_ranges(struct fmt_event *ranges, size_t n, const int64_t *valu
 
 /* ---- calls and operations ---------------------------------------------------------------- */
 
-/* The calls with a correlation, by that. */
+/* The calls with a correlation, indexed by it. */
 struct calls {
 	struct fmt_hash_table table; /* of the first call of each */
-	bool *is_ambiguous;	     /* owned: of the first call: another process has one like it */
+	bool *is_ambiguous; /* owned: of the first call: another process has a call with the same
+			       one */
 };
 
 static void calls_done(struct calls *c)
@@ -142,7 +143,7 @@ static void calls_done(struct calls *c)
 	free(c->is_ambiguous);
 }
 
-/* The slot of the call with that correlation, or the free one for it. */
+/* Returns the slot of the call with that correlation, or a free slot for it. */
 static struct fmt_hash_slot *call_slot(const struct calls *calls, const struct kineto_rank *k,
 				       uint64_t correlation)
 {
@@ -207,7 +208,7 @@ static int note_order(const void *a, const void *b)
 	       ?: array_order(y->duration_ns, x->duration_ns);
 }
 
-#define MOST_AROUND 16 /* ranges that may lie around a launch, or begin before it and end */
+#define MOST_AROUND 16 /* ranges that may enclose a launch, or begin before it and end */
 
 static uint32_t string_argument(const struct kineto_templates *templates,
 				const struct kineto_template *s, uint32_t key)
@@ -220,7 +221,7 @@ static uint32_t string_argument(const struct kineto_templates *templates,
 	return KINETO_EMPTY;
 }
 
-/* Takes the process group of a range, unless one further in named it. */
+/* Uses the process group of a range, unless an inner range named one. */
 static void merge_group(const struct kineto_templates *templates, const struct kineto_note *range,
 			struct fmt_run_group *group)
 {

@@ -7,15 +7,14 @@
 
 #include <ctype.h>
 
-/* A device is a GPU of its own if it has a kernel, and of operations this share of what the
- * process's busiest has. Processes often touch another device without using it. */
+/* A device counts as a GPU if it has a kernel, and this fraction of the operations of the process's
+ * busiest device. Processes often touch another device without using it. */
 #define SHARE 100
 
 /* More GPUs than a file has; a large number would cost memory for each track. */
 #define MOST_GPUS 64
 
-/* Process ids of the threads that called, or device ids of the streams that had operations, in
- * order. */
+/* Process ids of threads with calls, or device ids of streams with operations, in order. */
 struct ids {
 	struct kineto_arg *ids;
 	uint32_t *of_track; /* KINETO_NOBODY: another kind of track */
@@ -29,7 +28,7 @@ struct job {
 	uint32_t *owner;     /* of each device, the process */
 	uint64_t *ops;	     /* by device */
 	uint64_t *kernels;   /* by device */
-	uint32_t *part;	     /* by device: the part that it goes to */
+	uint32_t *part;	     /* by device: the part that gets its operations */
 	uint32_t *main_part; /* by process */
 };
 
@@ -79,7 +78,7 @@ static int id_order(const void *a, const void *b, void *strings)
 	return kineto_id_order(strings, a, b);
 }
 
-/* Those of tracks of `kind` that have any of counts[]. */
+/* Lists the ids of tracks of `kind` that have any of counts[]. */
 static int list_ids(const struct job *j, uint32_t kind, const uint64_t *counts, struct ids *ret)
 {
 	const struct kineto_rank *k = j->k;
@@ -130,7 +129,7 @@ static int find_ids(struct job *j)
 	return r < 0 ? r : list_ids(j, FMT_STREAM, ops, &j->devices);
 }
 
-/* Each device's process: the one that launched its operations. */
+/* Finds each device's process: the one that launched its operations. */
 static int find_owners(struct job *j)
 {
 	struct kineto_rank *k = j->k;
@@ -233,7 +232,8 @@ static int call_order(const void *a, const void *b, void *rank)
 	       ?: array_order(x->correlation, y->correlation) ?: array_order(i, k);
 }
 
-/* A call that launches nothing goes with the launch before it on its thread, else with the next. */
+/* Assigns a call that launches nothing to the part of the previous launch of its thread, else of
+ * the next. */
 static void place_calls(const struct job *j, const uint32_t *calls, size_t n, uint32_t *part_of)
 {
 	const struct fmt_event *events = j->k->events;
@@ -284,7 +284,7 @@ static int place_events(const struct job *j, uint32_t *part_of)
 
 /* ---- tracks ------------------------------------------------------------------------------ */
 
-/* The part that has most of a track's events. */
+/* Assigns each track to the part with most of its events. */
 static int place_tracks(const struct job *j, struct kineto_owners *o)
 {
 	const struct kineto_rank *k = j->k;

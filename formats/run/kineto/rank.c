@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 #define MAX_ARGS 256
-#define MAX_NOTES (1u << 20) /* of one kind; later ones add nothing */
+#define MAX_NOTES (1u << 20) /* per kind; later ones are ignored */
 
 void kineto_rank_init(struct kineto_rank *k, struct kineto_import *im, const char *path)
 {
@@ -119,7 +119,7 @@ static int track_of(struct kineto_rank *k, const struct kineto_event *e, enum fm
 	return 0;
 }
 
-/* ---- what an event is -------------------------------------------------------------------- */
+/* ---- kinds of events --------------------------------------------------------------------- */
 
 static bool ends_with(const struct fmt_interned *s, const char *end)
 {
@@ -128,7 +128,7 @@ static bool ends_with(const struct fmt_interned *s, const char *end)
 	return s->len >= n && memcmp(s->s + s->len - n, end, n) == 0;
 }
 
-/* By category, plus 1; 0: by the end of its text. */
+/* By category, plus 1; 0: determined by the end of its text. */
 static const uint8_t classes[KINETO_KNOWN] = {
 	[KINETO_CAT_RUNTIME] = 1 + KINETO_CALL,
 	[KINETO_CAT_RUNTIME_OLD] = 1 + KINETO_CALL,
@@ -190,7 +190,7 @@ static int dotted(struct kineto_templates *templates, uint32_t key, uint32_t *re
 	return fmt_strings_add(templates->strings, buf, n + 1, ret);
 }
 
-/* The nanoseconds, over the duration, by which "bytes" must be divided to give `a`. */
+/* Returns true if `a` is "bytes" divided by the duration plus some nanoseconds, and sets these. */
 static bool is_rate(const struct kineto_templates *templates, const struct kineto_event *e,
 		    const struct kineto_arg *a, int64_t *ret)
 {
@@ -217,8 +217,8 @@ static bool is_rate(const struct kineto_templates *templates, const struct kinet
 	return strcmp(made, text) == 0;
 }
 
-/* Whether the argument describes a collective: it is kept with the template, even if arguments of
- * this key vary. */
+/* Returns true if the argument describes a collective: then it is kept in the template, even if
+ * arguments of this key vary. */
 static bool tells_collective(const struct kineto_templates *templates, const struct kineto_event *e,
 			     uint32_t key)
 {
@@ -298,7 +298,7 @@ static int add_args(struct arguments *a, struct kineto_templates *templates,
 	return 0;
 }
 
-/* The correlation, of those classes that have one; 0 none. */
+/* Returns the correlation, for classes that have one; else 0. */
 static uint64_t correlation_of(const struct kineto_event *e)
 {
 	for (size_t i = 0; i < e->n_args; i++) {
@@ -310,7 +310,7 @@ static uint64_t correlation_of(const struct kineto_event *e)
 
 /* ---- keeping ----------------------------------------------------------------------------- */
 
-/* The argument of that key among those that vary, if it is an integer; else -1. */
+/* Returns the varying argument of that key, if it is an integer; else -1. */
 static int64_t varying_integer(const struct arguments *a, uint32_t key)
 {
 	size_t at = 0;

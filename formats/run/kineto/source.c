@@ -19,9 +19,9 @@ struct kineto_source {
 	char path[4096];
 	int fd;
 	enum packing packing;
-	bool ended;	/* the file has no more bytes than those in the buffer */
+	bool ended;	/* the buffer contains the last bytes of the file */
 	bool between;	/* a packed stream has ended, and the next may begin */
-	uint64_t done;	/* bytes of the file that have been read */
+	uint64_t done;	/* bytes read from the file */
 	size_t at, len; /* the rest of the buffer */
 	struct inflate_state *gzip;
 	ZSTD_DStream *zstd;
@@ -105,7 +105,7 @@ int kineto_source_open(const char *path, struct kineto_source **ret, struct fmt_
 	return 0;
 }
 
-/* The bytes that were read to detect the packing, then bytes from the file. */
+/* Reads the bytes used to detect the compression, then bytes from the file. */
 static ssize_t read_plain(struct kineto_source *s, uint8_t *buf, size_t n)
 {
 	size_t some = s->len - s->at < n ? s->len - s->at : n;

@@ -17,7 +17,7 @@ struct job {
 
 /* ---- tracks ------------------------------------------------------------------------------- */
 
-/* The tracks that the part has anything on. */
+/* Copies the tracks with events of the part. */
 static int take_tracks(const struct job *j, uint32_t part, struct kineto_rank *to)
 {
 	const struct kineto_rank *from = j->from;
@@ -70,7 +70,7 @@ static int take_events(const struct job *j, uint32_t part, struct kineto_rank *t
 	return 0;
 }
 
-/* Takes the notes on tracks whose ranges belong to the part. */
+/* Copies the notes on tracks whose ranges belong to the part. */
 static int take_notes(const struct job *j, uint32_t part, const struct kineto_rank *to,
 		      const struct kineto_notes *from, struct kineto_notes *ret)
 {
@@ -203,7 +203,7 @@ int kineto_split(struct kineto_import *im, size_t index)
 	return r;
 }
 
-/* ---- what GPUs of a process know of one another ------------------------------------------ */
+/* ---- data shared by the GPUs of a process ------------------------------------------------ */
 
 /* Adds notes of `from` to those of `to`, on the same threads. If `to` has no such thread, they go
  * to its first track, or with `same` are dropped. */
@@ -228,7 +228,7 @@ static int add_notes(const struct kineto_rank *from, const struct kineto_notes *
 	return 0;
 }
 
-/* Number of notes that a rank had of its own, by role. */
+/* A rank's original number of notes, by role. */
 struct own {
 	size_t n[KINETO_ROLES];
 };

@@ -158,9 +158,9 @@ int kineto_spool_end(struct kineto_spool *p)
 
 /* ---- reading ----------------------------------------------------------------------------- */
 
-/* A run that is being read; `e` is its next record. */
+/* A run being read; `e` is its next record. */
 struct input {
-	uint64_t offset, left; /* bytes that are not in the buffer yet */
+	uint64_t offset, left; /* bytes not yet in the buffer */
 	uint64_t records;      /* after `e` */
 	struct fmt_event e;
 	int64_t *values;
@@ -173,8 +173,8 @@ struct kineto_spool_reader {
 	const struct kineto_spool *spool;
 	struct input **inputs; /* owned */
 	size_t n_inputs;
-	struct input **last; /* the one whose record has been handed out; NULL */
-	size_t next;	     /* of what is in memory */
+	struct input **last; /* the run whose record was returned; NULL */
+	size_t next;	     /* index of the run in memory */
 };
 
 define_cleanup(reader_freep, struct kineto_spool_reader *, kineto_spool_reader_free);
@@ -272,7 +272,7 @@ int kineto_spool_read(const struct kineto_spool *p, struct kineto_spool_reader *
 	return 0;
 }
 
-/* Moves the run on whose record has been handed out. */
+/* Advances the run whose record was returned. */
 static int advance(struct kineto_spool_reader *r)
 {
 	struct input **last = take(r->last);

@@ -55,7 +55,7 @@ static bool launches_since(const struct kineto_rank *k, int64_t from)
 }
 
 /* Drops a last step that launches nothing and lasts less than a hundredth of the others: the
- * profiler ends in the middle of a step. */
+ * profiler ended within a step. */
 static int drop_stub(struct fmt_iterations *s, const struct kineto_rank *k)
 {
 	scoped(free_ptr) int64_t *durations = malloc((s->n + 1) * sizeof(*durations));
@@ -90,7 +90,7 @@ static int from_profiler(struct fmt_iterations *s, const struct kineto_rank *k,
 	return drop_stub(s, k);
 }
 
-/* ---- annotations that are numbered ------------------------------------------------------- */
+/* ---- numbered annotations ---------------------------------------------------------------- */
 
 struct named {
 	const char *prefix;
@@ -105,8 +105,8 @@ static int by_prefix(const void *a, const void *b)
 	return order ? order : by_start(&x->step, &y->step);
 }
 
-/* The time that annotations of one prefix cover, where they look like iterations: at least two, one
- * after the other, the numbers rising. Else -1. */
+/* Returns the time that annotations of one prefix cover, if they look like iterations: at least
+ * two, consecutive, with ascending numbers. Else -1. */
 static int64_t covers(const struct named *list, size_t n)
 {
 	int64_t sum = 0;

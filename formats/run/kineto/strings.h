@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The strings of the files. Numbers are given in the order of the files, and are the importer's
- * own: those of the trace are given when it is written. */
+/* The strings of the files. They are numbered in the order of the files; the trace has different
+ * numbers, assigned when it is written. */
 #pragma once
 
 #include "formats/trace/strings.h"
 
-/* Texts that the importer knows; their numbers are the same in each import. */
+/* Strings that the importer uses; they have the same numbers in each import. */
 enum kineto_known {
 	KINETO_EMPTY,
 	KINETO_PH,
@@ -76,5 +76,6 @@ enum kineto_known {
 	KINETO_KNOWN,
 };
 
-/* Adds them to a new fmt_strings. 0 or -ENOMEM; fmt_strings_done() is right after either. */
+/* Adds the known strings to a new fmt_strings. Returns 0 or -ENOMEM; call fmt_strings_done() in
+ * either case. */
 int kineto_strings_init(struct fmt_strings *t);

@@ -6,12 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first are kinds, as in enum fmt_kind: such an event was kept as that. */
+/* The first values are those of enum fmt_kind: the event was kept as that kind. */
 enum kineto_fate {
 	KINETO_KEPT_NAME = 8, /* metadata: a fact */
 	KINETO_FLOW_LAUNCH,   /* implied by the correlation */
 	KINETO_FLOW_AUTOGRAD, /* implied by the sequence number */
-	KINETO_OUR_METADATA,  /* of a file with several ranks, which has it as facts */
+	KINETO_OUR_METADATA,  /* metadata events of a file with several ranks, whose facts contain
+				 them */
 	KINETO_NO_TIME,
 	KINETO_BAD_TIME,
 	KINETO_NEGATIVE,
@@ -23,7 +24,7 @@ enum kineto_fate {
 enum kineto_outcome { KINETO_KEPT, KINETO_IMPLIED, KINETO_SKIPPED };
 
 enum kineto_outcome kineto_fate_outcome(enum kineto_fate fate);
-/* Why, or as what: "call", "rebuilt from correlation ids". */
+/* Returns the kind, or the reason: "call", "rebuilt from correlation ids". */
 const char *kineto_fate_text(enum kineto_fate fate);
 
 struct kineto_tally_row {
@@ -36,11 +37,11 @@ struct kineto_tally {
 	struct kineto_tally_row *rows;
 	size_t n, cap;
 	uint64_t events;
-	uint64_t no_duration;	      /* kept with the duration 0 */
+	uint64_t no_duration;	      /* kept with duration 0 */
 	uint64_t rounded;	      /* kept with a time rounded to the nanosecond */
-	uint64_t not_numbers, commas; /* of the file whose first rank it is: json.h */
+	uint64_t not_numbers, commas; /* of the file, counted in its first rank: json.h */
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int kineto_tally_count(struct kineto_tally *t, uint32_t ph, uint32_t cat, enum kineto_fate fate);
 void kineto_tally_done(struct kineto_tally *t);

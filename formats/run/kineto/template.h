@@ -27,10 +27,10 @@ enum kineto_role {
 	KINETO_ROLES,
 };
 
-/* Sources that describe a collective, the weakest first. */
+/* Sources of a collective's description, the weakest first. */
 enum kineto_evidence {
 	KINETO_FROM_NONE,
-	KINETO_FROM_KERNEL,	/* its name: SendRecv may be an all-to-all, a copy has no type */
+	KINETO_FROM_KERNEL,	/* its name: SendRecv may be an all-to-all; a copy names no type */
 	KINETO_FROM_OPERATOR,	/* c10d::alltoall_base_, and shapes of its tensors */
 	KINETO_FROM_ANNOTATION, /* nccl:all_to_all, and the shape of its input */
 	KINETO_FROM_ARGUMENTS,	/* "Collective name", "In msg nelems", "dtype" */
@@ -47,17 +47,17 @@ struct kineto_slot_arg {
 struct kineto_template {
 	uint8_t class, kind; /* enum kineto_class, enum fmt_kind */
 	uint8_t role;
-	uint8_t converts; /* values of its events change when they go into the trace */
+	uint8_t converts; /* values of its events need conversion when they are written */
 	uint8_t refined;  /* its description of a collective comes from other events */
 	uint32_t cat, name, n_args, n_varying;
-	/* Of a collective; string numbers, 0 unknown. */
+	/* Collectives; string numbers, 0: unknown. */
 	uint32_t op, dtype;
-	int64_t message_bytes;			       /* -1 unknown */
+	int64_t message_bytes;			       /* -1: unknown */
 	uint8_t op_source, dtype_source, bytes_source; /* enum kineto_evidence */
-	/* Of a step or numbered annotation. */
-	uint32_t prefix; /* the name without its number */
+	/* Steps and numbered annotations. */
+	uint32_t prefix; /* the name without the number */
 	int64_t number;
 	uint64_t events;
-	uint32_t fmt;  /* its number in the trace, plus 1; 0: not given yet */
-	uint32_t args; /* index of the first of them */
+	uint32_t fmt;  /* 1 + its number in the trace; 0: not assigned yet */
+	uint32_t args; /* index of its first argument */
 };

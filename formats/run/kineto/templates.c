@@ -158,8 +158,8 @@ static int append(struct kineto_templates *t, const struct kineto_template *s,
 
 static int review_variation(struct kineto_templates *t, bool last);
 
-/* A template that is there no more than once; a refined one shares the arguments of the one it was.
- */
+/* Adds a template, or finds an equal one. A refined template shares the arguments of its
+ * original. */
 static int intern(struct kineto_templates *t, struct kineto_template *s,
 		  const struct kineto_slot_arg *args, uint32_t *ret)
 {
@@ -208,7 +208,7 @@ int kineto_templates_refine(struct kineto_templates *t, uint32_t template, uint3
 	return intern(t, &s, t->args + s.args, ret);
 }
 
-/* ---- which arguments vary ---------------------------------------------------------------- */
+/* ---- varying arguments ------------------------------------------------------------------- */
 
 /* One value that an argument of some template has. */
 struct seen {
@@ -245,7 +245,8 @@ static size_t gather(const struct kineto_templates *t, struct seen *ret)
 	return n;
 }
 
-/* Marks as varying what has many values; `last`: also what has some, each in few events. */
+/* Marks arguments with many values as varying; `last`: also those with several values that occur in
+ * few events each. */
 static int mark(struct kineto_templates *t, const struct seen *seen, size_t n, bool last)
 {
 	size_t n_varying = t->n_varying;

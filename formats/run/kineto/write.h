@@ -11,8 +11,8 @@
 /* Numbers the events of the rank for edges to other ranks of its process. */
 int kineto_number_rank(const struct kineto_rank *rank, struct fmt_run_rank *run);
 
-/* `run` is the rank in the trace's numbers, with edges, and `index` its number among them; the
- * events and values of `rank` have moved there. */
+/* `run` is the rank with the trace's numbers and with edges, `index` its index in the trace. The
+ * events and values of `rank` were moved to `run`. */
 int kineto_write_rank(struct kineto_naming *t, const struct kineto_rank *rank,
 		      const struct kineto_options *options, const struct fmt_run_rank *run,
 		      uint32_t index, struct fmt_writer *writer, struct fmt_error *err);

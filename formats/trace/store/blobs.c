@@ -13,7 +13,7 @@
 #define LEVEL 3
 #define MISNAMED "the name of the content is not its hash"
 
-/* The part of a name that the index holds. */
+/* Returns the part of a name that the index contains. */
 static uint32_t key_of(const uint64_t name[2])
 {
 	return (uint32_t)name[0];
@@ -102,7 +102,7 @@ int fmt_blobs_list(struct fmt_trace *t)
 	return 0;
 }
 
-/* The next content with that key, from *at on; NULL at the end. */
+/* Returns the next content with that key, from *at; NULL at the end. */
 static const struct fmt_chunk *next_of_key(const struct fmt_trace *t, uint32_t key, size_t *at)
 {
 	if (*at >= t->n_blobs || t->blob_slots[*at].key != key)

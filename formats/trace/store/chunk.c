@@ -67,7 +67,7 @@ int fmt_header_open(const uint8_t *data, size_t len, uint8_t tag, struct fmt_cur
 void fmt_file_fields_put(struct text *t, const struct fmt_file_header *h)
 {
 	fmt_put_u8(t, FMT_VERSION);
-	fmt_put_u8(t, 0); /* features that a reader must know */
+	fmt_put_u8(t, 0); /* features that a reader must support */
 	fmt_put_u8(t, 0); /* features that a reader may ignore */
 	fmt_put_u8(t, h->kind);
 	fmt_put_u8(t, 0); /* reserved */
@@ -230,7 +230,8 @@ int fmt_footer_get(const uint8_t *data, size_t len, struct fmt_footer *ret, cons
 
 define_cleanup(free_cctx, ZSTD_CCtx *, ZSTD_freeCCtx);
 
-/* Compresses raw[from .. to) and flushes or ends the frame, into enough memory for all of it. */
+/* Compresses raw[from .. to) and flushes or ends the frame; there must be enough memory for all of
+ * it. */
 static int pack_part(ZSTD_CCtx *z, ZSTD_outBuffer *out, const char *raw, size_t from, size_t to,
 		     ZSTD_EndDirective how)
 {
@@ -274,7 +275,7 @@ int fmt_frame_pack(struct text *out, const char *raw, const size_t *cuts, size_t
 	return 0;
 }
 
-/* Making a context executes CPUID, which takes longer than unpacking a chunk in most virtual
+/* Creating a context executes CPUID, which takes longer than decompressing a chunk in most virtual
  * machines. So each thread keeps one until it ends. */
 static pthread_once_t context_once = PTHREAD_ONCE_INIT;
 static pthread_key_t context_key;

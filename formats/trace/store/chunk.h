@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The frames that every file of a trace is made of: file header, chunk header, payload, index,
- * footer. Each header is a zstd skippable frame and each payload an ordinary zstd frame, so that
- * `zstd -dc` unpacks any of our files. doc/format.md is the specification.
+/* The frames of every file of a trace: file header, chunk header, payload, index, footer. Each
+ * header is a zstd skippable frame and each payload an ordinary zstd frame, so that `zstd -dc`
+ * unpacks every file. doc/format.md is the specification.
  *
- * Decoders take bytes that nobody vouches for and return -EBADMSG, or -ENOTSUP for a newer version;
- * they say why through a static string, since only their caller knows file and offset.
- */
+ * Decoders accept untrusted bytes and return -EBADMSG, or -ENOTSUP for a newer version. They return
+ * the reason as a static string, since only their caller knows file and offset. */
 #pragma once
 
 #include "formats/trace/model.h"
@@ -32,25 +31,25 @@ struct fmt_file_header {
 };
 
 enum fmt_chunk_type {
-	FMT_CHUNK_NAMES = 1,   /* what is named once, or what was added since the last such chunk */
-	FMT_CHUNK_SLICE = 2,   /* events, ranges, values and edges of one slice */
-	FMT_CHUNK_DIGESTS = 3, /* digests and pages of one slice */
-	FMT_CHUNK_BLOB = 4,    /* a content; `slice` is the low 32 bits of its name */
-	FMT_CHUNK_CONTENTS = 5, /* which operations read and wrote which; `slice` is the rank */
+	FMT_CHUNK_NAMES = 1,	/* names, or names added since the previous such chunk */
+	FMT_CHUNK_SLICE = 2,	/* events, ranges, values and edges of one slice */
+	FMT_CHUNK_DIGESTS = 3,	/* digests and pages of one slice */
+	FMT_CHUNK_BLOB = 4,	/* a content; `slice` is the low 32 bits of its name */
+	FMT_CHUNK_CONTENTS = 5, /* contents that operations read and wrote; `slice` is the rank */
 	FMT_CHUNK_MANIFEST = 6, /* the other files of the trace and their roots */
 };
 
 /* The header of a chunk; also in the index. */
 struct fmt_chunk {
-	uint8_t type;	       /* enum fmt_chunk_type, or one that a later version added */
-	uint64_t header_bytes; /* of the header, with the skippable frame around it */
+	uint8_t type;	       /* enum fmt_chunk_type, or a type of a later version */
+	uint64_t header_bytes; /* of the header, including the skippable frame around it */
 	uint64_t frame_bytes;  /* of the zstd frame that follows the header */
 	uint64_t raw_bytes;    /* of the payload */
 	uint64_t hash;	       /* xxh3-64 of the zstd frame */
 	uint32_t rank;	       /* the recorder's */
 	uint64_t offset;       /* of the header, in its file; not stored */
 
-	/* For FMT_CHUNK_SLICE. Other types have only `slice`, if it means anything for them. */
+	/* For FMT_CHUNK_SLICE. Other types use `slice` alone, or nothing. */
 	uint64_t slice;
 	struct fmt_iteration iteration;
 	fmt_number first_number;
@@ -58,19 +57,18 @@ struct fmt_chunk {
 	uint64_t n_edges, n_digests;
 };
 
-/* The longest header that fmt_chunk_header_put() makes. */
+/* Maximum length of a header from fmt_chunk_header_put(). */
 #define FMT_CHUNK_HEADER_MAX 320
-/* The most that a payload may unpack to; checked before memory is allocated. */
+/* Maximum uncompressed size of a payload; checked before memory is allocated. */
 #define FMT_CHUNK_RAW_MAX (1u << 30)
-/* Whether the chunk claims more bytes than a chunk of that type may unpack to. Contents and digests
- * may repeat without limit; of types that are read before anything is shown, a byte holds a
- * thousand at most. */
+/* Returns 1 if the chunk's uncompressed size is larger than its type allows. Contents and digests
+ * may have any ratio; chunks that are read on opening may have at most a thousand. */
 int fmt_chunk_too_thin(const struct fmt_chunk *c);
 
 #define FMT_FOOTER_BYTES 53
 
 struct fmt_footer {
-	uint64_t index_bytes; /* of the index, which stands right before the footer */
+	uint64_t index_bytes; /* of the index, which directly precedes the footer */
 	uint8_t root[32]; /* Merkle root of the file's chunks; in a packed file the trace's id */
 };
 
@@ -78,14 +76,14 @@ uint64_t fmt_hash(const void *data, size_t len);
 
 /* A header is a skippable frame. Its first byte is the tag, its last eight bytes are the xxh3-64 of
  * all bytes before them. fmt_header_begin() and fmt_header_end() append one; `start` is t->len
- * before it begins. */
+ * before it. */
 void fmt_header_begin(struct text *t, uint8_t tag);
 void fmt_header_end(struct text *t, size_t start);
-/* Checks length, hash and tag. *ret then holds the bytes between tag and hash. */
+/* Checks length, hash and tag. Sets *ret to the bytes between tag and hash. */
 int fmt_header_open(const uint8_t *data, size_t len, uint8_t tag, struct fmt_cursor *ret,
 		    const char **why);
 
-/* The fields of a file header, which the index repeats. -ENOTSUP: of a newer version. */
+/* Write and read the fields of a file header, which the index repeats. -ENOTSUP: newer version. */
 void fmt_file_fields_put(struct text *t, const struct fmt_file_header *h);
 int fmt_file_fields_get(struct fmt_cursor *c, struct fmt_file_header *ret, const char **why);
 void fmt_file_header_put(struct text *t, const struct fmt_file_header *h);
@@ -97,15 +95,15 @@ void fmt_chunk_header_put(struct text *t, const struct fmt_chunk *c);
 /* `len` is the rest of the file, or at least FMT_CHUNK_HEADER_MAX; offset is not set. */
 int fmt_chunk_header_get(const uint8_t *data, size_t len, struct fmt_chunk *ret, const char **why);
 
-/* Appends the fields of the header that are the same at every level of compression. */
+/* Appends the fields of the header that do not depend on the compression level. */
 void fmt_chunk_fields_put(struct text *t, const struct fmt_chunk *c);
 
 void fmt_footer_put(struct text *t, const struct fmt_footer *f);
 int fmt_footer_get(const uint8_t *data, size_t len, struct fmt_footer *ret, const char **why);
 
-/* Packs the payload, whose parts (`cuts` ascending offsets, the last being its end) each begin a
- * block of their own, as one zstd frame behind what `out` holds. */
+/* Compresses the payload as one zstd frame and appends it to `out`. Its parts (`cuts`: ascending
+ * offsets, the last one is the end) each begin a zstd block. */
 int fmt_frame_pack(struct text *out, const char *raw, const size_t *cuts, size_t n_cuts, int level);
-/* Unpacks a frame to exactly `raw_bytes` bytes at *ret, which the caller frees. */
+/* Decompresses a frame to exactly `raw_bytes` bytes at *ret, which the caller frees. */
 int fmt_frame_unpack(const uint8_t *frame, size_t len, size_t raw_bytes, uint8_t **ret,
 		     const char **why);

@@ -129,7 +129,7 @@ static uint64_t cost_of(int64_t v)
 uint8_t fmt_column_put_integers(const int64_t *v, size_t n, struct text *out)
 {
 	char *at = text_reserve(out, n * VARINT_MAX);
-	int64_t all = 0; /* bits that any of them has */
+	int64_t all = 0; /* bits set in any of them */
 	uint8_t kind;
 
 	for (size_t i = 0; i < n; i++)

@@ -4,17 +4,16 @@
  * directory that declares each column's id, kind and base, so that a reader needs no other
  * description of their bytes. doc/format.md, "Columns", is the specification.
  *
- * Reading: fmt_columns_get() checks the directory; values are then taken in order by
- * fmt_column_value(). A read beyond the end gives 0 and marks the column as bad; fmt_columns_end()
- * reports that, and bytes that were not read. Writing: values are added one at a time in any order
- * of columns; fmt_columns_put() chooses kind and base and appends directory and bytes.
- */
+ * Reading: fmt_columns_get() checks the directory; then fmt_column_value() returns values in order.
+ * A read beyond the end returns 0 and marks the column as bad; fmt_columns_end() reports this, and
+ * unread bytes. Writing: values are added one at a time in any order of columns; fmt_columns_put()
+ * chooses kind and base and appends directory and bytes. */
 #pragma once
 
 #include "base/scope.h"
 #include "formats/trace/store/cursor.h"
 
-/* How the bytes of a column make integers. */
+/* The encoding of integers in a column. */
 enum fmt_column_kind {
 	FMT_COLUMN_BYTE,    /* one byte each */
 	FMT_COLUMN_VARINT,  /* unsigned */
@@ -25,8 +24,8 @@ enum fmt_column_kind {
 /* The base that is added to an integer of a column. */
 enum fmt_column_base {
 	FMT_BASE_ZERO,
-	FMT_BASE_LAST,	/* the value before it in the column */
-	FMT_BASE_CLASS, /* the value before it of the same class: template, or rule */
+	FMT_BASE_LAST,	/* the previous value in the column */
+	FMT_BASE_CLASS, /* the previous value of the same class: template, or rule */
 	FMT_COLUMN_BASES,
 };
 
@@ -48,10 +47,10 @@ struct fmt_columns {
 int fmt_columns_get(struct fmt_cursor in, struct fmt_columns *ret);
 void fmt_columns_done(struct fmt_columns *c);
 
-/* NULL: no such column. */
+/* Returns NULL if there is no such column. */
 struct fmt_column *fmt_columns_find(const struct fmt_columns *c, uint64_t id);
 
-/* 0 if every column was read to its end, and not beyond; else -EBADMSG. */
+/* Returns 0 if every column was read exactly to its end; else -EBADMSG. */
 int fmt_columns_end(const struct fmt_columns *c);
 
 static inline int64_t fmt_column_integer(struct fmt_cursor *in, uint8_t kind)
@@ -61,8 +60,8 @@ static inline int64_t fmt_column_integer(struct fmt_cursor *in, uint8_t kind)
 	return kind == FMT_COLUMN_VARINT ? (int64_t)fmt_varint(in) : fmt_svarint(in);
 }
 
-/* The next value. *last_of_class holds the class's last value, 0 at first; it is updated. A column
- * that is absent (NULL) gives zeros. */
+/* Returns the next value. *last_of_class is the class's previous value, initially 0, and is
+ * updated. A missing column (NULL) returns zeros. */
 static inline int64_t fmt_column_value(struct fmt_column *c, int64_t *last_of_class)
 {
 	int64_t v;
@@ -77,7 +76,7 @@ static inline int64_t fmt_column_value(struct fmt_column *c, int64_t *last_of_cl
 	return v;
 }
 
-/* For a column that has no classes: FMT_BASE_CLASS means FMT_BASE_LAST. */
+/* For a column without classes: FMT_BASE_CLASS means FMT_BASE_LAST. */
 static inline int64_t fmt_column_next(struct fmt_column *c)
 {
 	return c ? fmt_column_value(c, &c->last) : 0;
@@ -87,8 +86,9 @@ static inline int64_t fmt_column_next(struct fmt_column *c)
 
 struct fmt_column_out {
 	uint64_t id;
-	int64_t *values;     /* owned */
-	int64_t *from_class; /* owned: each value's difference from its class's last */
+	int64_t *values; /* owned */
+	int64_t *
+		from_class; /* owned: difference of each value from the previous one of its class */
 	size_t n, cap;
 	int fixed_base; /* -1: the cheapest */
 	int error;
@@ -102,15 +102,13 @@ struct fmt_columns_out {
 
 void fmt_columns_out_done(struct fmt_columns_out *c);
 
-/* The column `id`, which is added if it is missing, and stays where it is. NULL without memory,
- * which is kept in c->error. Its base may be fixed before it gets values; else fmt_columns_put()
- * chooses. */
+/* Returns the column `id`, added if missing; the pointer stays valid. NULL if out of memory, which
+ * sets c->error. Set its base before the first value, or fmt_columns_put() chooses one. */
 struct fmt_column_out *fmt_column_out(struct fmt_columns_out *c, uint64_t id);
 
 int fmt_column_grow(struct fmt_column_out *o);
 
-/* Appends a value. *last_of_class as in fmt_column_value(). Running out of memory is kept in
- * o->error. */
+/* Appends a value. *last_of_class is as in fmt_column_value(). Sets o->error if out of memory. */
 static inline void fmt_column_add(struct fmt_column_out *o, int64_t v, int64_t *last_of_class)
 {
 	if (o->n == o->cap && fmt_column_grow(o) < 0)
@@ -131,9 +129,9 @@ static inline void fmt_column_add_plain(struct fmt_column_out *o, int64_t v)
 /* The same for the column `id`. */
 void fmt_columns_add(struct fmt_columns_out *c, uint64_t id, int64_t v);
 
-/* Appends directory and columns. A column without a value that differs from 0 is left out if its
- * id is below `may_omit`. */
+/* Appends directory and columns. A column of zeros only is omitted if its id is below
+ * `may_omit`. */
 int fmt_columns_put(struct fmt_columns_out *c, uint64_t may_omit, struct text *out);
 
-/* Appends integers in the smallest kind that holds them all, and returns that kind. */
+/* Appends integers in the smallest kind that can represent them all, and returns that kind. */
 uint8_t fmt_column_put_integers(const int64_t *v, size_t n, struct text *out);

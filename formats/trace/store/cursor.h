@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Bytes that nobody vouches for, read through a cursor that cannot overrun: a read beyond the end
- * gives 0 and sets `bad`, so that a decoder reads what it needs and asks once. And their
- * counterpart for writing, on top of base/text.h. Integers are little-endian; a varint has seven
- * bits a byte, low bits first, at most ten bytes; a signed one is folded (0, -1, 1, -2 ...) first.
- */
+/* Reads untrusted bytes through a cursor that cannot overrun: a read beyond the end returns 0 and
+ * sets `bad`, so that a decoder checks once at the end. The fmt_put functions write the same
+ * encodings, on top of base/text.h. Integers are little-endian; a varint has seven bits per byte,
+ * low bits first, at most ten bytes; a signed varint is zigzag-encoded (0, -1, 1, -2 ...). */
 #pragma once
 
 #include "base/text.h"
@@ -15,7 +14,7 @@
 
 struct fmt_cursor {
 	const uint8_t *base, *at, *end;
-	int bad; /* something was read that is not there */
+	int bad; /* a read was beyond the end */
 };
 
 static inline struct fmt_cursor fmt_cursor(const void *data, size_t len)
@@ -28,7 +27,7 @@ static inline size_t fmt_left(const struct fmt_cursor *c)
 	return (size_t)(c->end - c->at);
 }
 
-/* `n` bytes in place, or NULL. */
+/* Returns `n` bytes in place, or NULL. */
 static inline const uint8_t *fmt_bytes(struct fmt_cursor *c, uint64_t n)
 {
 	const uint8_t *at = c->at;
@@ -95,8 +94,8 @@ static inline int64_t fmt_svarint(struct fmt_cursor *c)
 	return fmt_unfold(fmt_varint(c));
 }
 
-/* A count of items of at least `each` bytes in the remaining input; a larger count is invalid and
- * reads as 0. */
+/* Reads a count of items of at least `each` bytes in the remaining input; a larger count is invalid
+ * and reads as 0. */
 static inline uint64_t fmt_count(struct fmt_cursor *c, size_t each)
 {
 	uint64_t n = fmt_varint(c);

@@ -3,7 +3,7 @@
 
 #include "base/scope.h"
 
-/* The least that a digest takes: a byte for each of seven numbers, and its 128 bits. */
+/* Minimum size of a digest: a byte for each of seven numbers, and its 128 bits. */
 #define DIGEST_MIN 23
 
 static int pages_fit(const struct fmt_digest *d, uint64_t n_words)
@@ -72,7 +72,8 @@ int fmt_digests_get(struct fmt_cursor in, uint64_t n, struct fmt_slice *s)
 	for (uint64_t i = 0; i < n_digests; i++) {
 		get_digest(&in, i > 0 ? &digests[i - 1] : &(struct fmt_digest){0}, &digests[i]);
 		taken += 2 * (uint64_t)digests[i].n_pages;
-		/* Each has its own: whoever copies them all copies no more than there are. */
+		/* Digests must not share pages, so that copying all of them takes no more memory
+		 * than the file has. */
 		if (!pages_fit(&digests[i], n_pages) || taken > n_pages)
 			in.bad = 1;
 	}

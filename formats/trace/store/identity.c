@@ -45,8 +45,8 @@ static int add_root(const struct fmt_trace *t, const struct fmt_member *m, struc
 	return r;
 }
 
-/* The id is the root of trace.chunks, which lists the roots of the other files; without it, it is
- * computed from the files that are there. */
+/* The id is the root of trace.chunks, which lists the roots of the other files; without
+ * trace.chunks, it is computed from the existing files. */
 static int compute_id(struct fmt_trace *t, uint8_t ret[FMT_SHA_BYTES])
 {
 	struct fmt_merkle tree = {0};

@@ -8,7 +8,7 @@ enum { TAG_INDEX = 'I', TAG_MEMBERS = 'M' };
 
 #define LEVEL 9
 
-/* Columns of 64-bit fields. Each value is stored as the difference from the one before. */
+/* Columns of 64-bit fields. Each value is stored as the difference from the previous one. */
 static const size_t common_columns[] = {
 	offsetof(struct fmt_chunk, header_bytes),
 	offsetof(struct fmt_chunk, frame_bytes),
@@ -74,7 +74,7 @@ static struct column take_column(struct fmt_cursor *c, size_t field, size_t n)
 	return column;
 }
 
-/* Reads the next value of each column into one chunk. Row by row is faster than column by column,
+/* Reads the next value of each column into one chunk. Reading by row is faster than by column,
  * since chunks are many and large. */
 static void get_row(struct column *columns, size_t n, struct fmt_chunk *chunk)
 {
@@ -86,7 +86,7 @@ static void get_row(struct column *columns, size_t n, struct fmt_chunk *chunk)
 	}
 }
 
-/* Reads all columns; 1 if they are cut short. */
+/* Reads all columns. Returns 1 if they are truncated. */
 static int get_columns(struct fmt_cursor *c, struct fmt_chunk *chunks, size_t n)
 {
 	struct column common[ARRAY_SIZE(common_columns)], slice[ARRAY_SIZE(slice_columns)];
@@ -112,7 +112,7 @@ static int get_columns(struct fmt_cursor *c, struct fmt_chunk *chunks, size_t n)
 	return bad;
 }
 
-/* Appends `raw`, packed, as the rest of a header that begins at `start`. */
+/* Compresses `raw` and appends it as the rest of a header that begins at `start`. */
 static int end_packed(struct text *t, size_t start, const struct text *raw)
 {
 	size_t len = raw->len;
@@ -128,8 +128,8 @@ static int end_packed(struct text *t, size_t start, const struct text *raw)
 	return t->error;
 }
 
-/* The shortest chunk; and the most that an index unpacks to for each chunk: a type and a value of
- * each column. */
+/* Minimum size of a chunk; and the maximum uncompressed size of its index entry: a type and a value
+ * of each column. */
 #define CHUNK_MIN 32
 #define ROW_MAX (1 + 10 * (ARRAY_SIZE(common_columns) + ARRAY_SIZE(slice_columns)))
 

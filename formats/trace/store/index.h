@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The index of a file: copies of its header and of the headers of its chunks, by column. And the
- * index of a packed file: its members. Each is one skippable frame right before the footer. */
+/* The index of a file: copies of its header and of the headers of its chunks, by column. Also the
+ * index of a packed file: its members. Each is one skippable frame directly before the footer. */
 #pragma once
 
 #include "formats/trace/store/chunk.h"
 
-/* `chunks` are in the order of the file and without gaps behind the file header. */
+/* `chunks` are in file order and without gaps after the file header. */
 int fmt_index_put(struct text *t, const struct fmt_file_header *h, const struct fmt_chunk *chunks,
 		  size_t n);
 /* Decodes the index of a file of `file_bytes` bytes, which limits the number of chunks. The caller
@@ -20,11 +20,11 @@ int fmt_index_get(const uint8_t *data, size_t len, uint64_t file_bytes,
 struct fmt_member_span {
 	char name[FMT_MEMBER_NAME_BYTES];
 	uint64_t data_bytes,
-		tail_bytes; /* members follow one another in the file, and so do their tails */
+		tail_bytes; /* data and tails of members are each contiguous in the file */
 };
 
-/* Whether a file of a trace may have that name: letters, digits, '-', '_' and, but for the first
- * character, '.'. Unpacking makes files of these names, and messages print them. */
+/* Returns 1 if a file of a trace may have that name: letters, digits, '-', '_' and, except as first
+ * character, '.'. Unpacking creates files with these names, and messages print them. */
 int fmt_is_member_name(const char *name, size_t len);
 
 int fmt_members_put(struct text *t, const struct fmt_member_span *members, size_t n);

@@ -33,7 +33,7 @@ static void slice_damaged(struct fmt_trace *t, struct fmt_slice_info *s, const s
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* ---- bases: slices that others are patches of ---- */
+/* ---- base slices of patches ---- */
 
 void fmt_trace_set_memory(struct fmt_trace *t, size_t bytes)
 {
@@ -53,7 +53,7 @@ void fmt_bases_free(struct fmt_trace *t)
 	free(t->bases);
 }
 
-/* Drops the bases that were used longest ago, while there are too many. With the lock held. */
+/* Drops the least recently used bases, while there are too many. With the lock held. */
 static void trim(struct fmt_trace *t)
 {
 	while (t->base_bytes > t->bases_limit) {
@@ -159,8 +159,8 @@ static void release_base(struct fmt_trace *t, struct fmt_cached *c)
 
 /* ---- slices ---- */
 
-/* Decodes the payload at *raw, which is taken over where others need it; only its header if `ret`
- * is NULL. */
+/* Decodes the payload at *raw, and keeps it if other slices need it; only its header if `ret` is
+ * NULL. */
 static int decode(struct fmt_trace *t, uint32_t rank, uint8_t **raw, const struct fmt_chunk *c,
 		  struct fmt_slice **ret, struct fmt_error *err)
 {
@@ -179,7 +179,7 @@ static int decode(struct fmt_trace *t, uint32_t rank, uint8_t **raw, const struc
 		r = fmt_slice_get(&head, c, t->names, rank, base ? &base->structure : NULL, ret);
 	if (r < 0)
 		fmt_fail(err, r, "", c->offset, "invalid slice");
-	/* Later slices may be patches of it; without memory for it, it is read again. */
+	/* Later slices may be patches of it; if out of memory, it is read again. */
 	if (r == 0 && !head.back)
 		cache(t, rank, c, take(*raw), &head.structure, &own);
 	release_base(t, own);
@@ -252,7 +252,7 @@ static int load(struct fmt_trace *t, uint32_t rank, uint32_t slice, struct fmt_s
 	return r;
 }
 
-/* Reads the chunk of a slice's digests, whose header is put into *chunk. */
+/* Reads the chunk of a slice's digests, and sets *chunk to its header. */
 static int read_digests(struct fmt_trace *t, uint32_t rank, uint32_t slice, struct fmt_chunk *chunk,
 			uint8_t **raw, struct fmt_error *err)
 {
@@ -269,7 +269,7 @@ static int read_digests(struct fmt_trace *t, uint32_t rank, uint32_t slice, stru
 	return r;
 }
 
-/* Adds the digests that the slice's header promises. */
+/* Adds the digests listed in the slice's header. */
 static int load_digests(struct fmt_trace *t, struct fmt_slice *s, uint64_t n, struct fmt_error *err)
 {
 	scoped(free_ptr) uint8_t *raw = NULL;
@@ -313,7 +313,7 @@ int fmt_slice_load(struct fmt_trace *t, uint32_t rank, uint32_t slice, unsigned 
 	struct fmt_error why = {.file = ""};
 	int r;
 
-	/* All columns of a slice are decoded, whichever of them are wanted. */
+	/* All columns of a slice are decoded, whatever parts are requested. */
 	if (n == 0 && t->keeper.find && t->keeper.find(t->keeper.context, rank, slice, ret) == 1)
 		return 0;
 	r = load(t, rank, slice, &s, err);

@@ -23,12 +23,12 @@ struct fmt_loader {
 	unsigned want;
 	struct fmt_walk walk; /* the caller's */
 
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the following members */
 	pthread_cond_t changed;
-	struct fmt_walk ahead; /* the next slice that a thread will take */
+	struct fmt_walk ahead; /* the next slice that a thread will decode */
 	struct loaded loaded[AHEAD];
 	uint64_t n_taken, n_returned; /* slices */
-	uint64_t records;	      /* of those in between */
+	uint64_t records;	      /* of the slices in between */
 	bool ended;
 	pthread_t threads[THREADS_MAX];
 	unsigned n_threads;
@@ -43,7 +43,7 @@ static uint64_t n_records(const struct fmt_slice_info *info)
 	return n;
 }
 
-/* Whether the part is worth threads. */
+/* Returns true if the part is large enough for threads. */
 static bool has_many(struct fmt_trace *t, const struct fmt_part *part)
 {
 	struct fmt_part quiet = {.iteration = part->iteration, .rank = part->rank};
@@ -57,7 +57,8 @@ static bool has_many(struct fmt_trace *t, const struct fmt_part *part)
 	return n >= FMT_LOADER_RECORDS && slices > 1;
 }
 
-/* With the lock held: the next slice to decode, once there is space for it; NULL at the end. */
+/* With the lock held: returns the next slice to decode, once there is space for it; NULL at the
+ * end. */
 static struct loaded *take_slice(struct fmt_loader *l)
 {
 	struct loaded *k;
@@ -94,7 +95,7 @@ static void *decode(void *arg)
 	return NULL;
 }
 
-/* Threads that could not be started are done without. */
+/* Continues without threads that cannot be started. */
 static void start_threads(struct fmt_loader *l)
 {
 	unsigned n = host_n_processors();
@@ -143,7 +144,7 @@ void fmt_loader_free(struct fmt_loader *l)
 	free(l);
 }
 
-/* Takes over what a thread decoded for the caller. */
+/* Returns a slice that a thread decoded to the caller. */
 static struct loaded return_slice(struct fmt_loader *l)
 {
 	struct loaded *k = &l->loaded[l->n_returned % AHEAD], found;

@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 
-/* The shortest entry: a length, a name of one character, a root. */
+/* Minimum size of an entry: a length, a name of one character, a root. */
 #define ENTRY_MIN (2 + FMT_SHA_BYTES)
 
 /* By kind; the name of a rank's file has its number. */

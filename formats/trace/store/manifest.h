@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The manifest of a trace, in its file trace.chunks, which is written last. It lists every other
- * file by name with the root of its chunks, so that a reader notices a file that is missing, added
- * or taken from another trace. A trace whose writer was killed has no manifest. Functions return 0
- * or a negative errno. */
+ * file by name with the root of its chunks, so that a reader detects a file that is missing, added
+ * or from another trace. A trace whose writer was killed has no manifest. Functions return 0 or a
+ * negative errno. */
 #pragma once
 
 #include "formats/trace/error.h"
@@ -12,11 +12,13 @@
 
 #define FMT_TRACE_NAME "trace.chunks"
 
-/* The name of the file with that header: "trace.chunks"; "rank-00003.chunks" for rank number 3. */
+/* Makes the name of the file with that header: "trace.chunks"; "rank-00003.chunks" for rank number
+ * 3. */
 void fmt_file_name(const struct fmt_file_header *h, char ret[FMT_MEMBER_NAME_BYTES]);
-/* Appends its path in the directory `trace`, ended by a NUL. 0 or -ENOMEM. */
+/* Appends the file's path in the directory `trace`, NUL-terminated. Returns 0 or -ENOMEM. */
 int fmt_file_path(struct text *path, const char *trace, const struct fmt_file_header *h);
-/* Recognises the name of a trace's file: 1 and its kind, with the number of a rank; or 0. */
+/* Recognises the name of a trace's file. Returns 1 and its kind, with the number of a rank; or
+ * 0. */
 int fmt_member_kind(const char *name, enum fmt_file_kind *kind, uint32_t *number);
 
 struct fmt_manifest_entry {

@@ -8,10 +8,10 @@
 
 #include <stdbool.h>
 
-/* Bytes at the end of a file that are read at once: the footer and usually the whole index. */
+/* Bytes read together at the end of a file: the footer and usually the whole index. */
 #define TAIL 65536
 
-/* At most so many errors are kept: each new one is compared with all of them. */
+/* Maximum number of errors kept: each new one is compared with all of them. */
 #define DAMAGE_MOST 4096
 
 void fmt_damage_add(struct fmt_damage *d, const struct fmt_error *e)
@@ -33,7 +33,7 @@ static void note_damage(struct fmt_damage *d, const char *path, uint64_t offset,
 	fmt_damage_add(d, &e);
 }
 
-/* The message for a file that could not be read at all; returns `r`. */
+/* Sets the message for a file that could not be read at all; returns `r`. */
 static int failed(int r, const char *path, uint64_t at, struct fmt_error *err)
 {
 	if (r == -ENOTSUP)
@@ -41,8 +41,8 @@ static int failed(int r, const char *path, uint64_t at, struct fmt_error *err)
 	return fmt_fail(err, r, path, at, "cannot read: %s", strerror(-r));
 }
 
-/* Opens the file by footer and index: 1, or 0 if these are missing or damaged, with *why and *at.
- */
+/* Opens the file by footer and index. Returns 1, or 0 if these are missing or damaged, with *why
+ * and *at. */
 static int open_by_index(struct fmt_member *m, int fd, uint64_t *at, const char **why)
 {
 	uint64_t bytes = m->source.bytes, index_at;
@@ -101,8 +101,8 @@ static int open_by_index(struct fmt_member *m, int fd, uint64_t *at, const char 
 	return 0;
 }
 
-/* Notes that the bytes before the frame may have been a chunk, unless they were the file header or
- * a part of the index, which ends at the footer. */
+/* Records that the bytes before the frame may have been a chunk, unless they were the file header
+ * or a part of the index, which ends at the footer. */
 static void note_lost(struct fmt_member *m, const struct fmt_frame *f)
 {
 	bool header = f->lost_at == 0 && f->lost_bytes == FMT_FILE_HEADER_BYTES;
@@ -116,7 +116,7 @@ static void note_lost(struct fmt_member *m, const struct fmt_frame *f)
 		m->lost_why = NULL;
 }
 
-/* Opens the file by walking its frames. Bytes that the walk steps over are added to `d`. */
+/* Opens the file by scanning its frames. Skipped bytes are added to `d`. */
 static int open_by_scan(struct fmt_member *m, int fd, const char *path, struct fmt_damage *d,
 			struct fmt_error *err)
 {
@@ -210,8 +210,8 @@ static int read_bytes(const struct fmt_member *m, const char *path, const struct
 	fd = fmt_source_open(&m->source);
 	n = fd < 0 ? fd : fmt_source_read(&m->source, fd, data, bytes, c->offset);
 	fmt_source_close(&m->source, fd);
-	/* If the file system cannot read these bytes, only this chunk is lost, as with wrong bytes.
-	 */
+	/* If the file system cannot read these bytes, only this chunk is lost, as with damaged
+	 * bytes. */
 	if (n < 0)
 		return fmt_fail(err, n == -EIO ? -EBADMSG : (int)n, path, c->offset,
 				"cannot read: %s", strerror((int)-n));

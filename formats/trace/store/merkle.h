@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* SHA-256 Merkle tree, the identity of what is stored: leaf = SHA-256(0 | bytes), node = SHA-256(1
- * | left | right), a lone last node moves up as it is; the root of no leaves is SHA-256 of nothing
- * (RFC 6962). Leaves are added one by one and cost no memory that grows with them. */
+/* SHA-256 Merkle tree, the identity of a trace: leaf = SHA-256(0
+ * bytes), node = SHA-256(1
+ * left
+ * right), an unpaired last node is passed up unchanged; the root of no leaves is the SHA-256 of the
+ * empty string (RFC 6962). Memory does not grow with the number of leaves. */
 #pragma once
 
 #include <stddef.h>

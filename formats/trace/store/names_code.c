@@ -114,7 +114,8 @@ int fmt_names_put(const struct fmt_names *n, struct text *out)
 
 /* ---- reading ---- */
 
-/* Any trace may take so much memory for its names, and for each of its bytes as much more. */
+/* Memory that any trace may use for its names, in addition to the same number of bytes as the trace
+ * has. */
 #define ROOM_BYTES (64u << 20)
 #define ROOM_PER_BYTE 128
 
@@ -133,7 +134,7 @@ int fmt_names_take(struct fmt_names_reading *reading, uint64_t bytes)
 	return 0;
 }
 
-/* Overhead of each interned item: its hash slots, and what readers keep beside it. */
+/* Overhead of each interned item: its hash slots, and additional data of readers. */
 #define SLOT_BYTES (2 * sizeof(struct fmt_hash_slot) + 2 * sizeof(uint32_t))
 
 static void check_string(struct fmt_cursor *c, const struct fmt_names *n, uint64_t s)
@@ -312,7 +313,7 @@ static int get_rank(struct fmt_cursor *c, struct fmt_names_reading *reading, str
 
 	if (c->bad)
 		return -EBADMSG;
-	/* A rank whose file is missing is numbered behind the others. */
+	/* A rank whose file is missing is numbered after the others. */
 	rank = index < reading->n_ranks ? reading->ranks[index] : n->n_ranks;
 	r = fmt_names_take(reading, sizeof(struct fmt_rank_names));
 	if (r == 0)

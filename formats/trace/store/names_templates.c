@@ -9,7 +9,7 @@
  * string number of their key. */
 enum { SHAPES, NAMES, VALUES = 16 };
 
-/* No template has more arguments, nor all shapes of a chunk together. */
+/* Maximum number of arguments of a template, and of all shapes of a chunk together. */
 #define ARGS_MAX 65536
 #define SHAPES_ARGS_MAX (1u << 24)
 
@@ -54,7 +54,7 @@ static void shapes_done(struct shapes *s)
 	fmt_hash_done(&s->table);
 }
 
-/* The number of a template's shape, which is added if it is new; -ENOMEM. */
+/* Returns the number of a template's shape, which is added if new; -ENOMEM. */
 static int64_t shape_of(struct shapes *s, const struct fmt_template *template)
 {
 	uint32_t hash = shape_hash(template);

@@ -12,7 +12,7 @@
 #include <stdarg.h>
 #include <sys/stat.h>
 
-/* The member for files of that kind; NULL for ranks, of which there are many. */
+/* Returns the member for files of that kind; NULL for ranks, of which there are many. */
 static struct fmt_member *single_member(struct fmt_trace *t, enum fmt_file_kind kind)
 {
 	switch (kind) {
@@ -25,7 +25,7 @@ static struct fmt_member *single_member(struct fmt_trace *t, enum fmt_file_kind 
 	}
 }
 
-/* Notes that a file is left out, with the reason. */
+/* Records that a file is left out, with the reason. */
 __attribute__((format(printf, 4, 5))) static int leave_out(struct fmt_trace *t,
 							   const struct fmt_source *source,
 							   uint64_t offset, const char *format, ...)
@@ -44,7 +44,7 @@ __attribute__((format(printf, 4, 5))) static int leave_out(struct fmt_trace *t,
 	return 0;
 }
 
-/* Adds a file whose name is one of a trace's. */
+/* Adds a file whose name is that of a trace's file. */
 static int add_member(struct fmt_trace *t, const struct fmt_source *source, size_t *cap,
 		      struct fmt_error *err)
 {
@@ -194,7 +194,7 @@ struct found {
 	struct fmt_file_header header;
 };
 
-/* Adds a frame of a packed file to the member that it belongs to. */
+/* Adds a frame of a packed file to its member. */
 static int take_frame(struct found **found, size_t *n, size_t *cap, const struct fmt_frame *f,
 		      size_t *ending)
 {
@@ -293,7 +293,7 @@ static int find_in_file(struct fmt_trace *t, uint64_t bytes, struct fmt_error *e
 	return 0;
 }
 
-/* If `path` is the root of a mount: stores the path that the trace was mounted from in `buf` and
+/* If `path` is the root of a mount: stores the path from which the trace was mounted in `buf` and
  * the id of the mounted trace in `id`. Returns 1, or 0 if `path` is not the root of a mount. */
 static int read_mount(const char *path, char *buf, size_t len, char id[65])
 {

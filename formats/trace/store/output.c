@@ -23,7 +23,7 @@ int fmt_write_all(int fd, const char *data, size_t len)
 	return 0;
 }
 
-/* The file is open only while it is written to, so that a writer of thousands of ranks needs few
+/* The file is open only during writes, so that a writer of thousands of ranks needs few
  * descriptors. */
 static int append(struct fmt_output *o, const struct text *t, struct fmt_error *err)
 {
@@ -111,12 +111,12 @@ int fmt_output_part(struct fmt_output *o, int fd, const char *path, const struct
 	return start(o, err);
 }
 
-/* Each block takes four bytes at least, so that a payload in blocks of this size is never too thin.
- */
+/* Each block takes at least four bytes, so a payload in blocks of this size never exceeds the
+ * allowed compression ratio. */
 #define BLOCK_BYTES 2048
 
-/* Lists the offsets at which parts of the payload begin that pack better in blocks of their own
- * (the times of a slice), and the payload's end. Returns their number. */
+/* Lists the offsets of parts that compress better in separate blocks (the times of a slice), and
+ * the payload's end. Returns their number. */
 static size_t find_cuts(const struct fmt_chunk *c, const char *raw, size_t cuts[3])
 {
 	struct fmt_slice_head head;

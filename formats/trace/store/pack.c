@@ -62,7 +62,7 @@ static int copy(const struct fmt_trace *t, const struct fmt_member *m, uint64_t 
 	return r < 0 ? r : text ? text->error : 0;
 }
 
-/* Bytes of the index and footer of a member; 0 if they are missing or damaged. */
+/* Returns the size of the index and footer of a member; 0 if they are missing or damaged. */
 static uint64_t tail_of(const struct fmt_member *m)
 {
 	return m->index_bytes ? m->index_bytes + FMT_FOOTER_BYTES : 0;

@@ -17,7 +17,7 @@ struct fmt_walk fmt_walk(const struct fmt_trace *t, const struct fmt_part *part)
 	return w;
 }
 
-/* How the slice stands to the iteration that is walked over; 0 where it belongs to the part. */
+/* Compares the slice with the iteration of the walk; 0 if it belongs to the part. */
 static int against(const struct fmt_walk *w, uint32_t slice)
 {
 	const struct fmt_slice_info *info = fmt_trace_slice(w->trace, w->rank, slice);
@@ -27,7 +27,7 @@ static int against(const struct fmt_walk *w, uint32_t slice)
 	return fmt_iteration_order(info->iteration.number, w->part.iteration);
 }
 
-/* The next slice of the rank that belongs to the part, or how many it has. */
+/* Returns the next slice of the rank in the part, or the rank's number of slices. */
 static uint32_t seek(const struct fmt_walk *w, const struct fmt_rank *rank)
 {
 	uint32_t i, n = rank->n_slices;

@@ -65,7 +65,7 @@ static size_t piece_length(const struct fmt_patch_base *f, size_t offset, const 
 	return n < PIECE_MIN ? 0 : n;
 }
 
-/* The longer of the piece at `expected` and the one that the index has. */
+/* Returns the longer of the piece at `expected` and the one in the index. */
 static size_t find_piece(const struct fmt_patch_base *f, size_t expected, const uint8_t *at,
 			 size_t left, size_t *ret)
 {

@@ -4,12 +4,12 @@
 #include "base/array.h"
 #include "formats/trace/store/index.h"
 
-/* Bytes that are read to recognise a header; and at once to find the next one. */
+/* Bytes read to recognise a header; and bytes searched together for the next one. */
 #define PROBE 512
 #define WINDOW 65536
 /* The largest index. */
 #define HEADER_MAX (1u << 30)
-/* Invalid long headers are read until they make so many times the file's bytes. */
+/* Invalid long headers are read up to this multiple of the file's size. */
 #define VAIN 16
 
 void fmt_scan_init(struct fmt_scan *s, const struct fmt_source *source, int fd)
@@ -66,7 +66,7 @@ static int read_other(struct fmt_scan *s, uint64_t offset, uint32_t body, struct
 	return fmt_file_fields_get(&c, &f->file, &f->why);
 }
 
-/* Whether a whole frame starts at `offset`: 1, or 0 and f->why, or -errno. */
+/* Checks for a complete frame at `offset`. Returns 1, or 0 and f->why, or -errno. */
 static int try_frame(struct fmt_scan *s, uint64_t offset, struct fmt_frame *f)
 {
 	long n = fetch(s, offset, PROBE);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Names are text, and few: they are packed at a higher level, and small ones at the highest. */
+/* Names are few texts: they are compressed at a higher level, and small ones at the highest. */
 #define NAMES_LEVEL 9
 #define SMALL_NAMES_LEVEL 19
 #define NAMES_SMALL (256u << 10)
@@ -50,7 +50,7 @@ int fmt_shared_write(const char *trace, const struct fmt_names *names, int level
 		text_printf(&part, "%s.part", path.data);
 	if (r < 0 || part.error)
 		return fmt_fail(err, -ENOMEM, trace, FMT_NO_OFFSET, "out of memory");
-	unlink(part.data); /* of a writer that was killed */
+	unlink(part.data); /* of a killed writer */
 	r = fmt_output_open(&out, part.data, &h, err);
 	if (r == 0)
 		r = put_names(names, level, &out, err);
@@ -66,7 +66,7 @@ int fmt_shared_write(const char *trace, const struct fmt_names *names, int level
 	return r;
 }
 
-/* Reads the names with the numbers that ranks have in the file. */
+/* Reads the names, numbering the ranks as in the file. */
 static int read_names(const struct fmt_trace *t, struct fmt_names *names, struct fmt_error *err)
 {
 	struct fmt_names_reading reading = {.reserve_bytes = fmt_names_reserve(t->bytes)};

@@ -8,8 +8,7 @@
 #include "formats/trace/store/manifest.h"
 #include "formats/trace/store/trace.h"
 
-/* Writes the file in the directory `trace`; it appears complete or not at all. One that is there is
- * replaced. `level` is that of zstd. */
+/* Writes or replaces the file in the directory `trace`, atomically. `level` is that of zstd. */
 int fmt_shared_write(const char *trace, const struct fmt_names *names, int level,
 		     const struct fmt_manifest *manifest, struct fmt_error *err);
 
@@ -20,7 +19,7 @@ struct fmt_added_fact {
 	size_t len;
 };
 
-/* Adds facts to a trace on disk, which gets another id. `t` does not show them. -ENOTSUP: the trace
- * is packed or damaged. */
+/* Adds facts to a trace on disk, which changes its id. `t` does not show the new facts. -ENOTSUP:
+ * the trace is packed or damaged. */
 int fmt_shared_add_facts(const struct fmt_trace *t, const struct fmt_added_fact *facts, size_t n,
 			 struct fmt_error *err);

@@ -48,7 +48,7 @@ static int row_of(uint8_t type)
 	}
 }
 
-/* Size of these bytes when compressed alone. */
+/* Returns the size of these bytes when compressed alone. */
 static int packed_bytes(const uint8_t *from, size_t len, uint64_t *ret)
 {
 	scoped(text_done) struct text frame = {0};
@@ -58,7 +58,8 @@ static int packed_bytes(const uint8_t *from, size_t len, uint64_t *ret)
 	return r;
 }
 
-/* Divides the frame of a slice in proportion to what its two parts take alone. */
+/* Divides the frame of a slice in proportion to the sizes of its two parts when compressed
+ * alone. */
 static int divide(struct fmt_size_row *rows, const struct fmt_chunk *c, const uint8_t *raw)
 {
 	struct fmt_slice_head head;

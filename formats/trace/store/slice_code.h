@@ -3,17 +3,16 @@
 /* The payload of a chunk FMT_CHUNK_SLICE: the events, ranges, values and edges of one slice.
  * doc/format.md, "Slices", is the specification.
  *
- * A slice is coded as two parts: its structure (every column but the times) and its times. The
- * structure may be written as a patch of that of an earlier slice of the rank, the base.
- */
+ * A slice is encoded as two parts: its structure (every column except the times) and its times. The
+ * structure may be stored as a patch of that of an earlier slice of the rank, the base. */
 #pragma once
 
 #include "formats/trace/store/chunk.h"
 #include "formats/trace/store/names_code.h"
 #include "formats/trace/store/patch.h"
 
-/* Ids of columns. A column up to FMT_SLICE_MAY_OMIT is absent where all its values are 0; an
- * argument that varies has FMT_SLICE_VALUES plus the string number of its key. */
+/* Ids of columns. A column up to FMT_SLICE_MAY_OMIT is omitted if all its values are 0; an argument
+ * that varies has FMT_SLICE_VALUES plus the string number of its key. */
 enum fmt_slice_column {
 	FMT_SLICE_ENDS,
 	FMT_SLICE_CORRELATIONS,
@@ -33,7 +32,7 @@ enum fmt_slice_column {
 
 #define FMT_ITEMS_MAX (1u << 24)
 
-/* Beside the kind of the times: their low bytes stand apart. */
+/* Flag in the kind of the times: their low bytes are stored separately. */
 #define FMT_TIMES_SPLIT 0x10u
 
 /* ---- writing ---- */
@@ -45,12 +44,14 @@ struct fmt_slice_parts {
 
 void fmt_slice_parts_done(struct fmt_slice_parts *p);
 
-/* Codes a slice, which is valid and in the order of model.h. -EINVAL, -EOVERFLOW, -ENOMEM. */
+/* Encodes a slice, which must be valid and in the order of model.h. -EINVAL, -EOVERFLOW,
+ * -ENOMEM. */
 int fmt_slice_code(const struct fmt_slice *s, const struct fmt_names *n, uint32_t rank,
 		   struct fmt_slice_parts *ret);
 
-/* Appends the payload. With `base`, the structure of the slice `back` slices before, the structure
- * is a patch of it. Returns how many bytes of the structure were copied from the base. */
+/* Appends the payload. With `base`, the structure of the slice `back` slices earlier, stores the
+ * structure as a patch. Returns the number of bytes of the structure that were copied from the
+ * base. */
 int64_t fmt_slice_put(const struct fmt_slice_parts *p, struct fmt_patch_base *base, uint64_t back,
 		      struct text *out);
 
@@ -62,13 +63,13 @@ struct fmt_slice_head {
 	struct fmt_cursor structure; /* or its patch */
 	struct fmt_cursor times, low_bytes;
 	uint8_t times_kind; /* enum fmt_column_kind */
-	int split;	    /* 1: low_bytes has a byte for each point */
+	int split;	    /* 1: low_bytes has one byte per point in time */
 };
 
 int fmt_slice_head_get(struct fmt_cursor in, struct fmt_slice_head *ret);
 
 /* Decodes a slice. `c` is the chunk's header, `rank` the slice's rank in `n`, `base` the structure
- * of the slice that it is a patch of, or NULL. -EBADMSG: damage. */
+ * of the base slice, or NULL. -EBADMSG: damage. */
 int fmt_slice_get(const struct fmt_slice_head *head, const struct fmt_chunk *c,
 		  const struct fmt_names *n, uint32_t rank, const struct fmt_cursor *base,
 		  struct fmt_slice **ret);

@@ -25,7 +25,7 @@ struct card {
 	int64_t last_ends, last_correlation;
 };
 
-/* An item that encloses what follows. */
+/* An item that encloses later items. */
 struct open_item {
 	struct fmt_event *event;
 	struct card *card;
@@ -48,7 +48,7 @@ struct reading {
 	struct open_item *open;
 	size_t n_open;
 	struct fmt_slice *slice;
-	uint64_t n_events, n_ranges, n_values; /* that the slice has */
+	uint64_t n_events, n_ranges, n_values; /* number in the slice */
 };
 
 static void reading_done(struct reading *r)
@@ -126,8 +126,8 @@ static int64_t card_of(struct reading *r, uint64_t template)
 	return (int64_t)r->n_cards - 1;
 }
 
-/* Which template each item has. Items, events, ranges and values are as many as the chunk's header
- * says; there is a byte for each. */
+/* Reads the template of each item. The chunk's header contains the numbers of items, events, ranges
+ * and values; each has at least a byte. */
 static int read_templates(struct reading *r, const struct fmt_chunk *c, size_t bytes)
 {
 	struct fmt_column *templates = fmt_columns_find(&r->columns, FMT_SLICE_TEMPLATES);
@@ -159,7 +159,7 @@ static int read_templates(struct reading *r, const struct fmt_chunk *c, size_t b
 	return r->n_values <= bytes && memcmp(seen, c->n_records, sizeof(seen)) == 0 ? 0 : -EBADMSG;
 }
 
-/* Groups of points follow one another: the begins of each template, then the ends of each. */
+/* Groups of points are consecutive: the starts of each template, then the ends of each. */
 static void order_groups(struct reading *r)
 {
 	uint32_t next = 0, n_templates = fmt_n_templates(r->names);
@@ -253,7 +253,7 @@ static int read_item(struct reading *r, struct card *card, uint32_t track, int64
 	return read_values(r, card, s->values + e->first_value);
 }
 
-/* The items of all tracks: where and when each is, and its values. */
+/* Reads the items of all tracks: track, times and values. */
 static int read_items(struct reading *r, uint32_t rank)
 {
 	struct fmt_column *tracks = fmt_columns_find(&r->columns, FMT_SLICE_TRACKS);

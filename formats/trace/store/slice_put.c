@@ -11,7 +11,7 @@ struct card {
 	const struct fmt_template *template;
 	uint32_t n;		       /* items */
 	uint32_t next_begin, next_end; /* slots among the points */
-	size_t first_value;	       /* among the arguments */
+	size_t first_value;	       /* index among the arguments */
 	int64_t last_ends, last_correlation;
 };
 
@@ -22,13 +22,13 @@ struct point {
 	uint32_t is_end;
 };
 
-/* An item that encloses what follows. */
+/* An item that encloses later items. */
 struct open_item {
 	int64_t end_ns;
 	uint32_t card;
 };
 
-/* An argument that varies, of a card. */
+/* A varying argument of a card. */
 struct argument {
 	struct fmt_column_out *column;
 	int64_t last;
@@ -40,7 +40,7 @@ struct writing {
 	uint32_t rank;
 	size_t next_event, next_range;
 	struct fmt_columns_out columns;
-	struct fmt_column_out *column[FMT_SLICE_VALUES]; /* those that are not of arguments */
+	struct fmt_column_out *column[FMT_SLICE_VALUES]; /* columns other than those of arguments */
 	struct card *cards;
 	size_t n_cards, cards_cap;
 	uint32_t *card_of;	    /* by template: its card plus 1; 0: not used */
@@ -164,7 +164,7 @@ static int add_item(struct writing *w, const struct fmt_event *e, int64_t *last_
 	return 0;
 }
 
-/* The items of the track that comes next. */
+/* Adds the items of the next track. */
 static int add_track(struct writing *w)
 {
 	const struct fmt_slice *s = w->slice;
@@ -212,7 +212,7 @@ static int add_edges(struct writing *w)
 	return 0;
 }
 
-/* The largest number of nanoseconds that every step is a multiple of. */
+/* Returns the largest number of nanoseconds that divides every step. */
 static int64_t find_unit(const struct writing *w)
 {
 	uint64_t unit = 0;
@@ -231,7 +231,7 @@ static int64_t find_unit(const struct writing *w)
 	return unit > 0 && unit <= INT64_MAX ? (int64_t)unit : 1;
 }
 
-/* Groups of points follow one another: the begins of each template, then the ends of each. */
+/* Groups of points are consecutive: the starts of each template, then the ends of each. */
 static void order_groups(struct writing *w, uint32_t n_templates)
 {
 	uint32_t next = 0;
@@ -247,7 +247,7 @@ static void order_groups(struct writing *w, uint32_t n_templates)
 		}
 }
 
-/* Random low bytes are kept apart from the more regular rest where most steps are that long. */
+/* Stores random low bytes separately from the more regular rest, if most steps are long enough. */
 static void put_times(const struct writing *w, int64_t *steps, struct fmt_slice_parts *ret)
 {
 	size_t n_long = 0;

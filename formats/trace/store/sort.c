@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 
-/* What is sorted in place of an event: its keys, and where it stood. */
+/* The sort key of an event, and its original index. */
 struct key {
 	uint32_t track, template;
 	int64_t start_ns, duration_ns;

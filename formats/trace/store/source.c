@@ -20,7 +20,7 @@ void fmt_kept_done(struct fmt_kept *k)
 	pthread_mutex_destroy(&k->lock);
 }
 
-/* Takes the descriptor that was kept for a file, or -1. */
+/* Returns and removes the descriptor kept for a file, or -1. */
 static int take_kept(struct fmt_kept *k, const char *name)
 {
 	int fd = -1;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One member of a trace, read as if it were a file of its own: a file of a directory, or the two
- * pieces of a packed file that hold the member's chunks and its tail (index and footer). */
+/* One member of a trace, read like a separate file: a file of a directory, or the two pieces of a
+ * packed file with the member's chunks and its tail (index and footer). */
 #pragma once
 
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Descriptors of the files that were read last. For any number of threads. */
+/* Descriptors of recently read files. Thread-safe. */
 #define FMT_KEPT 6
 struct fmt_kept {
 	pthread_mutex_t lock;
@@ -24,21 +24,21 @@ void fmt_kept_done(struct fmt_kept *k);
 
 struct fmt_source {
 	int fd;		       /* of the packed file, or -1 */
-	int dir_fd;	       /* where `name` is, if fd is -1 */
+	int dir_fd;	       /* directory of `name`, if fd is -1 */
 	char *name;	       /* owned: "rank-00003.chunks" */
 	struct fmt_kept *kept; /* of its trace; or NULL */
 	uint64_t bytes;	       /* of the member: data and tail */
-	uint64_t data_at;      /* where the data lies in the packed file */
-	uint64_t tail_at;      /* where the tail lies in the packed file */
+	uint64_t data_at;      /* offset of the data in the packed file */
+	uint64_t tail_at;      /* offset of the tail in the packed file */
 	uint64_t data_bytes;   /* the rest is the tail */
 };
 
 /* Frees the name and closes a descriptor that was kept for it. */
 void fmt_source_done(struct fmt_source *s);
 
-/* Returns a descriptor for a few reads, which no other thread uses, or -errno. Few descriptors are
- * kept open, so that a trace of thousands of ranks needs hardly more of them than it has readers.
- */
+/* Returns a descriptor for a few reads, which no other thread uses meanwhile, or -errno. Few
+ * descriptors are kept open, so that a trace of thousands of ranks needs few more than it has
+ * readers. */
 int fmt_source_open(const struct fmt_source *s);
 void fmt_source_close(const struct fmt_source *s, int fd);
 

@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-/* More slices than this in one file are taken for damage. */
+/* More slices than this in one file count as damage. */
 #define SLICES_MAX (1u << 28)
 
 void fmt_member_path(const struct fmt_trace *t, const struct fmt_member *m, char *buf, size_t len)
@@ -75,7 +75,7 @@ static void count_slice(struct fmt_rank_state *r, const struct fmt_chunk *c)
 	}
 }
 
-/* Slices whose headers were lost get the iteration of the one before. */
+/* Slices whose headers were lost get the iteration of the previous slice. */
 static void fill_holes(struct fmt_rank_state *r)
 {
 	for (uint32_t i = 0; i < r->info.n_slices; i++) {
@@ -89,7 +89,7 @@ static void fill_holes(struct fmt_rank_state *r)
 	}
 }
 
-/* Fails because the trace claims more than a file of its length can hold. */
+/* Fails because the trace claims more contents than a file of its size can have. */
 static int too_much(const struct fmt_trace *t, const char *path, uint64_t offset, const char *what,
 		    struct fmt_error *err)
 {
@@ -105,7 +105,7 @@ int fmt_rank_list_slices(struct fmt_rank_state *r, const char *path, struct fmt_
 	for (size_t i = 0; i < m->n_chunks; i++)
 		if (m->chunks[i].type == FMT_CHUNK_SLICE && m->chunks[i].slice >= n)
 			n = m->chunks[i].slice + 1;
-	/* Each lost slice lay somewhere in the file. */
+	/* Each lost slice occupied bytes of the file. */
 	if (n > SLICES_MAX || n > m->source.bytes / 16)
 		return fmt_fail(err, -EBADMSG, path, 0, "invalid slice numbers");
 	r->slices = calloc(n + 1, sizeof(*r->slices));
@@ -141,8 +141,7 @@ int fmt_rank_list_slices(struct fmt_rank_state *r, const char *path, struct fmt_
 	return 0;
 }
 
-/* Reads the names in trace.chunks. Damage is noted; slices that need the lost names cannot be read.
- */
+/* Reads the names in trace.chunks. Records damage; slices that need lost names cannot be read. */
 static int read_names(struct fmt_trace *t, struct fmt_names_reading *reading, struct fmt_error *err)
 {
 	const struct fmt_member *m = &t->shared;
@@ -180,10 +179,10 @@ static int read_names(struct fmt_trace *t, struct fmt_names_reading *reading, st
 	return 0;
 }
 
-/* The least memory that the names of a rank take. */
+/* Minimum memory for the names of a rank. */
 #define RANK_BYTES 256
 
-/* Reads the names of the trace, and numbers those of the ranks by their files. */
+/* Reads the names of the trace, and numbers the ranks by their files. */
 static int read_all_names(struct fmt_trace *t, struct fmt_error *err)
 {
 	scoped(free_ptr) uint32_t *ranks = NULL;
@@ -208,13 +207,13 @@ static int read_all_names(struct fmt_trace *t, struct fmt_error *err)
 	return t->shared.source.name ? read_names(t, &reading, err) : 0;
 }
 
-/* A trace may have this many events and edges, and more for each of its bytes: a thousand times
- * what recordings have. */
+/* Number of events and edges that any trace may have, in addition to an amount for each of its
+ * bytes: a thousand times that of recordings. */
 #define FREE_RECORDS (1u << 22)
 #define RECORDS_PER_BYTE 64
 
-/* Whether the slices claim more events and edges than the trace's bytes can hold. Readers take time
- * and memory in proportion to these claims. */
+/* Returns 1 if the slices claim more events and edges than the trace's size allows. Readers take
+ * time and memory in proportion to these claims. */
 static int too_many_records(const struct fmt_trace *t)
 {
 	uint64_t left = t->bytes > UINT64_MAX / RECORDS_PER_BYTE / 2
@@ -235,7 +234,8 @@ static int too_many_records(const struct fmt_trace *t)
 	return 0;
 }
 
-/* A mount says which path its trace was opened from. The path may hold another trace by now. */
+/* A mount contains the path from which its trace was opened. The path may now contain another
+ * trace. */
 static int check_mounted(const struct fmt_trace *t, struct fmt_error *err)
 {
 	if (!t->mounted_id[0] || strcmp(t->mounted_id, fmt_trace_id(t)) == 0)

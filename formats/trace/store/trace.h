@@ -3,25 +3,25 @@
 /* Reads a trace: a directory, a packed file, or the root of a mount. The layout is specified in
  * doc/format.md.
  *
- * A trace that is open never changes, so any number of threads may read it at once. Opening reads
- * the index and the names and no events; a slice reads what belongs to it and nothing else. Files
- * are read by pread, never mapped. Functions return 0 (or a count) or a negative errno, and store
- * nothing through `ret` when they fail:
+ * An open trace never changes, so any number of threads may read it at once. Opening reads the
+ * index and the names but no events; loading a slice reads only data of that slice. Files are read
+ * by pread, never mapped. Functions return 0 (or a count) or a negative errno; after an error `ret`
+ * is unchanged:
  *
- *   -EBADMSG  not a trace, or damaged: *err (may be NULL) says which file, where, why
- *   -ENOTSUP  written by a newer version of the format
- *   -ESTALE   opened through a mount whose trace was replaced on disk by another one
- *   other     as open(2), pread(2)
+ *     -EBADMSG  not a trace, or damaged: *err (may be NULL) has file, offset and reason
+ *     -ENOTSUP  written by a newer version of the format
+ *     -ESTALE   opened through a mount whose trace was replaced on disk by another one
+ *     other     as open(2), pread(2)
  */
 #pragma once
 
 #include "formats/trace/error.h"
 #include "formats/trace/names.h"
 
-/* A link in the root of a mount: the path that the mounted trace was opened from. Directory
- * listings leave it out. fmt_trace_open() follows it, and compares the trace's id with the mount's
- * file `id`, since the path may hold another trace by now. (It is not an extended attribute,
- * because `ls -l` would then ask for the attributes of each file.) */
+/* A link in the root of a mount: the path from which the mounted trace was opened. Directory
+ * listings omit it. fmt_trace_open() follows it, and compares the trace's id with the mount's file
+ * `id`, since the path may now contain another trace. (It is not an extended attribute, because `ls
+ * -l` would then query the attributes of each file.) */
 #define FMT_MOUNT_LINK ".gputrace"
 
 struct fmt_trace;
@@ -34,9 +34,9 @@ const struct fmt_names *fmt_trace_names(const struct fmt_trace *t);
 uint32_t fmt_trace_n_ranks(const struct fmt_trace *t);
 const char *fmt_trace_path(const struct fmt_trace *t);
 
-/* 0; or -EBADMSG and the first reason if a file of the trace is left out, in whole or in part: it
- * is missing, unreadable, of another trace, or so damaged that slices may be missing which no index
- * lists. For work that needs all of a trace. */
+/* Returns 0; or -EBADMSG and the first reason if the trace is incomplete: a file is missing,
+ * unreadable, from another trace, or so damaged that unlisted slices may be missing. For callers
+ * that need the whole trace. */
 int fmt_trace_complete(const struct fmt_trace *t, struct fmt_error *err);
 
 struct fmt_rank {
@@ -45,9 +45,9 @@ struct fmt_rank {
 	uint64_t n_records[FMT_KINDS]; /* by kind, over all slices */
 	uint64_t n_edges, n_digests;
 	uint64_t bytes;	  /* of the rank's file */
-	int64_t start_ns; /* the first moment of anything in it */
+	int64_t start_ns; /* earliest time in the file */
 	int64_t end_ns;
-	int ordered; /* 1: its slices ascend by fmt_iteration_order() */
+	int ordered; /* 1: its slices are sorted by fmt_iteration_order() */
 };
 
 /* Ranks are ordered by number. Owned by the trace. */
@@ -59,14 +59,14 @@ struct fmt_slice_info {
 	fmt_number first_number;
 	uint64_t n_records[FMT_KINDS];
 	uint64_t n_edges, n_digests;
-	_Atomic int damaged; /* 1: one of its chunks failed its checksum when the index was made or
-				when any thread last read it */
+	_Atomic int damaged; /* 1: one of its chunks failed its checksum, when the index was read or
+				at the last read by any thread */
 };
 
 const struct fmt_slice_info *fmt_trace_slice(const struct fmt_trace *t, uint32_t rank,
 					     uint32_t slice);
 
-/* Parts of a slice to decode. Other parts may be left empty. */
+/* Parts of a slice to decode. Other parts may remain empty. */
 #define FMT_WANT_CALLS 1u /* events on threads */
 #define FMT_WANT_OPS 2u	  /* events on streams */
 #define FMT_WANT_RANGES 4u
@@ -74,9 +74,9 @@ const struct fmt_slice_info *fmt_trace_slice(const struct fmt_trace *t, uint32_t
 #define FMT_WANT_DIGESTS 16u
 #define FMT_WANT_ALL 31u
 
-/* Asks for a slice before it is read. `find` is called by any thread; it sets *ret to a copy for
- * the caller and returns 1, or returns 0 to have the slice read. For a program that caches slices
- * itself. Set it while only one thread uses the trace. */
+/* A cache of slices, queried before a slice is read. `find` may be called by any thread; it sets
+ * *ret to a copy for the caller and returns 1, or returns 0 to have the slice read. Set it while
+ * only one thread uses the trace. */
 struct fmt_slice_keeper {
 	int (*find)(void *context, uint32_t rank, uint32_t slice, struct fmt_slice **ret);
 	void *context;
@@ -84,11 +84,11 @@ struct fmt_slice_keeper {
 
 void fmt_trace_set_keeper(struct fmt_trace *t, struct fmt_slice_keeper keeper);
 
-/* Limits the memory that the trace keeps for decoding (64 MiB by default), without the slices that
- * are being decoded. Set it while only one thread uses the trace. */
+/* Limits the memory that the trace keeps for decoding (64 MiB by default), not counting slices
+ * being decoded. Set it while only one thread uses the trace. */
 void fmt_trace_set_memory(struct fmt_trace *t, size_t bytes);
 
-/* Makes a copy that fmt_slice_free() frees; NULL without memory. */
+/* Returns a copy that fmt_slice_free() frees; NULL if out of memory. */
 struct fmt_slice *fmt_slice_copy(const struct fmt_slice *s);
 
 int fmt_slice_load(struct fmt_trace *t, uint32_t rank, uint32_t slice, unsigned want,
@@ -103,14 +103,14 @@ void fmt_slice_free(struct fmt_slice *s);
 void fmt_slice_done(struct fmt_slice *s);
 define_cleanup(fmt_slice_freep, struct fmt_slice *, fmt_slice_free);
 
-/* The identity of the trace, 64 hex digits: a SHA-256 Merkle root over its canonical chunks. It is
- * stored in the manifest, and fmt_verify() checks it. */
+/* Returns the identity of the trace, 64 hex digits: a SHA-256 Merkle root over its canonical
+ * chunks. It is stored in the manifest, and fmt_verify() checks it. */
 const char *fmt_trace_id(const struct fmt_trace *t);
 
-/* Total bytes of the trace's files. */
+/* Returns the total size of the trace's files. */
 uint64_t fmt_trace_bytes(const struct fmt_trace *t);
 
-/* Damage found so far (on opening, and by failed loads): the mount's `errors`. Calls `each` in the
- * order of files and offsets. */
+/* Lists the damage found so far, on opening and by failed loads: the mount's `errors`. Calls `each`
+ * in the order of files and offsets. */
 int fmt_trace_damage(struct fmt_trace *t, int (*each)(void *context, const struct fmt_error *e),
 		     void *context);

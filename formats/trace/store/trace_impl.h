@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The parts of a struct fmt_trace; for the sources of formats/trace/store. */
+/* Internals of struct fmt_trace, for the sources of formats/trace/store. */
 #pragma once
 
 #include "base/scope.h"
@@ -15,11 +15,11 @@ struct fmt_rank_state {
 	struct fmt_member member;
 	struct fmt_rank info;
 	struct fmt_slice_info *slices;
-	uint32_t *chunk_of;   /* of each slice: index of its chunk, plus 1; 0: lost */
-	uint32_t *digests_of; /* the same of its digests; 0: none, or lost */
+	uint32_t *chunk_of;   /* by slice: 1 + index of its chunk; 0: lost */
+	uint32_t *digests_of; /* the same for its digests; 0: none, or lost */
 };
 
-/* The structure of a slice that others are patches of. */
+/* The structure of a slice that is the base of others. */
 struct fmt_cached {
 	uint8_t *payload; /* owned */
 	struct fmt_cursor structure;
@@ -42,8 +42,8 @@ struct fmt_trace {
 					 if the trace has no such file */
 	struct fmt_member blobs;      /* contents; as above */
 	struct fmt_manifest manifest; /* n is 0 without a readable manifest */
-	struct fmt_error lost; /* the first file that is left out, in whole or in part; what[0] is 0
-				  if every file is used */
+	struct fmt_error lost; /* the first incomplete or missing file; what[0] is 0 if every file
+				  is complete */
 	struct fmt_blob_slot *blob_slots; /* of each content, by key */
 	size_t n_blobs;
 	struct fmt_rank_state *ranks; /* by number */
@@ -52,19 +52,19 @@ struct fmt_trace {
 	uint8_t packed_root[32];
 	int has_packed_root;
 
-	pthread_mutex_t lock; /* of what follows, and of `damaged` in the slices */
+	pthread_mutex_t lock; /* protects the following members, and `damaged` of the slices */
 	struct fmt_damage damage;
 	struct fmt_cached **bases;
 	size_t n_bases, bases_cap;
 	uint64_t base_bytes, clock;
-	uint64_t bases_limit; /* bytes that bases may take while nobody uses them */
+	uint64_t bases_limit; /* limit for unused bases, in bytes */
 	uint8_t root[32];
 	char id[65];	     /* `root`, once it is known; else "" */
 	char mounted_id[65]; /* opened through a mount: the id that the mount shows; else "" */
 };
 
-/* Writes the path of a member for messages: "DIR/rank-00001.chunks", or "PACKED:rank-00001.chunks".
- */
+/* Makes the path of a member for messages: "DIR/rank-00001.chunks", or
+ * "PACKED:rank-00001.chunks". */
 void fmt_member_path(const struct fmt_trace *t, const struct fmt_member *m, char *buf, size_t len);
 
 /* The next member in the order of packed files: trace.chunks, ranks, contents; those that are
@@ -78,8 +78,8 @@ void fmt_root_text(const uint8_t root[32], char ret[65]);
  * the members. formats/trace/store/open.c. */
 int fmt_trace_find(struct fmt_trace *t, const char *path, struct fmt_error *err);
 
-/* Opens the members that fmt_trace_find() found. A file that cannot be used is left out and becomes
- * damage: it is unreadable, not a file of a trace, or not the one that the manifest lists.
+/* Opens the members that fmt_trace_find() found. A file is omitted and counted as damage if it is
+ * unreadable, not a file of a trace, or not the one that the manifest lists.
  * formats/trace/store/whole.c. */
 int fmt_trace_open_members(struct fmt_trace *t, struct fmt_error *err);
 
@@ -87,10 +87,11 @@ int fmt_trace_open_members(struct fmt_trace *t, struct fmt_error *err);
 int fmt_rank_list_slices(struct fmt_rank_state *r, const char *path, struct fmt_error *err);
 void fmt_rank_done(struct fmt_rank_state *r);
 
-/* Adds damage that makes the trace incomplete: a file is left out, in whole or in part. */
+/* Adds damage that makes the trace incomplete. */
 void fmt_trace_lose(struct fmt_trace *t, const struct fmt_error *e);
 
-/* Lists the contents of `blobs`, which is open. 0 or -ENOMEM. formats/trace/store/blobs.c. */
+/* Lists the contents of `blobs`, which must be open. Returns 0 or -ENOMEM.
+ * formats/trace/store/blobs.c. */
 int fmt_blobs_list(struct fmt_trace *t);
 
 void fmt_bases_free(struct fmt_trace *t);

@@ -19,7 +19,7 @@ struct seen_content {
 	uint64_t name[2], bytes;
 };
 
-/* The contents that were found so far. */
+/* The contents found so far. */
 struct seen_contents {
 	struct seen_content *items; /* owned */
 	size_t n, cap;
@@ -82,8 +82,8 @@ static const char *check_list(struct seen_contents *s, const struct fmt_digest *
 	return NULL;
 }
 
-/* Checks a chunk of blobs.chunks whose payload is `raw`. Contents are added to `s`; lists are
- * compared with what was added. *why is NULL, or what is wrong. 0 or -ENOMEM. */
+/* Checks a chunk of blobs.chunks with the payload `raw`. Adds contents to `s`; compares lists with
+ * the contents added. *why is NULL, or the problem. Returns 0 or -ENOMEM. */
 static int check_contents(struct seen_contents *s, const struct fmt_chunk *c, const uint8_t *raw,
 			  const char **why)
 {
@@ -104,8 +104,8 @@ static int check_contents(struct seen_contents *s, const struct fmt_chunk *c, co
 	return r == -EBADMSG ? 0 : r;
 }
 
-/* Compares the images of the trace with the contents, all of which were added; NULL, or what is
- * wrong. */
+/* Compares the images of the trace with the contents, all of which were added. Returns NULL, or the
+ * problem. */
 static const char *check_images(struct seen_contents *s, const struct fmt_names *names)
 {
 	const char *at = fmt_fact_value(names, FMT_WHOLE_TRACE, FMT_FACT_IMAGES);
@@ -133,12 +133,12 @@ struct verifying {
 	struct fmt_problem *problems;
 	size_t n, cap;
 	struct seen_contents contents;
-	/* the member that is being checked */
+	/* the current member */
 	struct fmt_member *member;
 	struct fmt_rank_state *rank; /* NULL: the shared names */
 	uint32_t rank_index;
-	size_t first; /* index of the member's first problem; problems of a member come almost in
-			 the order of the file */
+	size_t first; /* index of the member's first problem; problems of a member are found almost
+			 in file order */
 	char path[512];
 };
 
@@ -160,7 +160,7 @@ static const char *type_name(uint8_t type)
 	return type < ARRAY_SIZE(names) && names[type] ? names[type] : "unknown";
 }
 
-/* Adds a problem, unless there is one at that offset already, which is returned. */
+/* Adds a problem, or returns the existing one at that offset. */
 static struct fmt_problem *add(struct verifying *v, uint64_t offset, const char *what)
 {
 	struct fmt_problem p = {.chunk = -1, .rank = -1, .slice = -1};
@@ -203,7 +203,7 @@ static int same_fields(const struct fmt_chunk *a, const struct fmt_chunk *b)
 }
 
 /* Decodes the slice, and checks that readers find this chunk under its number. Returns 1 if its
- * bytes are those that were written. */
+ * bytes are unchanged. */
 static int check_slice(struct verifying *v, const struct fmt_chunk *c, int64_t chunk_index)
 {
 	struct fmt_slice *s = NULL;
@@ -225,8 +225,7 @@ static int check_slice(struct verifying *v, const struct fmt_chunk *c, int64_t c
 	return r == 0;
 }
 
-/* Checks the payload of a chunk: its checksum, and that it can be decoded. Returns 1 if it is
- * whole. */
+/* Checks the payload of a chunk: its checksum and decoding. Returns 1 if it is intact. */
 static int check_chunk(struct verifying *v, const struct fmt_chunk *found, int64_t chunk_index,
 		       struct fmt_merkle *tree)
 {
@@ -250,8 +249,8 @@ static int check_chunk(struct verifying *v, const struct fmt_chunk *found, int64
 	return c.type == FMT_CHUNK_SLICE && v->rank ? check_slice(v, &c, chunk_index) : 1;
 }
 
-/* Checks that the slices of a rank follow one another. Readers show all slices from 0 to n_slices,
- * and number events across them. For a file without lost chunks. */
+/* Checks that the slices of a rank are consecutive. Readers show all slices from 0 to n_slices, and
+ * number events across them. For a file without lost chunks. */
 static void check_sequence(struct verifying *v)
 {
 	const struct fmt_rank_state *rank = v->rank;
@@ -278,7 +277,7 @@ static void check_sequence(struct verifying *v)
 	}
 }
 
-/* Checks that need all chunks of a member, for a member without damage. */
+/* Checks that need all chunks of a member, for an undamaged member. */
 static void check_whole(struct verifying *v)
 {
 	const char *why = NULL;
@@ -291,8 +290,7 @@ static void check_whole(struct verifying *v)
 		add(v, FMT_NO_OFFSET, why);
 }
 
-/* Reports bytes that the walk stepped over: as the chunks that the index lists there, or as plain
- * bytes. */
+/* Reports skipped bytes: as the chunks that the index lists there, or as plain bytes. */
 static void say_lost(struct verifying *v, uint64_t at, uint64_t bytes, const char *why)
 {
 	const struct fmt_member *m = v->member;
@@ -382,7 +380,7 @@ static void sort(struct verifying *v)
 		qsort(v->problems, v->n, sizeof(*v->problems), by_offset);
 }
 
-/* Adds damage that opening and loading found, unless it is among the first v->first problems, which
+/* Adds damage found by opening and loading, unless it is among the first v->first problems, which
  * are sorted. */
 static int take_damage(void *context, const struct fmt_error *e)
 {
@@ -398,8 +396,8 @@ static int take_damage(void *context, const struct fmt_error *e)
 	return 0;
 }
 
-/* Compares the id in the footer of a packed file with that of its members. Its header was checked
- * when it was opened. */
+/* Compares the id in the footer of a packed file with that of its members. The footer's header was
+ * checked on opening. */
 static void check_packed(struct verifying *v)
 {
 	char id[65];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Reads every byte of a trace and checks it: headers and payloads against their checksums, the
- * index against the headers, the files against the manifest, the identity against what is stored,
- * slices by decoding them. */
+ * index against the headers, the files against the manifest, the identity against the contents;
+ * decodes all slices. */
 #pragma once
 
 #include "formats/trace/error.h"
@@ -10,11 +10,10 @@
 
 struct fmt_problem {
 	struct fmt_error error;
-	int64_t chunk;	   /* number of the chunk in the file, from 0; -1 if the problem is not in a
-			      chunk */
-	const char *type;  /* "slice", "names" ...; NULL if the problem is not in a chunk */
-	int64_t rank;	   /* number of the rank; -1 if the problem belongs to none */
-	int64_t slice;	   /* -1 if the problem belongs to none */
+	int64_t chunk;	   /* number of the chunk in the file, from 0; -1: not in a chunk */
+	const char *type;  /* "slice", "names" ...; NULL: not in a chunk */
+	int64_t rank;	   /* number of the rank; -1: none */
+	int64_t slice;	   /* -1: none */
 	int64_t iteration; /* of the slice */
 };
 
@@ -24,13 +23,13 @@ struct fmt_verified {
 };
 
 enum fmt_verify_depth {
-	FMT_VERIFY_BYTES, /* checksums, indexes and roots: the bytes are those that were written */
+	FMT_VERIFY_BYTES, /* checksums, indexes and roots: the bytes are unchanged */
 	FMT_VERIFY_ALL,	  /* also decode slices and compare them with each other */
 };
 
-/* Calls `each` for each problem, in the order of files and offsets; it may be NULL. Returns 0 if
- * the trace could be read, whatever was found (ret->problems counts it), or a negative errno: as
- * fmt_trace_open(), or what `each` returned. */
+/* Calls `each` (may be NULL) for each problem, in the order of files and offsets. Returns 0 if the
+ * trace could be read, even with problems (ret->problems counts them), or a negative errno: as
+ * fmt_trace_open(), or the result of `each`. */
 int fmt_verify_to(const char *path, enum fmt_verify_depth depth,
 		  int (*each)(void *context, const struct fmt_problem *p), void *context,
 		  struct fmt_verified *ret, struct fmt_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Checks that a trace has all of its files and no others. */
+/* Checks that a trace has exactly the files that its manifest lists. */
 #include "formats/trace/store/trace_impl.h"
 
 #include "base/array.h"
@@ -12,7 +12,7 @@ void fmt_trace_lose(struct fmt_trace *t, const struct fmt_error *e)
 		t->lost = *e;
 }
 
-/* Errors that say nothing about the file: no memory, too many open files, a newer version. */
+/* Returns 1 for errors unrelated to the file: no memory, too many open files, a newer version. */
 static int is_fatal(int r)
 {
 	return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -ENOTSUP;
@@ -38,8 +38,8 @@ static int check_kind(const struct fmt_member *m, const char *path, struct fmt_e
 	return 0;
 }
 
-/* Compares the file's root with the manifest. A file without a readable footer has no root; that
- * damage was noted when the file was opened. */
+/* Compares the file's root with the manifest. A file without a readable footer has no root; this
+ * damage was recorded when the file was opened. */
 static int check_root(const struct fmt_trace *t, const struct fmt_member *m, const char *path,
 		      struct fmt_error *err)
 {
@@ -68,7 +68,7 @@ static int leave_out(struct fmt_trace *t, int r, const struct fmt_error *why, st
 	return r;
 }
 
-/* Notes chunks of a file that may be missing though no index lists them. */
+/* Records chunks of a file that may be missing although no index lists them. */
 static void check_end(struct fmt_trace *t, const struct fmt_member *m, const char *path)
 {
 	struct fmt_error e;
@@ -79,7 +79,7 @@ static void check_end(struct fmt_trace *t, const struct fmt_member *m, const cha
 	fmt_trace_lose(t, &e);
 }
 
-/* Opens a member: 1; or 0 if the trace has no such file or it is left out; or -errno. */
+/* Opens a member. Returns 1; 0 if the trace has no such file or it is left out; or -errno. */
 static int open_member(struct fmt_trace *t, struct fmt_member *m, struct fmt_error *err)
 {
 	struct fmt_manifest_entry *e;
@@ -216,7 +216,7 @@ static void drop_duplicates(struct fmt_trace *t)
 	t->n_ranks = n;
 }
 
-/* Opens the rank files, and orders those that are used by number. */
+/* Opens the rank files, and sorts the used ones by number. */
 static int open_ranks(struct fmt_trace *t, struct fmt_error *err)
 {
 	uint32_t n = 0;

@@ -18,8 +18,8 @@
 struct fmt_rank_writer {
 	struct fmt_writer *writer;
 	struct fmt_output out;
-	struct text raw;	    /* the payload that is being made */
-	struct fmt_patch_base base; /* structure of the slice that others are patches of */
+	struct text raw;	    /* payload under construction */
+	struct fmt_patch_base base; /* structure of the base slice */
 	uint32_t base_slice;
 	fmt_number next;
 	uint32_t rank, n_slices;
@@ -31,7 +31,7 @@ struct fmt_writer {
 	int level; /* of zstd */
 	struct fmt_rank_writer **ranks;
 	size_t n_ranks, ranks_cap;
-	struct fmt_output blobs; /* path is NULL until it is started */
+	struct fmt_output blobs; /* path is NULL until it is created */
 };
 
 static void free_rank(struct fmt_rank_writer *w)
@@ -155,7 +155,7 @@ static int in_order(const struct fmt_event *e, size_t n)
 
 /* Smaller slices are no base for others. */
 #define BASE_MIN 16
-/* Damage to a base costs at most so many slices. */
+/* Maximum number of slices affected by damage to a base. */
 #define BASE_REACH 64
 
 /* Codes a slice into w->raw: as a patch of the base, or as a new base if the base does not have
@@ -186,7 +186,7 @@ static int code_slice(struct fmt_rank_writer *w, const struct fmt_slice *s)
 	return r;
 }
 
-/* Digests are written before their slice, so that a slice that is there has its digests. */
+/* Digests are written before their slice, so that a complete slice has its digests. */
 static int put_digests(struct fmt_rank_writer *w, const struct fmt_slice *s, struct fmt_error *err)
 {
 	struct fmt_chunk c = {.type = FMT_CHUNK_DIGESTS, .slice = s->index};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* LU factorisation of batches of small matrices, and solutions from it. */
+/* LU factorisation of batches of small matrices, and solving with the factors. */
 #include "replay/emugpu/cublas/handle.h"
 
 static cublasStatus_t launch(cublasHandle_t handle, uint32_t kind, struct emu_factor_work w)
@@ -19,7 +19,7 @@ static struct emu_operand operand(const void *data, enum emu_type type, int ld)
 	return (struct emu_operand){.m = {data, type, 0, 1, ld}, .pointers = 1};
 }
 
-/* The info of getrsBatched is in host memory, and only about its arguments. */
+/* The info of getrsBatched is in host memory and reports invalid arguments only. */
 #define FUNCTIONS(x, c_type, type)                                                                 \
 	EMU_API cublasStatus_t cublas##x##getrfBatched(cublasHandle_t handle, int n,               \
 						       c_type *const A[], int lda, int *P,         \

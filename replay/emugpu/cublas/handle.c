@@ -60,7 +60,7 @@ EMU_API void cublasXerbla(const char *srName, int info)
 {
 }
 
-/* Defines the functions that set and read a field of the handle. */
+/* Defines the functions that set and get a field of the handle. */
 #define FIELD(field, type, set, get)                                                               \
 	EMU_API cublasStatus_t set(cublasHandle_t handle, type value)                              \
 	{                                                                                          \

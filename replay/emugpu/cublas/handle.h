@@ -29,7 +29,7 @@ static inline struct emu_operand emu_operand_matrix(enum emu_type type, const vo
 	return (struct emu_operand){emu_matrix_of(data, type, ld, op), 0, 0, 0, 0};
 }
 
-/* A vector as a matrix of one column. */
+/* Returns a vector as a matrix of one column. */
 static inline struct emu_operand emu_operand_column(enum emu_type type, const void *data, int64_t n,
 						    int64_t increment)
 {
@@ -43,8 +43,8 @@ static inline uint8_t emu_fill_letter(cublasFillMode_t uplo)
 	return uplo == CUBLAS_FILL_MODE_UPPER ? 'U' : 'L';
 }
 
-/* Expand M(letter, type, data type, suffix, int) for real types, complex types or both; with 32-bit
- * sizes and, as name_64, with 64-bit sizes. */
+/* Expand M(letter, type, data type, suffix, int) for real types, complex types, or both; with
+ * 32-bit sizes, and with 64-bit sizes for functions name_64. */
 #define EMU_REAL(M)                                                                                \
 	M(S, float, EMU_F32, , int)                                                                \
 	M(D, double, EMU_F64, , int)                                                               \
@@ -67,5 +67,5 @@ static inline uint8_t emu_fill_letter(cublasFillMode_t uplo)
 	M(Chem, cuComplex, EMU_C32, 1, suffix, I)                                                  \
 	M(Zhem, cuDoubleComplex, EMU_C64, 1, suffix, I)
 
-/* The same where only the integer differs: M(suffix, int). */
+/* The same for functions that differ in the integer type only: M(suffix, int). */
 #define EMU_SIZES(M) M(, int) M(_64, int64_t)

@@ -90,7 +90,7 @@ EMU_SIZES(ROTS)
 
 EMU_SIZES(DOTS)
 
-/* One vector to a scalar, or to the number of an element. */
+/* Reduces one vector to a scalar, or to the index of an element. */
 #define FOLD(name, fold, type, x, ret, ret_type, suffix, I)                                        \
 	EMU_API cublasStatus_t cublas##name##_v2##suffix(cublasHandle_t handle, I n,               \
 							 const type *X, I incx, ret *result)       \

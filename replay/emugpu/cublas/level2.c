@@ -57,7 +57,7 @@ static cublasStatus_t times_vector(cublasHandle_t handle, enum emu_type type, in
 
 EMU_ALL(GEMV)
 
-/* The matrix is symmetric or Hermitian, and one triangle of it is stored. */
+/* For symmetric or Hermitian matrices, of which one triangle is stored. */
 #define MIRRORED(name, type, x_, hermitian_, suffix, I)                                            \
 	EMU_API cublasStatus_t cublas##name##v_v2##suffix(                                         \
 		cublasHandle_t handle, cublasFillMode_t uplo, I n, const type *alpha,              \

@@ -81,7 +81,7 @@ EMU_ALL(TRSM)
 EMU_ALL(TRSM_BATCHED)
 EMU_ALL(TRMM)
 
-/* A vector is a matrix of one column. */
+/* Returns a vector as a matrix of one column. */
 static struct emu_matrix column(enum emu_type type, const void *x, int64_t n, int64_t increment)
 {
 	return (struct emu_matrix){emu_vector_of(type, x, n, increment).data, type, 0, increment,

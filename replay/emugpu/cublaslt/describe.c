@@ -124,7 +124,7 @@ static cublasStatus_t get(const void *descriptor, const struct field *fields, in
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-/* The four functions that every kind of descriptor has. */
+/* Defines the four functions of every kind of descriptor. */
 #define ACCESS(name, handle, attribute, fields)                                                    \
 	EMU_API cublasStatus_t cublasLt##name##SetAttribute(handle d, attribute attr,              \
 							    const void *buf, size_t sizeInBytes)   \

@@ -210,7 +210,7 @@ EMU_API cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t d)
 	return CUDNN_STATUS_SUCCESS;
 }
 
-/* ---- attributes that follow from others ---- */
+/* ---- derived attributes ---- */
 
 /* The configuration of engine i of the graph of a heuristic. */
 static cudnnStatus_t fill_config(const struct emu_dnn_descriptor *heuristic, int64_t i,
@@ -236,8 +236,8 @@ static cudnnStatus_t fill_config(const struct emu_dnn_descriptor *heuristic, int
 	return r;
 }
 
-/* All engines, the fastest first; the fallback is the one without tensor cores. `most` is 0 if the
- * program asks for the number only. */
+/* Lists all engines, the fastest first; the fallback is the one without tensor cores. `most` is 0
+ * if the program queries only their number. */
 static cudnnStatus_t get_results(const struct emu_dnn_descriptor *heuristic, int64_t most,
 				 int64_t *n, void *values)
 {
@@ -255,7 +255,7 @@ static cudnnStatus_t get_results(const struct emu_dnn_descriptor *heuristic, int
 	return r;
 }
 
-/* Attributes that are numbers, and not set by the program. */
+/* Numeric attributes that the program cannot set. */
 static const struct {
 	cudnnBackendAttributeName_t name;
 	int64_t n, value;
@@ -295,7 +295,7 @@ static cudnnStatus_t get_derived(const struct emu_dnn_descriptor *d,
 	return CUDNN_STATUS_SUCCESS;
 }
 
-/* Descriptors are copied to the descriptors that the caller made. */
+/* Copies descriptors into those that the caller created. */
 static cudnnStatus_t get_children(const struct emu_dnn_attribute *a, int64_t most, void *values)
 {
 	struct emu_dnn_descriptor **to = values, **from = a->values;

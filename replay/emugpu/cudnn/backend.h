@@ -24,15 +24,15 @@ struct emu_dnn_descriptor {
 	size_t n, cap;
 };
 
-/* The attribute, or NULL. `d` may be NULL. */
+/* Returns the attribute, or NULL. `d` may be NULL. */
 const struct emu_dnn_attribute *emu_dnn_attribute(const struct emu_dnn_descriptor *d,
 						  cudnnBackendAttributeName_t name);
 
-/* The i-th descriptor of an attribute, or NULL. */
+/* Returns the i-th descriptor of an attribute, or NULL. */
 struct emu_dnn_descriptor *emu_dnn_child(const struct emu_dnn_descriptor *d,
 					 cudnnBackendAttributeName_t name, int64_t i);
 
-/* The i-th value of an attribute of an integer, enum or float type, or `otherwise`. */
+/* Returns the i-th value of an attribute of an integer, enum or float type, or `otherwise`. */
 int64_t emu_dnn_integer(const struct emu_dnn_descriptor *d, cudnnBackendAttributeName_t name,
 			int64_t i, int64_t otherwise);
 double emu_dnn_number(const struct emu_dnn_descriptor *d, cudnnBackendAttributeName_t name,

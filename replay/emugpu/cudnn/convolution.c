@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Convolutions by the functions of cudnn_cnn.h. There is one algorithm for each direction; it needs
+/* Convolutions by the functions of cudnn_cnn.h, with one algorithm for each direction, which needs
  * no workspace. */
 #include "replay/emugpu/cudnn/descriptor.h"
 #include "replay/emugpu/cudnn/work.h"
@@ -9,7 +9,7 @@
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-/* Defines the functions that set and read a field of the descriptor. */
+/* Defines the functions that set and get a field of the descriptor. */
 #define FIELD(field, type, name)                                                                   \
 	EMU_API cudnnStatus_t cudnnSetConvolution##name(cudnnConvolutionDescriptor_t d,            \
 							type value)                                \
@@ -173,7 +173,7 @@ EMU_API cudnnStatus_t cudnnConvolutionBackwardFilter(
 
 /* ---- algorithms ---- */
 
-/* Defines, for one direction, the functions that choose an algorithm. `first` and `second` are the
+/* Defines the functions that choose an algorithm for one direction. `first` and `second` are the
  * types of the parameters before and after the convolution descriptor. */
 #define ALGORITHMS(Direction, Algo, chosen, A, B, C)                                               \
 	static cudnnStatus_t choose_##Algo(cudnnConvolutionDescriptor_t d, int most, int *n,       \

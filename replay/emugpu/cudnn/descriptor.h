@@ -46,18 +46,18 @@ struct cudnnDropoutStruct {
 	unsigned long long seed;
 };
 
-/* 0, or -ENOTSUP for an unsupported type. */
+/* Returns 0, or -ENOTSUP for an unsupported type. */
 int emu_dnn_type(cudnnDataType_t type, enum emu_type *ret);
 
-/* A tensor with batch, channels and up to three spatial dimensions; CUDNN_STATUS_NOT_SUPPORTED for
- * others. */
+/* Makes a tensor with batch, channels and up to three spatial dimensions;
+ * CUDNN_STATUS_NOT_SUPPORTED for others. */
 cudnnStatus_t emu_dnn_tensor(const struct cudnnTensorStruct *d, const void *data,
 			     struct emu_tensor5 *ret);
 
 /* Sets the strides of contiguous memory: channels last with CUDNN_TENSOR_NHWC. */
 void emu_dnn_pack(struct cudnnTensorStruct *d, cudnnTensorFormat_t format);
 
-/* A scaling factor of an operation on elements of `type`: double for double, else float. */
+/* Returns a scaling factor of an operation on elements of `type`: double for double, else float. */
 double emu_dnn_scale(cudnnDataType_t type, const void *factor);
 
 /* Defines cudnnCreate<What>Descriptor and cudnnDestroy<What>Descriptor. */

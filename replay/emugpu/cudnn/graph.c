@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Executes plans of the backend API. A graph of one convolution is a convolution; any other graph
- * is one kernel, with the operations of its convolutions, products and attentions, and the bytes of
- * its tensors in memory. */
+/* Executes plans of the backend API. A graph with one convolution runs as a convolution; any other
+ * graph runs as one kernel, with the operations of its convolutions, products and attentions, and
+ * the bytes of its tensors in memory. */
 #include "replay/emugpu/cudnn/backend.h"
 #include "replay/emugpu/cudnn/descriptor.h"
 #include "replay/emugpu/cudnn/work.h"
@@ -142,7 +142,8 @@ static void add_convolution(struct emu_dnn_work *w, const struct emu_dnn_descrip
 	w->tile = EMU_DNN_TILE;
 }
 
-/* Two products of a graph, with a softmax between, are attention; more of them, its gradients. */
+/* Two products of a graph with a softmax in between are attention; more products are its
+ * gradients. */
 static void add_product(struct emu_dnn_work *w, const struct emu_dnn_descriptor *op)
 {
 	const struct emu_dnn_descriptor *d =
@@ -179,11 +180,11 @@ static void add_attention(struct emu_dnn_work *w, const struct emu_dnn_descripto
 	w->tile = 128 * width;
 }
 
-/* Of cuDNN 9.20 and 9.21; older headers do not have them. */
+/* cuDNN 9.20 and 9.21; missing in older headers. */
 enum { DIAGONAL_BAND_MASK = 44, SDPA_FWD_SUBGRAPH = 2811 };
 
-/* Returns whether the operation masks scores above the diagonal: as one operation, among those
- * that attention applies to its scores, or as a comparison of the numbers of rows and columns. */
+/* Returns 1 if the operation masks scores above the diagonal: as one operation, among the
+ * operations that attention applies to its scores, or as a comparison of row and column numbers. */
 static int is_causal(const struct emu_dnn_descriptor *op)
 {
 	const struct emu_dnn_descriptor *child =

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* PyTorch refuses an older version than its own: 2.15 from PyPI comes with 9.26.0. */
+/* PyTorch refuses a version older than its own: 2.15 from PyPI contains 9.26.0. */
 #define VERSION (CUDNN_VERSION > 92600 ? CUDNN_VERSION : 92600)
 
 EMU_API size_t cudnnGetVersion(void)

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Larger work takes its time and computes nothing, unless $GPUEMU_COMPUTE is "all": on a host, a
- * step of a real model would take minutes. */
+/* Larger operations take their virtual time but compute nothing, unless $GPUEMU_COMPUTE is "all":
+ * on a host, an iteration of a real model would take minutes. */
 #define MOST_OPERATIONS 2.5e8
 #define MOST_ELEMENTS 1e6
 

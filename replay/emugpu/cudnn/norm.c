@@ -66,7 +66,7 @@ struct operand {
 	const void *data;
 };
 
-/* Launches `b`, whose tensors are given by the first n operands; others stay without data. */
+/* Launches `b` with the tensors of the first n operands; others have no data. */
 static cudnnStatus_t launch(cudnnHandle_t handle, struct emu_dnn_work *w, cudnnBatchNormMode_t mode,
 			    cudnnTensorDescriptor_t parameters, const struct operand *operands,
 			    int n)
@@ -89,7 +89,7 @@ static cudnnStatus_t launch(cudnnHandle_t handle, struct emu_dnn_work *w, cudnnB
 		return r;
 	if (!b->x.data)
 		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-	/* Statistics need the input before it can be normalised, so it is read twice. */
+	/* Statistics need the whole input before it can be normalised, so it is read twice. */
 	if (b->kind != EMU_NORM_INFERENCE)
 		w->cost.bytes += emu_dnn_bytes(&b->x) + emu_dnn_bytes(&b->y_grad);
 	w->elements = (double)emu_tensor5_count(&b->x);
@@ -100,7 +100,7 @@ static cudnnStatus_t launch(cudnnHandle_t handle, struct emu_dnn_work *w, cudnnB
 	return emu_dnn_launch(handle, w);
 }
 
-/* Only results that replace the old ones are implemented. */
+/* Only results that replace the old values are supported. */
 static int replaces(cudnnTensorDescriptor_t t, const void *alpha, const void *beta)
 {
 	return t && alpha && beta && emu_dnn_scale(t->type, alpha) == 1 &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Recurrent networks: for each layer and direction, one kernel for the products of its input, which
- * need not wait for each other, and one for each step. They take their time and compute nothing. */
+/* Recurrent networks: for each layer and direction, one kernel for the independent products of its
+ * input, and one for each step. They take virtual time and compute nothing. */
 #include "replay/emugpu/cudnn/descriptor.h"
 #include "replay/emugpu/cudnn/work.h"
 
@@ -134,8 +134,8 @@ static int biases(const struct cudnnRNNStruct *d, int id)
 	       (id < gates(d)) == (d->bias == CUDNN_RNN_SINGLE_INP_BIAS);
 }
 
-/* Elements before matrix or bias `id` of a pseudo layer (layer x directions + direction): all
- * matrices come first, then all biases. */
+/* Returns the number of elements before matrix or bias `id` of a pseudo layer (layer x directions +
+ * direction): all matrices come first, then all biases. */
 static int64_t offset_of(const struct cudnnRNNStruct *d, int32_t pseudo, int id, int of_bias)
 {
 	int32_t all = d->layers * directions(d);
@@ -204,7 +204,7 @@ EMU_API cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDe
 
 	if (!d || !x)
 		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-	/* The results of all gates, of one layer at a time; to train, of all layers. */
+	/* The results of all gates: of one layer at a time; for training, of all layers. */
 	step = (size_t)(x->steps * x->batch) * (size_t)(gates(d) + 2) * (size_t)d->hidden *
 	       (size_t)directions(d) * element_bytes(d);
 	if (work)

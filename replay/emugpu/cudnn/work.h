@@ -14,7 +14,7 @@ enum emu_dnn_kind {
 	EMU_DNN_CONVOLUTION,
 	EMU_DNN_BATCH_NORM,
 	EMU_DNN_FUSED,	   /* several operations of a graph in one kernel; timing only */
-	EMU_DNN_RNN_INPUT, /* products of a layer's input of all steps; timing only */
+	EMU_DNN_RNN_INPUT, /* products of a layer's input at all steps; timing only */
 	EMU_DNN_RNN_STEP,  /* one step of a layer; timing only */
 	EMU_DNN_KINDS,
 };
@@ -42,7 +42,7 @@ cudnnStatus_t emu_dnn_launch(cudnnHandle_t handle, const struct emu_dnn_work *wo
 /* Fills in the cost of a convolution and launches it. */
 cudnnStatus_t emu_dnn_convolve(cudnnHandle_t handle, const struct emu_convolution *c);
 
-/* The convolution for the model of durations. */
+/* Returns the convolution for the duration model. */
 struct gpuemu_convolution emu_dnn_shape(const struct emu_convolution *c);
 
 double emu_dnn_bytes(const struct emu_tensor5 *t);

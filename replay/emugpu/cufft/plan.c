@@ -13,7 +13,7 @@
 struct plan {
 	struct emu_fourier work;
 	int made, used;
-	int packed_in, packed_out; /* no embed: a real side in place is padded */
+	int packed_in, packed_out; /* no embed: the real side of an in-place transform is padded */
 	cudaStream_t stream;
 };
 
@@ -23,7 +23,8 @@ static struct {
 	size_t n, cap;
 } plans = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* A plan with the lock held, which the caller releases; NULL without the lock. */
+/* Returns a plan with the lock held; the caller releases it. NULL: invalid, the lock is not
+ * held. */
 static struct plan *locked(cufftHandle handle)
 {
 	pthread_mutex_lock(&plans.lock);
@@ -120,7 +121,7 @@ static int is_complex(enum emu_type type)
 	return type == EMU_C32 || type == EMU_C64;
 }
 
-/* Lays out one side, whose last dimension is halved if the other side is real. */
+/* Sets the layout of one side; its last dimension is halved if the other side is real. */
 static void lay_out(struct emu_fourier_side *s, const int64_t size[3], int halved, int rank,
 		    const long long *embed, long long stride, long long distance)
 {
@@ -178,7 +179,7 @@ EMU_API cufftResult cufftXtMakePlanMany(cufftHandle plan, int rank, long long *n
 	return unlock(CUFFT_SUCCESS);
 }
 
-/* In place, rows of real numbers have space for the complex ones. */
+/* In place, rows of real numbers have space for the complex numbers. */
 static void pad(struct emu_fourier_side *s, const int64_t size[3])
 {
 	s->embed[2] = 2 * (size[2] / 2 + 1);
@@ -201,7 +202,7 @@ static cufftResult launch(const struct plan *p, const void *in, void *out, int i
 									  : CUFFT_EXEC_FAILED;
 }
 
-/* A transform of real numbers is forward, one to real numbers inverse. */
+/* A transform of real numbers is forward, one to real numbers is inverse. */
 EMU_API cufftResult cufftXtExec(cufftHandle plan, void *input, void *output, int direction)
 {
 	struct plan *p = locked(plan), copy;

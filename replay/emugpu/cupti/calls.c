@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Calls: their records and callbacks. Only the outermost call of a thread is one: NVIDIA's runtime
- * does not enter the driver through its public functions either. */
+/* Calls: their records and callbacks. Only the outermost call of a thread is reported: NVIDIA's
+ * runtime does not call the driver through public functions either. */
 #include "replay/emugpu/cupti/cupti.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ struct CUpti_Subscriber_st {
 	void *data;
 };
 
-static struct CUpti_Subscriber_st subscriber; /* CUPTI has one at most */
+static struct CUpti_Subscriber_st subscriber; /* CUPTI has one subscriber at most */
 static uint8_t enabled[CUPTI_CB_DOMAIN_SIZE][CUPTI_CBIDS];
 static int n_enabled;
 
@@ -38,8 +38,8 @@ static const struct cupti_cbid *function_of(const char *name, CUpti_CallbackDoma
 {
 	int runtime;
 
-	/* What nvcc's code calls for <<< >>> is a launch; its other functions are not of the API.
-	 */
+	/* nvcc's function for <<< >>> is reported as a launch; its other functions are not part of
+	 * the API. */
 	if (strncmp(name, "__cudaLaunchKernel", 18) == 0)
 		name += 2;
 	runtime = strncmp(name, "cuda", 4) == 0;
@@ -124,7 +124,7 @@ static void leave(int result)
 		call_back(CUPTI_API_EXIT, &result);
 	}
 	self.correlation = 0;
-	self.depth = 0; /* calls of the client's callbacks were within this one */
+	self.depth = 0; /* calls from the client's callbacks were nested in this one */
 	cupti_resume();
 }
 

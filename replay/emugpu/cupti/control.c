@@ -44,7 +44,7 @@ static void find_driver(void)
 		emulated.driver = NULL; /* not the emulated driver */
 		return;
 	}
-	/* The clocks advance alike, be they real or virtual. */
+	/* The clocks advance at the same rate, real or virtual. */
 	clock_gettime(CLOCK_REALTIME, &now);
 	clock_gettime(CLOCK_MONOTONIC, &up);
 	emulated.since_1970_ns = (now.tv_sec - up.tv_sec) * INT64_C(1000000000) + now.tv_nsec -
@@ -109,7 +109,7 @@ static CUptiResult set_wanted(CUpti_ActivityKind kind, int on)
 	case CUPTI_ACTIVITY_KIND_RUNTIME:
 	case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
 	case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
-	case CUPTI_ACTIVITY_KIND_OVERHEAD: /* emulation has none to report */
+	case CUPTI_ACTIVITY_KIND_OVERHEAD: /* emulation has no overhead to report */
 		break;
 	default:
 		snprintf(use, sizeof(use), "cuptiActivityEnable (kind %d)", (int)kind);
@@ -153,7 +153,7 @@ EMU_API CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, uint8_t e
 	return skip(CUPTI_CB_DOMAIN_RUNTIME_API, id, enable);
 }
 
-/* Buffers are the client's, so there are no sizes to set. */
+/* The client provides the buffers, so sizes have no effect. */
 EMU_API CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute what, size_t *bytes,
 					      void *value)
 {
@@ -208,10 +208,10 @@ EMU_API CUptiResult cuptiFinalize(void)
 	return cuptiActivityFlushAll(0);
 }
 
-/* PyTorch stamps its own events with the processor's cycle counter, asks CUPTI for stamps of that
- * counter, and takes any stamp for one. Cycles are not virtual, so such stamps would give ops wrong
- * durations. Kineto asks this exported function of its own (libkineto::use_cupti_tsc, a reference
- * to bool), which a preloaded library can replace: no. */
+/* PyTorch stamps its own events with the processor's cycle counter, requests stamps of that counter
+ * from CUPTI, and interprets any stamp as such. Virtual time has no cycles, so durations of ops
+ * would be wrong. Kineto queries this exported function (libkineto::use_cupti_tsc, a reference to
+ * bool), which a preloaded library can replace: it returns false. */
 uint8_t *_ZN9libkineto13use_cupti_tscEv(void);
 
 EMU_API uint8_t *_ZN9libkineto13use_cupti_tscEv(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* CUPTI's activity and callback API on the emulated driver, as far as PyTorch's profiler (Kineto)
- * uses it. calls.c observes calls, records.c fills the client's buffers, control.c has the rest of
- * the public functions. Any thread. */
+ * uses it. calls.c observes calls, records.c fills the client's buffers, control.c implements the
+ * other public functions. Any thread. */
 #pragma once
 
 #include "replay/emugpu/observe.h"
@@ -21,16 +21,17 @@ extern const unsigned cupti_driver_cbids_n, cupti_runtime_cbids_n;
 
 #define CUPTI_CBIDS 2048 /* more than any domain has */
 
-/* Virtual time in the client's clock: nanoseconds since 1970 unless the client has set a clock. */
+/* Converts virtual time to the client's clock: nanoseconds since 1970 unless the client set a
+ * clock. */
 uint64_t cupti_stamp(int64_t virtual_ns);
 int64_t cupti_now_ns(void); /* the calling thread's clock */
-void cupti_pause(void);	    /* begins and ends a clock pause */
+void cupti_pause(void);	    /* start and end a clock pause */
 void cupti_resume(void);
 
-/* Returns whether records of a kind are wanted. */
+/* Returns 1 if the client enabled records of a kind. */
 int cupti_wants(CUpti_ActivityKind kind);
 
-/* Appends records. The first passes the calling thread's external ids on. */
+/* Append records. cupti_put_external() copies the calling thread's external ids. */
 void cupti_put_external(uint32_t correlation);
 void cupti_put_call(CUpti_CallbackDomain domain, uint32_t cbid, int64_t start_ns, int64_t end_ns,
 		    uint32_t correlation, int result);
@@ -38,11 +39,11 @@ void cupti_put_wait(enum emu_observed_wait wait, uint32_t context, uint32_t stre
 		    int64_t start_ns, int64_t end_ns, uint32_t correlation);
 void cupti_put_op(const struct emu_observed_op *op);
 
-/* The observer; `cupti_skip` marks functions whose activity records are not wanted. */
+/* The observer; `cupti_skip` marks functions without activity records. */
 extern const struct emu_observer cupti_observer;
 extern uint8_t cupti_skip[CUPTI_CB_DOMAIN_SIZE][CUPTI_CBIDS];
 const struct cupti_cbid *cupti_cbid_of_id(CUpti_CallbackDomain domain, uint32_t id);
 int cupti_has_callbacks(void);
 void cupti_drop_subscriber(void);
-/* Starts or stops observing, as records or callbacks are wanted. */
+/* Starts or stops observing, depending on enabled records and callbacks. */
 void cupti_update(void);

@@ -18,7 +18,7 @@ static struct {
 	pthread_mutex_t lock;
 	CUpti_BuffersCallbackRequestFunc request;
 	CUpti_BuffersCallbackCompleteFunc complete;
-	uint8_t *buffer; /* the client's; NULL: none requested */
+	uint8_t *buffer; /* from the client; NULL: none requested */
 	size_t bytes, used, records, most_records;
 	size_t dropped;
 } out = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -30,7 +30,8 @@ static __thread struct {
 	uint32_t n[CUPTI_EXTERNAL_CORRELATION_KIND_SIZE];
 } external __attribute__((tls_model("initial-exec")));
 
-/* Gives the buffer back. `complete` is called without the lock, since it may call CUPTI. */
+/* Returns the buffer to the client. `complete` is called without the lock, since it may call
+ * CUPTI. */
 static void hand_over(uint8_t *buffer, size_t bytes, size_t used)
 {
 	if (buffer && out.complete)

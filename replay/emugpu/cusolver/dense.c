@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* cuSOLVER: Cholesky and LU factorisation of dense matrices, and solutions from them. They need no
- * workspace. */
+/* cuSOLVER: Cholesky and LU factorisation of dense matrices, and solving with the factors. They
+ * need no workspace. */
 #include "replay/emugpu/lib/blas.h"
 #include "replay/emugpu/refuse.h"
 

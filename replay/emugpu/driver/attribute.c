@@ -76,7 +76,7 @@ static int minor_of(const struct cost_gpu *m)
 	return (int)((m->compute - major_of(m)) * 10 + 0.5);
 }
 
-/* Returns whether the attribute depends on the model. */
+/* Returns 1 if the attribute depends on the model. */
 static int of_model(const struct emu_device *d, CUdevice_attribute what, int *ret)
 {
 	const struct cost_gpu *m = &d->model;

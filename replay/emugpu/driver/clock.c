@@ -101,8 +101,8 @@ struct emu_thread *emu_enter(enum emu_call call)
 	if (call != EMU_CALL_QUERY)
 		t->polls = 0;
 	t->entered_ns = host_clock_ns(CLOCK_MONOTONIC);
-	/* A thread that polls while the host executes the work takes no time: on a real machine,
-	 * the work would have ended. */
+	/* A thread that polls while host work is outstanding takes no time: on a real machine, the
+	 * work would have ended. */
 	if (t->polls > 0 && t->left_ns)
 		exclude_time(t, t->left_ns, t->entered_ns);
 	else
@@ -181,7 +181,8 @@ EMU_API void gpuemu_thread_not_before(int64_t ns)
 {
 	if (self_.left_ns == 0)
 		start_own_time(&self_, host_clock_ns(CLOCK_MONOTONIC));
-	gpuemu_host_ns(); /* counts the time until now as own work, or all of it with --pace */
+	gpuemu_host_ns(); /* adds the time until now to the thread's work, or all of it with --pace
+			   */
 	emu_wait(&self_, ns, 0);
 }
 
@@ -233,7 +234,7 @@ static void start_in_child(void)
 	start_own_time(&self_, host_clock_ns(CLOCK_MONOTONIC));
 }
 
-/* Not reached in a killed process, whose row then still says that it runs. */
+/* Not reached in a killed process, whose row then still shows it as running. */
 __attribute__((destructor)) static void write_end(void)
 {
 	publish((int64_t)gpuemu_host_ns(), 0);
@@ -241,7 +242,7 @@ __attribute__((destructor)) static void write_end(void)
 	clock_.process->end = EMU_RUN_EXITED;
 }
 
-/* Runs when the driver is loaded, so that the program's start-up counts as its own work. */
+/* Runs when the driver is loaded, so that the program's start-up counts as its work. */
 __attribute__((constructor)) static void start_clock(void)
 {
 	const char *speed = getenv("GPUEMU_HOST_SPEED"), *paced = getenv("GPUEMU_PACE");

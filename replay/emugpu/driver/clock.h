@@ -2,17 +2,16 @@
 
 /* Virtual time of the program's threads.
  *
- * Each thread has a clock in virtual nanoseconds since the run began (run.h). The thread's own work
- * between calls advances it by the CPU time used (so that threads which share a core do not slow
- * each other), divided by the host's speed. A call advances it by the duration of such a call on a
- * real machine; a call that waits, to the end of the wait. Time that the emulation itself uses does
- * not count, nor does time in a clock pause. A process starts at the clock of its parent.
+ * Each thread has a clock in virtual nanoseconds since the start of the run (run.h). Work between
+ * calls advances the clock by the CPU time used, divided by the host's speed; with CPU time,
+ * threads that share a core do not slow each other down. A call advances the clock by its duration
+ * on a real machine; a waiting call, to the end of the wait. Time used by the emulation itself, and
+ * time in a clock pause, does not count. A process starts at the clock of its parent.
  *
  * Reading the CPU clock takes half a microsecond, the monotonic clock a twentieth of that. So
- * intervals shorter than EMU_SHORT_NS are measured by the monotonic clock: a thread that loses its
- * core loses it for longer. With --pace, real time passes between calls, and a call takes its
- * virtual time in real time.
- */
+ * intervals shorter than EMU_SHORT_NS are measured by the monotonic clock: a thread that is
+ * preempted pauses for longer. With --pace, real time passes between calls, and a call takes its
+ * virtual duration in real time. */
 #pragma once
 
 #include "base/scope.h"
@@ -22,7 +21,7 @@
 
 #define EMU_SHORT_NS 4000
 
-/* Classes of calls by the host time they take, which the GPU model sets. */
+/* Classes of calls by host duration, which the GPU model defines. */
 enum emu_call {
 	EMU_CALL_FREE, /* negligible time */
 	EMU_CALL_QUERY,
@@ -41,9 +40,9 @@ struct emu_thread {
 	int64_t now_ns;	     /* the thread's clock */
 	int64_t before_ns;   /* the thread's clock when the current call began */
 	int64_t entered_ns;  /* monotonic clock when the current call began */
-	int64_t left_ns;     /* monotonic clock up to which own work is counted; 0: not started */
+	int64_t left_ns;     /* monotonic clock up to which work is counted; 0: not started */
 	int64_t cpu_ns;	     /* CPU clock of the thread when it was last read */
-	int64_t measured_ns; /* counted since then by the monotonic clock */
+	int64_t measured_ns; /* time counted since then by the monotonic clock */
 	int depth;	     /* of nested calls */
 	int paused;	     /* clock pauses in progress (they nest) */
 	enum emu_call call;
@@ -67,33 +66,34 @@ static inline void emu_wait(struct emu_thread *self, int64_t end_ns, int64_t lag
 	self->now_ns = moment_wait(self->now_ns, end_ns, lag_ns);
 }
 
-/* The latest clock of all threads, to within EMU_SHORT_NS. */
+/* Returns the latest clock of all threads, accurate to EMU_SHORT_NS. */
 int64_t emu_horizon_ns(void);
 
-/* The row of the calling process in the run; without gpuemu, private memory. */
+/* Returns the calling process's row in the run; without gpuemu, private memory. */
 struct emu_run_process *emu_clock_process(void);
 
-/* Sets the host time of each class of calls, in cuInit. */
+/* Sets the host duration of each class of calls, in cuInit. */
 void emu_clock_costs(const int64_t costs_ns[EMU_CALLS]);
 
 /* ---- exported, for recorders ---- */
 
-/* The calling thread's clock now. Within a call: at its begin, or the end of its last wait. About
- * 30 ns. */
+/* Returns the calling thread's clock. Within a call: its start, or the end of its last wait. Takes
+ * about 30 ns. */
 uint64_t gpuemu_host_ns(void);
 
-/* A clock pause: the thread's own work between the two does not advance its clock. For a recorder's
- * own work. Pauses nest; calls made during a pause still take their time. */
+/* Start and end a clock pause, for a recorder's own work: the thread's work in between does not
+ * advance its clock. Pauses nest; calls made during a pause still advance the clock. */
 void gpuemu_clock_pause(void);
 void gpuemu_clock_resume(void);
 
-/* For threads/. The first advances the thread's clock to `ns`, unless it is later
- * already. The second makes processes that the thread starts begin no earlier than now. */
+/* For threads/. gpuemu_thread_not_before() advances the thread's clock to `ns`, unless it is
+ * already later. gpuemu_thread_hands_on() makes processes that the thread starts begin no earlier
+ * than now. */
 void gpuemu_thread_not_before(int64_t ns);
 void gpuemu_thread_hands_on(void);
 
-/* The latest clock of the run's processes that use GPUs; 0 if not found. */
+/* Returns the latest clock of the run's processes that use GPUs; 0 if not found. */
 int64_t gpuemu_horizon_ns(void);
 
-/* CLOCK_MONOTONIC at the zero of virtual time: when gpuemu started the program. */
+/* Returns CLOCK_MONOTONIC at the zero of virtual time: when gpuemu started the program. */
 int64_t gpuemu_zero_ns(void);

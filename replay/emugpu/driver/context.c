@@ -155,7 +155,7 @@ EMU_API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
 	return CUDA_SUCCESS;
 }
 
-/* ---- contexts that the program creates ---- */
+/* ---- contexts created by the program ---- */
 
 static CUresult push(struct emu_thread *self, struct emu_context *c)
 {
@@ -195,7 +195,7 @@ EMU_API CUresult cuCtxCreate_v4(CUcontext *ret, CUctxCreateParams *params, unsig
 	return cuCtxCreate_v2(ret, flags, device);
 }
 
-/* The struct stays allocated, so that a stale handle is recognised. */
+/* The struct remains allocated to recognise stale handles. */
 EMU_API CUresult cuCtxDestroy_v2(CUcontext context)
 {
 	EMU_ENTER(EMU_CALL_MALLOC);
@@ -263,7 +263,7 @@ EMU_API CUresult cuCtxGetCurrent(CUcontext *ret)
 	return CUDA_SUCCESS;
 }
 
-/* `context`, or the current context if it is NULL. */
+/* Returns `context`, or the current context if it is NULL. */
 static CUresult context_of(struct emu_thread *self, CUcontext context, struct emu_context **ret)
 {
 	if (!context)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* cuda.h with every version of every function under its own name, as a library that defines them
- * needs it. */
+/* Includes cuda.h with every version of every function under its own name, as needed by a library
+ * that defines them. */
 #pragma once
 
 #define __CUDA_API_VERSION_INTERNAL

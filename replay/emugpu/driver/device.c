@@ -46,7 +46,7 @@ static int load_models(struct cost_gpu *models, int n)
 	return 0;
 }
 
-/* Applies $CUDA_VISIBLE_DEVICES to `n` GPUs: stores the visible ones in order; returns their
+/* Applies $CUDA_VISIBLE_DEVICES to `n` GPUs: stores the visible ones in order. Returns their
  * number. */
 static int visible_devices(int n, int *physical)
 {
@@ -83,8 +83,8 @@ static int init_device(struct emu_device *d, int ordinal, int physical,
 	return emu_memory_new((size_t)model->memory_bytes, &d->memory);
 }
 
-/* Counts the work of all devices in the process's row of the run, which a forked process has of its
- * own. */
+/* Counts the work of all devices in the process's row of the run; a forked process has its own
+ * row. */
 static void count_in_row(void)
 {
 	struct emu_run_process *p = emu_clock_process();
@@ -135,7 +135,7 @@ static CUresult init_devices(void)
 	return CUDA_SUCCESS;
 }
 
-/* As in real drivers: exit handlers registered after cuInit can still use the driver. */
+/* As in real drivers, exit handlers registered after cuInit can still use the driver. */
 static void shut_down(void)
 {
 	__atomic_store_n(&emu.over, 1, __ATOMIC_RELAXED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The process's GPUs and its contexts on them. Created by the first cuInit and never destroyed,
- * since threads of the program may call until the process ends. */
+ * since program threads may call until the process exits. */
 #pragma once
 
 #include "replay/cost/gpu.h"
@@ -15,8 +15,8 @@
 
 #define EMU_DEVICES 64
 
-/* Engines that the ops of a device share. Copies within the device and fills use the memory only.
- */
+/* Engines that the ops of a device share. Fills, and copies within the device, use only the
+ * memory. */
 enum emu_engine { EMU_COMPUTE, EMU_COPY_IN, EMU_COPY_OUT, EMU_MEMORY, EMU_ENGINES };
 
 struct emu_device {
@@ -40,7 +40,7 @@ struct emu_context {
 	unsigned flags;
 	int error; /* a CUresult; not 0: the context is lost */
 	uint64_t id;
-	uint64_t peers; /* bit mask of the devices whose memory it may use */
+	uint64_t peers; /* bit mask of devices with accessible memory */
 	size_t limits[16];
 	pthread_mutex_t lock;	    /* protects the list */
 	struct emu_stream *streams; /* list, with the null stream */
@@ -49,32 +49,32 @@ struct emu_context {
 };
 
 struct emu_process {
-	int ready; /* cuInit has been called */
+	int ready; /* cuInit was called */
 	int over;  /* exit() has shut the driver down */
 	int n_devices;
 	struct emu_device devices[EMU_DEVICES];
 	pthread_mutex_t lock;
 	CUresult init_error;
-	struct emu_context *destroyed; /* kept so that stale handles are recognised */
+	struct emu_context *destroyed; /* kept to recognise stale handles */
 };
 
 extern struct emu_process emu;
 
-/* Initialises the process's devices from $GPUEMU_GPUS, $GPUEMU_LIKE, ...; only the first call does
- * anything. */
+/* Initialises the process's devices from $GPUEMU_GPUS, $GPUEMU_LIKE, ...; later calls have no
+ * effect. */
 CUresult emu_init(void);
 
-/* Returns whether one of the devices may access the memory of the other. */
+/* Returns 1 if one of the devices may access the memory of the other. */
 int emu_peers(const struct emu_device *d, const struct emu_device *peer);
 
-/* The device with this ordinal, or NULL. */
+/* Returns the device with this ordinal, or NULL. */
 struct emu_device *emu_device(CUdevice ordinal);
 
-/* The primary context of a device, created on first use; NULL without memory. */
+/* Returns the primary context of a device, created on first use; NULL if out of memory. */
 struct emu_context *emu_primary(struct emu_device *d);
 CUcontext gpuemu_primary_context(CUdevice device);
 
-/* The same, or NULL if it was not used yet. */
+/* The same, or NULL if it was never used. */
 static inline struct emu_context *emu_primary_made(const struct emu_device *d)
 {
 	return __atomic_load_n(&d->primary, __ATOMIC_ACQUIRE);
@@ -91,18 +91,18 @@ static inline int emu_is_over(void)
 	return __atomic_load_n(&emu.over, __ATOMIC_RELAXED);
 }
 
-/* Stores the calling thread's context; an error if none is current or it is lost. */
+/* Stores the calling thread's context. Returns an error if none is current or if it is lost. */
 CUresult emu_current(struct emu_thread *self, struct emu_context **ret);
 
-/* Returns whether `c` is a valid context. */
+/* Returns 1 if `c` is a valid context. */
 int emu_is_context(CUcontext c);
 
 struct emu_taken {
 	int64_t start_ns, end_ns;
 };
 
-/* Runs work that takes `duration_ns` on a part (0 to 1) of an engine and, if `memory` is not 0, on
- * that part of the memory bandwidth, at `ready_ns` or later; returns its start and end. */
+/* Schedules work at `ready_ns` or later, which takes `duration_ns` on a part (0 to 1) of an engine
+ * and, if `memory` is not 0, on that part of the memory bandwidth. Returns its start and end. */
 struct emu_taken emu_device_take(struct emu_device *d, enum emu_engine e, int64_t ready_ns,
 				 int64_t duration_ns, double part, double memory);
 

@@ -54,7 +54,7 @@ CUresult emu_submit_shared(struct emu_thread *self, struct emu_stream *s,
 
 CUresult emu_event_record(struct emu_thread *self, struct emu_event *e, struct emu_stream *s)
 {
-	struct emu_point here = {.refs = 2}; /* used if the record runs at once */
+	struct emu_point here = {.refs = 2}; /* used if the record runs immediately */
 	struct emu_dep d = {0};
 	struct emu_op op = {.type = &emu_record_type, .point = &here};
 
@@ -211,7 +211,7 @@ __attribute__((constructor)) static void read_event_rate(void)
 	event_rate += ppm ? strtod(ppm, NULL) / 1e6 : 0;
 }
 
-/* Stores the time of an event if it is known by now. */
+/* Stores the time of an event if already known. */
 static CUresult end_of(struct emu_thread *self, CUevent event, int64_t *ret_ns)
 {
 	struct emu_event *e = (struct emu_event *)event;

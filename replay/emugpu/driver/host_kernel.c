@@ -46,7 +46,7 @@ const struct gpuemu_kernel *emu_host_kernel_find(const char *symbol, struct emu_
 	if (__atomic_load_n(&cache->generation, __ATOMIC_ACQUIRE) == generation)
 		return __atomic_load_n(&cache->kernel, __ATOMIC_RELAXED);
 	pthread_mutex_lock(&registry.lock);
-	/* Readers take no lock: `kernel` changes from the old value to the new one directly. */
+	/* Readers take no lock: `kernel` changes from the old value to the new one atomically. */
 	for (struct registered *k = registry.latest; k && !found; k = k->next)
 		if (emu_name_matches(k->kernel->name, symbol))
 			found = k->kernel;

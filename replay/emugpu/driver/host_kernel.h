@@ -9,12 +9,12 @@
 
 /* The result of a lookup. */
 struct emu_host_kernel {
-	const struct gpuemu_kernel *kernel; /* NULL: none is registered */
-	unsigned generation;		    /* of the registry, at the lookup; 0: no lookup yet */
+	const struct gpuemu_kernel *kernel; /* NULL: not registered */
+	unsigned generation;		    /* of the registry at the lookup; 0: no lookup yet */
 };
 
-/* Returns the host kernel of `symbol`, or NULL. `cache` belongs to that symbol; a registration
- * since the last lookup makes it look again. */
+/* Returns the host kernel of `symbol`, or NULL. `cache` belongs to that symbol; it is refreshed
+ * after registrations. */
 const struct gpuemu_kernel *emu_host_kernel_find(const char *symbol, struct emu_host_kernel *cache);
 
 /* Loads the plug-ins in $GPUEMU_PLUGINS and the recorded durations in $GPUEMU_TIMING. Failures are

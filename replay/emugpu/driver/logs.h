@@ -2,7 +2,7 @@
 
 /* Explanations of errors whose CUresult does not name the cause. Printed once on stderr, and passed
  * to the program's log callbacks (cuLogsRegisterCallback) by each call that returns the error,
- * since programs collect messages on the calling thread. Any thread. */
+ * since programs collect messages per thread. Any thread. */
 #pragma once
 
 #include "replay/emugpu/driver/cuda_api.h"
@@ -10,7 +10,7 @@
 
 struct emu_context;
 
-/* The error of a context, or CUDA_SUCCESS. For a call that is about to return it. */
+/* Returns the error of a context, or CUDA_SUCCESS, for a call that is about to return it. */
 CUresult emu_context_error(const struct emu_context *c);
 
 gpuemu_explain_fn gpuemu_explain;

@@ -11,7 +11,7 @@
 #define ALIGN 512
 #define PAGE_BYTES 4096
 #define GIVE_BACK_BYTES                                                                            \
-	(1u << 20) /* freed memory of at least this size is returned to the host at once */
+	(1u << 20) /* freed memory of at least this size is returned to the host immediately */
 
 struct span {
 	uintptr_t base;
@@ -28,7 +28,7 @@ struct emu_memory {
 	pthread_mutex_t lock;
 	int fd;
 	uintptr_t base;
-	size_t bytes, reserved; /* memory used by a context never counts as free */
+	size_t bytes, reserved; /* memory used by a context is never reported as free */
 	size_t used;
 	struct spans held, gaps;
 };
@@ -64,7 +64,7 @@ int emu_memory_new(size_t bytes, struct emu_memory **ret)
 	return 0;
 }
 
-/* The index of the first span that starts above `at`. */
+/* Returns the index of the first span that starts above `at`. */
 static size_t above(const struct spans *s, uintptr_t at)
 {
 	return array_bound(i, 0, s->n, s->items[i].base <= at);

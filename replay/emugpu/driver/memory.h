@@ -2,8 +2,7 @@
 
 /* Device memory: host memory in an address range of each device. Only touched pages use host
  * memory. The range is backed by an unnamed file, so that other processes can map parts of it, and
- * nothing remains when all have ended. Any thread.
- */
+ * that all memory is freed when the processes have ended. Any thread. */
 #pragma once
 
 #include <stddef.h>
@@ -14,20 +13,20 @@ struct emu_memory;
 
 int emu_memory_new(size_t bytes, struct emu_memory **ret);
 
-/* 0, or -ENOMEM if the emulated device is full. */
+/* Returns 0, or -ENOMEM if the emulated device is full. */
 int emu_memory_alloc(struct emu_memory *m, size_t bytes, uintptr_t *ret);
 int emu_memory_free(struct emu_memory *m, uintptr_t at,
 		    size_t *bytes); /* -EINVAL: not an allocation */
 void emu_memory_info(struct emu_memory *m, size_t *free_bytes, size_t *total_bytes);
 
-/* Counts bytes allocated (negative: freed) by other means; -ENOMEM if fewer are free. */
+/* Counts bytes allocated (negative: freed) by other means. -ENOMEM: not enough free memory. */
 int emu_memory_charge(struct emu_memory *m, int64_t bytes);
 
-/* Finds the allocation that contains `at`; 0 or -EINVAL. */
+/* Finds the allocation that contains `at`. Returns 0 or -EINVAL. */
 int emu_memory_find(struct emu_memory *m, uintptr_t at, uintptr_t *base, size_t *bytes,
 		    uint64_t *id);
 
-/* The device's file, and the offset of an address in it, for another process to map. */
+/* Returns the device's file, and the offset of an address in it, for another process to map. */
 int emu_memory_file(const struct emu_memory *m, uintptr_t at, uint64_t *offset);
 
 /* ---- all kinds of memory, by address ---- */
@@ -59,11 +58,11 @@ struct emu_region {
 int emu_region_add(const struct emu_region *r);
 /* Removes the region of this kind that starts at `base`; -EINVAL if not found. */
 int emu_region_remove(uintptr_t base, enum emu_region_kind kind, struct emu_region *ret);
-/* Grants and revokes (bit masks of devices) access to the EMU_MAPPED regions that begin in [at, at
+/* Grants and revokes access (bit masks of devices) to the EMU_MAPPED regions that begin in [at, at
  * + bytes). */
 void emu_region_access(uintptr_t at, size_t bytes, uint64_t given, uint64_t taken);
-/* The region that contains `at`; kind EMU_UNKNOWN if not found. */
+/* Returns the region that contains `at`; kind EMU_UNKNOWN if not found. */
 struct emu_region emu_region_find(uintptr_t at);
 
-/* Returns whether `at` lies in the device's range. */
+/* Returns 1 if `at` is in the device's range. */
 int emu_memory_holds(const struct emu_memory *m, uintptr_t at);

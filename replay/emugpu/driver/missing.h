@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Kernels without a host kernel compute nothing. Their launches are counted, and so are reads of
- * values that they should have written, to explain why a program fails because of such a value.
+/* Counts launches of kernels without a host kernel, which compute nothing, and reads of values that
+ * they should have written, to explain why a program fails because of such a value.
  *
- * For each launch, the addresses among its parameters are recorded. Inputs cannot be told from
- * outputs: only an address that no copy and no host kernel wrote before is certainly an output. A
- * full table forgets addresses. Any thread.
- */
+ * For each launch, the addresses among its parameters are recorded. Inputs and outputs cannot be
+ * distinguished: only an address that no copy and no host kernel wrote before is certainly an
+ * output. A full table drops addresses. Any thread. */
 #pragma once
 
 #include <stddef.h>
 
 struct emu_op;
 
-/* Record a launch of `op`: its function has no host kernel; its host kernel has run. */
+/* Record a launch of `op`: without a host kernel; after its host kernel has run. */
 void emu_missing_launched(const struct emu_op *op);
 void emu_missing_computed(const struct emu_op *op);
 
@@ -21,9 +20,9 @@ void emu_missing_computed(const struct emu_op *op);
 void emu_missing_copied(const void *to, const void *from, size_t bytes, int to_host);
 void emu_missing_filled(const void *to);
 
-/* Returns whether a kernel without a host kernel may have been meant to write `at`. */
+/* Returns true if a kernel without a host kernel may have written `at`. */
 int emu_missing_wrote(const void *at);
 
-/* Writes why a value in this process may be wrong: the last missing result that it read, or the
- * launches without a host kernel. Returns the length; 0 if there were none. */
+/* Writes a possible reason for a wrong value in this process: the last missing result that it read,
+ * or the launches without a host kernel. Returns the length; 0: no reason. */
 size_t emu_missing_explain(char *text, size_t size);

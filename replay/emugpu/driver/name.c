@@ -23,7 +23,8 @@ char *emu_name_demangle(const char *symbol)
 	return name ? name : strdup(symbol);
 }
 
-/* The "(" that begins the parameters, or the end; *start: the name behind the return type. */
+/* Returns the "(" that begins the parameters, or the end; *start: the name after the return
+ * type. */
 static char *parameters_of(char *name, char **start)
 {
 	static const char anonymous[] = "(anonymous namespace)";
@@ -76,7 +77,7 @@ char *emu_name_plain(const char *symbol)
 	return whole ? strdup(strip_signature(whole)) : NULL;
 }
 
-/* Returns whether `name` ends in `plain`, at a namespace boundary. */
+/* Returns 1 if `name` ends in `plain`, at a namespace boundary. */
 static int ends_in_name(const char *name, size_t len, const char *plain)
 {
 	size_t n = strlen(plain);

@@ -7,7 +7,7 @@
 #include "replay/emugpu/driver/op.h"
 #include "replay/emugpu/observe.h"
 
-/* A kernel, copy or fill ran. */
+/* Reports that a kernel, copy or fill ran. */
 void emu_op_report(const struct emu_observer *to, const struct emu_op *op,
 		   const struct emu_track *track, int64_t start_ns, int64_t end_ns);
 
@@ -20,7 +20,7 @@ static inline void emu_op_ran(const struct emu_op *op, const struct emu_track *t
 		emu_op_report(o, op, track, start_ns, end_ns);
 }
 
-/* The current call synchronises; stream 0 if not with one. */
+/* Reports that the current call synchronises; stream 0: not with a stream. */
 static inline void emu_observe_wait(enum emu_observed_wait wait, const struct emu_context *c,
 				    uint64_t stream)
 {
@@ -30,7 +30,7 @@ static inline void emu_observe_wait(enum emu_observed_wait wait, const struct em
 		o->waits(wait, (uint32_t)c->id, (uint32_t)stream);
 }
 
-/* The current call's number; 0 without an observer. */
+/* Returns the current call's number; 0 without an observer. */
 static inline uint32_t emu_observed_call(void)
 {
 	const struct emu_observer *o = emu_observer();

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Ops: the work of a device, in streams and graphs.
+/* Ops: device operations, in streams and graphs.
  *
  * An op has a start and an end in virtual time, and it is executed: bytes are copied, host kernels
- * are called. It is executed in the submitting thread, unless an earlier op of the stream waits for
+ * are called. The submitting thread executes it, unless an earlier op of the stream waits for
  * another process, a host function or another stream: then the stream's worker thread executes it
  * later, with the same virtual time. Ops that wait for other processes are posted to them as early
- * as possible, so that those need not wait for the execution (post.c).
- */
+ * as possible, so that those processes need not wait for the execution (post.c). */
 #pragma once
 
 #include "replay/emugpu/driver/cuda_api.h"
@@ -15,27 +14,27 @@
 
 #include <stdint.h>
 
-/* A moment that ops or host threads wait for. Reference-counted; any thread. */
+/* A point in time that ops or host threads wait for. Reference-counted; any thread. */
 struct emu_point {
 	int refs;
 	uint32_t done; /* a futex */
 	int64_t end_ns;
 };
 
-struct emu_point *emu_point_new(void); /* one reference; NULL without memory */
+struct emu_point *emu_point_new(void); /* one reference; NULL if out of memory */
 void emu_point_drop(struct emu_point *p);
 int emu_point_reached(const struct emu_point *p);
-/* Waits for at most `ns` of real time; returns whether it is reached. */
+/* Waits for at most `ns` of real time; returns 1 if it is reached. */
 int emu_point_await(struct emu_point *p, long ns);
 
-/* After so many consecutive queries, a polling thread sleeps this long: polling threads would
- * otherwise keep processors from working threads. */
+/* After EMU_POLLS consecutive queries, a polling thread sleeps for EMU_POLL_NS: it would otherwise
+ * keep a processor from working threads. */
 enum { EMU_POLLS = 4, EMU_POLL_NS = 200000 };
 
-/* A moment, known or pending. Owns a reference to `point`. */
+/* A point in time, known or pending. Owns a reference to `point`. */
 struct emu_dep {
 	int64_t end_ns;
-	int64_t lag_ns; /* delay until the moment is noticed; added to end_ns when that is known */
+	int64_t lag_ns;		 /* delay until the point is noticed; added to end_ns once known */
 	struct emu_point *point; /* NULL: known */
 };
 
@@ -56,7 +55,7 @@ struct cost_gpu;
 struct emu_kernel_op {
 	struct emu_function *function;
 	uint32_t grid[3], block[3], shared_bytes;
-	void **args; /* of the caller until the op owns a copy */
+	void **args; /* owned by the caller until the op owns a copy */
 	void *args_copy;
 	uint64_t ticket; /* gpuemu_launch.ticket, of a graph node */
 };
@@ -69,8 +68,8 @@ struct emu_copy_op {
 	size_t to_pitch, from_pitch;   /* bytes from line to line */
 	size_t to_height, from_height; /* lines from plane to plane */
 	uint8_t kind;		       /* enum emu_copy_kind */
-	uint8_t pageable;	       /* the host's side is not page-locked */
-	struct emu_device *peer;       /* the other device of a copy between two */
+	uint8_t pageable;	       /* the host memory is not pinned */
+	struct emu_device *peer;       /* the other device of a copy between two devices */
 };
 
 enum emu_copy_kind { EMU_H2D, EMU_D2H, EMU_D2D, EMU_P2P, EMU_H2H };
@@ -105,8 +104,8 @@ struct emu_op {
 	const struct emu_op_type *type;
 	struct emu_op *next;
 	int64_t issued_ns;    /* the submitting thread's clock */
-	int64_t ready_ns;     /* latest known moment that it waits for */
-	struct emu_dep *deps; /* pending moments that it waits for; owned */
+	int64_t ready_ns;     /* latest known time that it waits for */
+	struct emu_dep *deps; /* pending points that it waits for; owned */
 	unsigned n_deps;
 	uint32_t posted, correlation; /* post.c; the submitting call, for an observer */
 	union {
@@ -115,7 +114,7 @@ struct emu_op {
 		struct emu_set_op set;
 		struct emu_host_op host;
 		struct emu_value_op value;
-		struct emu_point *point; /* of a record: reached by it; one reference */
+		struct emu_point *point; /* record: set by it; one reference */
 		struct {
 			struct emu_plan *plan;
 			uint64_t *tickets; /* by step; NULL: no kernel has `issue` */
@@ -128,33 +127,33 @@ struct emu_op {
 		struct {
 			uintptr_t at;
 			struct emu_pool *pool;
-		} memory; /* given back */
+		} memory; /* freed memory */
 	};
 };
 
 struct emu_op_type {
 	const char *name;
 	CUgraphNodeType node;
-	int light; /* takes no launch and no gap: it only marks or moves the track's end */
-	/* 1 when running it may wait for the outside. */
+	int light; /* no launch latency and no gap: it only marks or moves the track's end */
+	/* Returns 1 if running it may wait for another process, stream or host function. */
 	int (*blocks)(const struct emu_op *op);
-	/* Copies what the caller owns; 1, 0 when that cannot be done (the submitter then waits), or
-	 * -ENOMEM. */
+	/* Copies data owned by the caller. Returns 1, 0 if impossible (the submitter then waits),
+	 * or -ENOMEM. */
 	int (*own)(struct emu_op *op);
-	void (*release)(struct emu_op *op); /* what own() copied, and references */
-	/* As gpuemu_kernel's, of an op that is owned; may be NULL. */
+	void (*release)(struct emu_op *op); /* copies of own(), and references */
+	/* As gpuemu_kernel.post, for an op that owns its data; may be NULL. */
 	int (*post)(struct emu_op *op, const struct emu_op *before, struct emu_track *track,
 		    int64_t ready_ns, int64_t gap_ns);
-	/* Runs; `ready_ns` is the earliest start. The end. */
+	/* Executes the op; `ready_ns` is the earliest start. Returns the end. */
 	int64_t (*run)(struct emu_op *op, struct emu_track *track, int64_t ready_ns);
 };
 
 extern const struct emu_op_type emu_kernel_type, emu_copy_type, emu_set_type, emu_host_type,
 	emu_record_type, emu_wait_type;
 
-/* The earliest start of `op` behind what ended at tail_ns. */
+/* Returns the earliest start of `op` after the previous op, which ended at tail_ns. */
 int64_t emu_op_ready(const struct emu_op *op, const struct cost_gpu *m, int64_t tail_ns);
-/* Runs `op` at the end of `track`, whose deps are all known. */
+/* Runs `op`, whose deps are all known, at the end of `track`. */
 void emu_op_run(struct emu_op *op, struct emu_track *track);
-/* Frees what the op owns, not the op. */
+/* Frees the data of the op, not the op. */
 void emu_op_done(struct emu_op *op);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Posting: an op that other processes wait for is announced to them before it runs, when it is
- * submitted or as soon as its deps are known. Only records and waits may lie between two posted ops
- * of a stream; after any other op, the stream must have finished that op first. */
+ * submitted or as soon as its deps are known. Only records and waits may be between two posted ops
+ * of a stream; after any other op, the stream must finish that op first. */
 #include "replay/emugpu/driver/stream.h"
 
 int emu_post(struct emu_stream *s, struct emu_op *op, const struct emu_op *before, int64_t tail_ns)
@@ -17,7 +17,7 @@ int emu_post(struct emu_stream *s, struct emu_op *op, const struct emu_op *befor
 	return r;
 }
 
-/* Returns whether all moments that the op waits for are known. */
+/* Returns 1 if all points that the op waits for are known. */
 static int is_settled(struct emu_op *op)
 {
 	for (unsigned i = 0; i < op->n_deps; i++) {

@@ -15,7 +15,7 @@ static size_t above(uintptr_t at)
 	return array_bound(i, 0, regions.n, regions.items[i].base <= at);
 }
 
-/* Mappings lie within reservations; nothing else overlaps. */
+/* Mappings are within reservations; other regions do not overlap. */
 static int overlaps(size_t i, const struct emu_region *r)
 {
 	const struct emu_region *before = i > 0 ? &regions.items[i - 1] : NULL;

@@ -60,7 +60,8 @@ static int64_t cpu_ns_of(uint64_t pid)
 	return clock_getcpuclockid((pid_t)pid, &clock) == 0 ? host_clock_ns(clock) : 0;
 }
 
-/* The present clock of a process. Before its first call, all of its CPU time is its own work. */
+/* Returns the present clock of a process. Before its first call, all of its CPU time counts as its
+ * own work. */
 static int64_t now_of(const struct emu_run_process *p, double per_ns)
 {
 	int64_t own_ns = p->calls ? 0 : cpu_ns_of(p->pid) - p->cpu_ns;
@@ -80,7 +81,7 @@ static int try_claim(struct emu_run_process *p, uint64_t was)
 					   __ATOMIC_ACQUIRE);
 }
 
-/* An unused row; otherwise the row of a process that has ended and used no GPU. */
+/* Returns an unused row; else the row of a process that has ended and used no GPU. */
 static struct emu_run_process *claim_row(void)
 {
 	uint32_t n = __atomic_fetch_add(&run->n_processes, 1, __ATOMIC_ACQ_REL);

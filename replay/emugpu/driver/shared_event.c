@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Lies in a file that both processes map. */
+/* In a file that both processes map. */
 struct emu_shared_event {
 	int fd;		       /* in the owner's process */
 	uint32_t issued, done; /* records submitted; records that have happened */

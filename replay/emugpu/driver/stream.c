@@ -103,7 +103,7 @@ static struct emu_op *pop(struct emu_stream *s)
 	return op;
 }
 
-/* Posts the op taken from the queue, unless it was posted, and the ops that may follow it. */
+/* Posts the op taken from the queue, unless already posted, and the ops that may follow it. */
 static void post(struct emu_stream *s, struct emu_op *op)
 {
 	pthread_mutex_lock(&s->lock);
@@ -122,7 +122,7 @@ static void ended(struct emu_stream *s, const struct emu_op *op)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* The worker has no work left; with the lock held. */
+/* The worker has no more work; with the lock held. */
 static void rest(struct emu_stream *s)
 {
 	s->pending = 0;
@@ -132,8 +132,8 @@ static void rest(struct emu_stream *s)
 	s->watched = 0;
 }
 
-/* A thread that waits for the last op finds the stream idle when it wakes, so that its next op runs
- * in the submitting thread and not here. */
+/* A thread that waits for the last op must find the stream idle when it wakes, so that its next op
+ * runs in the submitting thread and not here. */
 static void run_worker(struct emu_stream *s, struct emu_op *op)
 {
 	int marks = op->type == &emu_record_type;
@@ -232,7 +232,7 @@ static int add_dep(struct emu_op *op, struct emu_dep d)
 	return 0;
 }
 
-/* Returns whether the stream was ever used. While an op is pending, only the worker may use the
+/* Returns 1 if the stream was ever used. While an op is pending, only the worker may use the
  * track. */
 static int was_used(struct emu_stream *s)
 {
@@ -287,7 +287,7 @@ static int legacy_deps(struct emu_stream *s, struct emu_op *op)
 	return r;
 }
 
-/* The op must wait, but its arguments cannot be copied: finish all earlier work now. */
+/* The op must wait, but its arguments cannot be copied: finish all earlier ops now. */
 static void wait_inline(struct emu_stream *s, struct emu_op *op)
 {
 	struct emu_dep tail = stream_tail(s);
@@ -298,7 +298,7 @@ static void wait_inline(struct emu_stream *s, struct emu_op *op)
 	op->n_deps = 0;
 }
 
-/* Returns whether the op would block, if it can be deferred; with the lock held. */
+/* Returns 1 if the op would block, and can be deferred; with the lock held. */
 static int would_wait(struct emu_stream *s, struct emu_op *op)
 {
 	return s->pending || op->n_deps ||
@@ -339,7 +339,7 @@ CUresult emu_submit(struct emu_thread *self, struct emu_stream *s, struct emu_op
 	emu_op_run(op, &s->track);
 	pthread_mutex_unlock(&s->lock);
 	emu_op_done(op);
-	/* An op that can block reports errors later, whether or not it blocked. */
+	/* An op that can block reports errors later, even if it did not block. */
 	return blocks ? CUDA_SUCCESS : emu_context_error(s->context);
 }
 
@@ -386,7 +386,7 @@ EMU_API CUresult cuStreamCreateWithPriority(CUstream *ret, unsigned flags, int p
 	return CUDA_SUCCESS;
 }
 
-/* Submitted work still runs. */
+/* Submitted operations still run. */
 EMU_API CUresult cuStreamDestroy_v2(CUstream handle)
 {
 	EMU_ENTER(EMU_CALL_EVENT);
@@ -415,7 +415,7 @@ EMU_API CUresult cuStreamDestroy_v2(CUstream handle)
 	return CUDA_SUCCESS;
 }
 
-/* The stream to query or wait for; an error if it is being captured. */
+/* Returns the stream to query or wait for; an error if it is in capture. */
 static CUresult asked(struct emu_thread *self, CUstream handle, struct emu_stream **ret)
 {
 	CUresult r = emu_stream_of(self, handle, ret);

@@ -10,8 +10,7 @@ struct emu_capture;
 
 /* The state of posting (post.c). */
 struct emu_ahead {
-	struct emu_op
-		*posted; /* the last posted op that has not ended; NULL: none, or not known yet */
+	struct emu_op *posted; /* last posted op in progress; NULL: none, or unknown */
 	struct emu_op *unseen; /* the first queued op that was not examined */
 	int64_t since_ns; /* lower bound of the stream's end, from the examined ops after `posted`
 			   */
@@ -44,7 +43,7 @@ struct emu_event {
 	uint32_t magic;
 	unsigned flags;
 	struct emu_context *context;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the following members */
 	int recorded;
 	struct emu_dep last; /* the last record, if not captured */
 	uint64_t capture;    /* not 0: last recorded in this capture, as nodes[] */
@@ -59,8 +58,8 @@ int emu_stream_new(struct emu_context *c, unsigned flags, int priority, struct e
 /* The stream of a handle: 0, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD or a stream. */
 CUresult emu_stream_of(struct emu_thread *self, CUstream handle, struct emu_stream **ret);
 
-/* Runs `op` on the stream, now or later, or captures it as a node. Takes over what `op` owns, also
- * on failure. */
+/* Runs `op` on the stream, now or later, or captures it as a node. Takes ownership of the data of
+ * `op`, also on failure. */
 CUresult emu_submit(struct emu_thread *self, struct emu_stream *s, struct emu_op *op);
 
 /* Submits a record of a shared event, or a wait for its last one; an error during a capture. */
@@ -68,21 +67,21 @@ CUresult emu_submit_shared(struct emu_thread *self, struct emu_stream *s,
 			   struct emu_shared_event *e, int records);
 
 /* Posts `op` if possible; it must own its arguments and its deps must be known. It runs after
- * `before` (unless NULL) and after tail_ns. Returns 0, or the result of gpuemu_kernel's post. With
- * the stream's lock held, as the next two. */
+ * `before` (unless NULL) and after tail_ns. Returns 0, or the result of gpuemu_kernel.post. The
+ * stream's lock must be held, also for the next two functions. */
 int emu_post(struct emu_stream *s, struct emu_op *op, const struct emu_op *before, int64_t tail_ns);
 
-/* Notes that the queued ops come after `op`, which is posted. */
+/* Records that the queued ops follow `op`, which is posted. */
 void emu_post_after(struct emu_stream *s, struct emu_op *op);
 
 /* Posts queued ops as far as possible. */
 void emu_post_ahead(struct emu_stream *s);
 
-/* Wait for it, in real and in virtual time. */
+/* Wait for the stream or context, in real and in virtual time. */
 CUresult emu_stream_wait(struct emu_thread *self, struct emu_stream *s);
 CUresult emu_context_wait(struct emu_thread *self, struct emu_context *c);
 
-/* The last record of an event, with a reference of its own. */
+/* Returns the last record of an event, with its own reference. */
 struct emu_dep emu_event_dep(struct emu_event *e);
 int emu_is_event(CUevent e);
 /* Sets the time of the event. */

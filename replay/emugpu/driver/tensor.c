@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Tensor maps: descriptions of tensors in memory, passed to kernels as parameters. Arguments are
- * checked as documented. The layout of a map is our own: address, kinds, sizes, strides and boxes,
- * so that different tensors have different maps. */
+ * checked as documented. The layout of a map is specific to gpuemu: address, kinds, sizes, strides
+ * and boxes, so that different tensors have different maps. */
 #include "replay/emugpu/driver/device.h"
 
 #include <string.h>

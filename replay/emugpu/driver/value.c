@@ -39,7 +39,7 @@ static int64_t value_run(struct emu_op *op, struct emu_track *track, int64_t rea
 	else if (v->writes)
 		__atomic_store_n((volatile uint64_t *)v->at, v->value, __ATOMIC_RELEASE);
 	else if (!holds(v)) {
-		/* The time of the write is unknown; it is not later than the latest clock of all
+		/* The time of the write is unknown, but not later than the latest clock of all
 		 * threads. */
 		while (!holds(v))
 			nanosleep(&pause, NULL);

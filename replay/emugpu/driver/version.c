@@ -58,7 +58,7 @@ EMU_API CUresult cuGetExportTable(const void **ret, const CUuuid *id)
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* Messages that differ from the words of the name. */
+/* Messages that differ from the name's words. */
 static const struct {
 	CUresult result;
 	const char *text;

@@ -110,7 +110,8 @@ cublasStatus_t emu_blas_status(CUresult r)
 	}
 }
 
-/* Returns 0 if $GPUEMU_COMPUTE is 0: products take their time and compute nothing. Printed once. */
+/* Returns 0 if $GPUEMU_COMPUTE is 0: products take virtual time and compute nothing. Prints this
+ * once. */
 static int computes(void)
 {
 	static int known; /* 1: no, 2: yes */
@@ -207,15 +208,15 @@ static const struct gpuemu_kernel kernels[] = {
 
 enum { N_KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
 
-/* For programs that launch these kernels without cuBLAS: gpureplay does. */
+/* For programs that launch these kernels without cuBLAS, such as gpureplay. */
 __attribute__((constructor)) static void register_kernels(void)
 {
 	for (size_t i = 0; i < N_KERNELS; i++)
 		gpuemu_register(&kernels[i]);
 }
 
-/* One block for each 128 x 128 of the result, or 1024 elements of a vector. Others divide their
- * operations. */
+/* One block for each 128 x 128 elements of the result, or for 1024 elements of a vector. Other work
+ * divides its operations. */
 static unsigned blocks_of(const struct emu_work *w)
 {
 	int64_t blocks = 1;

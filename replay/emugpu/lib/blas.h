@@ -8,28 +8,27 @@
 
 #include <cublas_v2.h>
 
-/* 0, or -ENOTSUP for an unsupported type. */
+/* Returns 0, or -ENOTSUP for an unsupported type. */
 int emu_type_of(cudaDataType type, enum emu_type *ret);
 
-/* The type of computation for a cuBLAS compute type; `is_complex` for complex matrices. */
+/* Maps a cuBLAS compute type to the type of computation; `is_complex` for complex matrices. */
 int emu_compute_of(cublasComputeType_t type, int is_complex, enum emu_type *ret);
 
-/* Returns whether a product runs on tensor cores. `math` is the handle's mode, `a` the type of A.
- */
+/* Returns 1 if a product runs on tensor cores. `math` is the handle's mode, `a` the type of A. */
 int emu_uses_tensor(cublasComputeType_t type, cublasMath_t math, enum emu_type a);
 
-/* A matrix with the strides of op(A), from its BLAS description. */
+/* Returns a matrix with the strides of op(A), from its BLAS description. */
 struct emu_matrix emu_matrix_of(const void *data, enum emu_type type, int64_t ld,
 				cublasOperation_t op);
 
-/* alpha or beta: read now from host memory, or its device address. */
+/* Returns alpha or beta: its value if in host memory, else its device address. */
 struct emu_scalar emu_scalar_of(const void *at, enum emu_type type, int on_device);
 
-/* Launches it as one kernel on `stream`. */
+/* Launches `work` as one kernel on `stream`. */
 cublasStatus_t emu_blas_launch(CUstream stream, const struct emu_work *work);
 
 cublasStatus_t emu_blas_status(CUresult r);
 
-/* "CUBLAS_STATUS_SUCCESS", and its description. */
+/* Return "CUBLAS_STATUS_SUCCESS", and its description. */
 const char *emu_blas_status_name(cublasStatus_t status);
 const char *emu_blas_status_text(cublasStatus_t status);

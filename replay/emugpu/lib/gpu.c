@@ -71,7 +71,7 @@ CUresult emu_gpu_context(void)
 	return r == CUDA_SUCCESS ? g->cuCtxSetCurrent(context) : r;
 }
 
-/* An image in the form that any driver takes: PTX with one empty kernel for each name. */
+/* Returns an image that any driver accepts: PTX with one empty kernel for each name. */
 static char *image_of(const struct emu_kernels *k)
 {
 	char *text = NULL;

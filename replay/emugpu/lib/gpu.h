@@ -51,24 +51,23 @@ struct emu_gpu {
 	gpuemu_explain_fn *gpuemu_explain;	   /* or NULL */
 };
 
-/* The initialised driver; NULL if not found or it is not emulated. */
+/* Returns the initialised driver; NULL if not found or not emulated. */
 const struct emu_gpu *emu_gpu(void);
 
-/* The peak that operations on elements of `type` can reach. `tensor`: they may run on tensor cores.
- */
+/* Returns the peak for operations on elements of `type`. `tensor`: they may run on tensor cores. */
 enum gpuemu_math emu_gpu_math(enum emu_type type, int tensor);
 
-/* Gives the thread the context of device 0 if it has none. */
+/* Makes the context of device 0 current in a thread without a context. */
 CUresult emu_gpu_context(void);
 
-/* A library's kernels, registered and loaded at the first launch. Each has one parameter, of
- * param_bytes, by value. */
+/* A library's kernels, registered and loaded at the first launch. Each has one parameter of
+ * param_bytes bytes, by value. */
 struct emu_kernels {
 	const struct gpuemu_kernel *kernels;
 	unsigned n;
 	size_t param_bytes;
 	CUkernel *loaded; /* n of them, the library's */
-	int state;	  /* 0 at first */
+	int state;	  /* 0 initially */
 };
 
 CUresult emu_gpu_launch(struct emu_kernels *kernels, unsigned number, CUstream stream,

@@ -4,8 +4,8 @@
 #include "replay/emugpu/absent.h"
 #include "replay/emugpu/lib/work.h"
 
-/* The bias of such a product is left out of results with more elements. PyTorch's host kernels
- * do not compute so many either. */
+/* The bias of such a product is omitted if the result has more elements than this. PyTorch's host
+ * kernels do not compute so many either. */
 #define MOST_BIASED 300000
 
 static uint64_t extent_of(const struct emu_matrix *m, int64_t rows, int64_t columns)

@@ -288,7 +288,7 @@ static int run_sparse(const struct emu_sparse_work *w)
 	return r;
 }
 
-/* A host does so many in about half a second. */
+/* A host executes so many operations in about half a second. */
 #define MOST_OPERATIONS 5e8
 
 static int computes(const struct emu_work *w)
@@ -364,7 +364,7 @@ static double times_complex(enum emu_type type)
 	return type == EMU_C32 || type == EMU_C64 ? 4 : 1;
 }
 
-/* The operations that LAPACK's documentation counts. */
+/* The number of operations, from LAPACK's documentation. */
 static struct emu_work_cost factor_cost(const struct emu_work *work)
 {
 	const struct emu_factor_work *w = &work->factor;

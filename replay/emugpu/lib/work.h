@@ -27,14 +27,14 @@ enum emu_work_kind {
 	EMU_WORK_KINDS,
 };
 
-/* alpha, beta and so on: at device address `at`, or `value` if `at` is NULL. */
+/* A scalar such as alpha or beta: at device address `at`, or `value` if `at` is NULL. */
 struct emu_scalar {
 	const void *at;
 	enum emu_type type;
 	double value[2];
 };
 
-/* One matrix of each product of a batch. */
+/* One operand of each product of a batch. */
 struct emu_operand {
 	struct emu_matrix m; /* data: the first; with `pointers`, an array of pointers to them */
 	int64_t stride;	     /* elements to the next matrix; 0: all use the same */
@@ -42,8 +42,8 @@ struct emu_operand {
 	uint8_t fill; /* 'U', 'L': only this triangle is stored, the matrix is symmetric; 0: general
 		       */
 	uint8_t hermitian; /* the mirror image is conjugated */
-	/* Zero instead of padding, which may hold parts of old pointers: --digest=launch reads
-	   every buffer that the parameters of a kernel point to. */
+	/* Zeros instead of padding, which may contain parts of old pointers: --digest=launch reads
+	 * every buffer that the parameters of a kernel point to. */
 	uint8_t unused[5];
 };
 
@@ -55,7 +55,7 @@ struct emu_gemm_work {
 	uint8_t right;	/* of EMU_WORK_DGMM */
 	uint8_t sum_of; /* 'A', 'B': bias_grad is the sum over k of that matrix */
 	struct emu_scalar alpha, beta;
-	struct emu_scalar a_scale, b_scale, c_scale, d_scale; /* of 8-bit floats; at NULL: 1 */
+	struct emu_scalar a_scale, b_scale, c_scale, d_scale; /* 8-bit floats; `at` NULL: 1 */
 	float *d_amax;					      /* or NULL */
 	struct emu_operand a, b, c, d;
 	uint8_t has_epilogue;
@@ -116,7 +116,7 @@ int emu_work_run(const struct emu_work *w);
  * computed. Infinity in the other matrix counts as a number. */
 int emu_work_skip(const struct emu_gemm_work *w, const struct emu_gemm *g);
 
-/* The cost on a GPU: operations, and bytes read and written once. */
+/* The cost on a GPU: operations, and bytes; each byte is read or written once. */
 struct emu_work_cost {
 	double operations, bytes;
 	enum emu_type type; /* of the operands of the operations */
@@ -125,5 +125,5 @@ struct emu_work_cost {
 
 struct emu_work_cost emu_work_cost(const struct emu_work *w);
 
-/* The shape of a product of whole matrices of real numbers; m is 0 for another. */
+/* Returns the shape of a product of whole real matrices; m is 0 for others. */
 struct gpuemu_product emu_work_product(const struct emu_work *w);

@@ -7,7 +7,7 @@
 
 #include <complex.h>
 
-/* CMPLX, for compilers without it. */
+/* Replaces CMPLX for compilers without it. */
 static inline double complex emu_complex(double real, double imaginary)
 {
 	union {

@@ -79,8 +79,8 @@ static void scatter(const struct emu_convolution *c, const struct emu_tensor5 *t
 				}
 }
 
-/* The position in x of dimension i that element `k` of the filter sees at `o` of the output; -1 if
- * it is padding. */
+/* Returns the position in x of dimension i that element `k` of the filter uses for output `o`; -1
+ * if it is padding. */
 static int64_t input_of(const struct emu_convolution *c, int i, int64_t k, int64_t o)
 {
 	int64_t tap = c->flip ? c->w.size[2 + i] - 1 - k : k;

@@ -6,8 +6,8 @@
 
 #include "replay/emugpu/math/element.h"
 
-/* Element (n, c, z, y, x) lies at data[n * stride[0] + ... + x * stride[4]], in elements. With
- * fewer spatial dimensions, the first ones have size 1. */
+/* Element (n, c, z, y, x) is data[n * stride[0] + ... + x * stride[4]]. With fewer spatial
+ * dimensions, the first ones have size 1. */
 struct emu_tensor5 {
 	void *data;
 	enum emu_type type;
@@ -31,14 +31,14 @@ struct emu_convolution {
 	struct emu_tensor5 x, w, y; /* w: output channels, input channels of a group, then sizes */
 };
 
-/* 0; -EINVAL if the shapes do not fit each other; -ENOMEM. */
+/* Returns 0; -EINVAL if the shapes do not match; -ENOMEM. */
 int emu_convolution_check(const struct emu_convolution *c);
 int emu_convolution_run(const struct emu_convolution *c);
 
 double emu_convolution_operations(const struct emu_convolution *c);
 
-/* Elements that a tensor holds. */
+/* Returns the number of elements of a tensor. */
 int64_t emu_tensor5_count(const struct emu_tensor5 *t);
 
-/* The size of the output in spatial dimension i, 0 to 2. */
+/* Returns the size of the output in spatial dimension i, 0 to 2. */
 int64_t emu_convolution_output(const struct emu_convolution *c, int i);

@@ -14,7 +14,7 @@ size_t emu_type_bytes(enum emu_type type)
 	return type < EMU_TYPES ? type_bytes[type] : 0;
 }
 
-/* E4M3 has no infinity and one NaN (0x7f); E5M2 is laid out as IEEE formats are. */
+/* E4M3 has no infinity and one NaN (0x7f); E5M2 has the IEEE layout. */
 float emu_f8_to_f32(enum emu_type type, uint8_t v)
 {
 	int mantissa_bits = type == EMU_E4M3 ? 3 : 2, bias = type == EMU_E4M3 ? 7 : 15;

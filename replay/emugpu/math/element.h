@@ -4,8 +4,7 @@
  *
  * Conversions to a narrower type round to the nearest, ties to even. The 8-bit floats saturate at
  * their largest finite value, as CUDA's conversions do; NaN stays NaN. All functions are
- * thread-safe and touch nothing but their arguments.
- */
+ * thread-safe and access only their arguments. */
 #pragma once
 
 #include <stddef.h>
@@ -30,7 +29,7 @@ enum emu_type {
 	EMU_TYPES,
 };
 
-/* Element (i, j) lies at data[i * row + j * column], in elements. */
+/* Element (i, j) is data[i * row + j * column]. */
 struct emu_matrix {
 	const void *data;
 	enum emu_type type;
@@ -38,14 +37,15 @@ struct emu_matrix {
 	int64_t row, column;
 };
 
-/* Bytes of one element; 0 beyond EMU_TYPES. */
+/* Returns the size of one element in bytes; 0 for EMU_TYPES and above. */
 size_t emu_type_bytes(enum emu_type type);
 
-/* One element, by index. Integers beyond 2^53 lose their last bits here. Complex: the real part. */
+/* Read and write one element by index. Integers beyond 2^53 lose precision. Complex: the real
+ * part. */
 double emu_load(enum emu_type type, const void *data, int64_t index);
 void emu_store(enum emu_type type, void *data, int64_t index, double value);
 
-/* `n` elements, `stride` elements apart in the typed memory and adjacent in the C array. */
+/* Convert `n` elements, `stride` elements apart in the typed memory and adjacent in the C array. */
 void emu_to_f32(enum emu_type type, const void *data, int64_t stride, size_t n, float *out);
 void emu_to_f64(enum emu_type type, const void *data, int64_t stride, size_t n, double *out);
 void emu_from_f32(enum emu_type type, void *data, int64_t stride, size_t n, const float *in);

@@ -24,7 +24,7 @@ static void store(const struct emu_matrix *m, int64_t i, int64_t j, double compl
 	emu_store_complex(m->type, (void *)(uintptr_t)m->data, index_of(m, i, j), v);
 }
 
-/* L of A = L L^H, column by column, of rows that are adjacent in memory. Returns the info. */
+/* Computes L of A = L L^H, column by column; rows are adjacent in memory. Returns the info. */
 static int cholesky(double complex *l, int64_t n)
 {
 	for (int64_t j = 0; j < n; j++) {
@@ -51,7 +51,7 @@ static int64_t largest_in_column(const double complex *a, int64_t m, int64_t n, 
 	return best;
 }
 
-/* L and U in place, of rows that are adjacent in memory. Returns the info. */
+/* Computes L and U in place; rows are adjacent in memory. Returns the info. */
 static int lu(double complex *a, int64_t m, int64_t n, int32_t *pivots)
 {
 	int info = 0;
@@ -82,7 +82,8 @@ static int lu(double complex *a, int64_t m, int64_t n, int32_t *pivots)
 	return info;
 }
 
-/* Of a Hermitian matrix with an upper triangle, the lower one is the conjugate. */
+/* Returns A by rows; of a Hermitian matrix with an upper triangle, its conjugate as the lower one.
+ * NULL if out of memory. */
 static double complex *load_rows(const struct emu_matrix *a, int64_t m, int64_t n, uint8_t fill)
 {
 	double complex *rows = malloc((size_t)(m * n + 1) * sizeof(*rows));
@@ -111,7 +112,7 @@ int emu_factor(const struct emu_matrix *a, int64_t m, int64_t n, uint8_t fill, i
 	return 0;
 }
 
-/* Exchanges rows of B, in the order of the factorisation, or back. */
+/* Exchanges rows of B, in the order of the factorisation or in reverse. */
 static void exchange(const struct emu_matrix *b, int64_t n, int64_t columns, const int32_t *pivots,
 		     int back)
 {
@@ -127,7 +128,7 @@ static void exchange(const struct emu_matrix *b, int64_t n, int64_t columns, con
 	}
 }
 
-/* Solves T X = B, of a triangle of A, or its transpose ('T', 'C'). */
+/* Solves T X = B for a triangle of A, or for its transpose ('T', 'C'). */
 static int solve(const struct emu_matrix *a, int upper, int unit, uint8_t op,
 		 const struct emu_matrix *b, int64_t n, int64_t columns)
 {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 enum { BLOCK = 512 };
-#define PANEL_ELEMENTS (INT64_C(1) << 22) /* of D, that are computed at once */
+#define PANEL_ELEMENTS (INT64_C(1) << 22) /* of D that are computed together */
 
 double emu_gelu(double x)
 {
@@ -58,7 +58,7 @@ static double epilogue(const struct emu_epilogue *e, int64_t i, int64_t j, doubl
 	return v;
 }
 
-/* The sums of 8-bit products are exact in double. They wrap at 32 bits, as on GPUs. */
+/* Sums of 8-bit products are exact in double. They wrap at 32 bits, as on GPUs. */
 static double wrapped(double sum)
 {
 	return (double)(int32_t)(uint32_t)(int64_t)sum;
@@ -70,7 +70,7 @@ static const void *element_at(const struct emu_matrix *m, int64_t i, int64_t j)
 	       (i * m->row + j * m->column) * (int64_t)emu_type_bytes(m->type);
 }
 
-/* Stores `n` elements of column `j` of D, from row `i` on; `sum` has these elements of A B. */
+/* Stores `n` elements of column `j` of D, from row `i`; `sum` has these elements of A B. */
 static void store_block(const struct emu_gemm *g, int64_t i, size_t n, int64_t j, double *sum,
 			double *grad)
 {
@@ -120,7 +120,7 @@ static void store_complex_column(const struct emu_gemm *g, int64_t j, enum emu_t
 	}
 }
 
-/* `n` columns of D, from `j` on. `sum` has space for them. */
+/* Computes `n` columns of D, from `j`. `sum` has space for them. */
 static int panel(const struct emu_gemm *g, enum emu_type type, obj_t *a, int64_t j, int64_t n,
 		 void *sum, double *grad)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Products of matrices in host memory: D = alpha A B + beta C, for every mix of element types that
- * the GPU libraries take.
+ * the GPU libraries accept.
  *
  * Inputs are widened to the compute type, all products are summed in that type, and D is rounded
  * once. The caller owns all memory. D may be C, but may not overlap other inputs. The result
- * depends on the processor's instruction set, but not on threads or earlier work.
- */
+ * depends on the processor's instruction set, but not on threads or earlier calls. */
 #pragma once
 
 #include "replay/emugpu/math/element.h"
@@ -18,8 +17,8 @@ struct emu_epilogue {
 	uint8_t activation; /* enum emu_activation */
 	uint8_t backward;   /* multiply by the activation's derivative, read from `aux` */
 	uint8_t bias_type, aux_type;
-	const void *bias; /* one a row of D; or NULL */
-	void *bias_grad;  /* one a row of D: the sum of D's columns; or NULL */
+	const void *bias; /* one per row of D; or NULL */
+	void *bias_grad;  /* one per row of D: the sum of D's columns; or NULL */
 	void *aux;	  /* column-major; the value before the activation, RELU: one bit */
 	int64_t aux_stride;
 };
@@ -29,11 +28,11 @@ struct emu_gemm {
 	enum emu_type compute; /* EMU_F32, F64, I32, C32 or C64 */
 	double alpha[2], beta[2];
 	struct emu_matrix a, b, c, d;	     /* c.data is not read if beta is 0 */
-	const struct emu_epilogue *epilogue; /* NULL: nothing; else compute is EMU_F32 or F64 */
+	const struct emu_epilogue *epilogue; /* NULL: none; else compute is EMU_F32 or F64 */
 };
 
-/* 0, -ENOMEM, or -ENOTSUP for an unsupported combination of types. */
+/* Returns 0, -ENOMEM, or -ENOTSUP for an unsupported combination of types. */
 int emu_gemm(const struct emu_gemm *g);
 
-/* gelu(x) in the tanh form that cuBLASLt documents. */
+/* Returns gelu(x) in the tanh form that cuBLASLt documents. */
 double emu_gelu(double x);

@@ -29,7 +29,7 @@ DEFINE_FOLD(fold_f64, double, double)
 DEFINE_FOLD(fold_i64, int64_t, uint64_t)
 DEFINE_FOLD(fold_u64, uint64_t, uint64_t)
 
-/* Reduces one block: widened by LOAD, folded, divided or not, and narrowed by KEEP. */
+/* Reduces one block: widened by LOAD, folded, divided if needed, and narrowed by KEEP. */
 #define DEFINE_REDUCE(name, T, WRAP, FOLD, LOAD, KEEP)                                             \
 	static void name(enum emu_type type, enum emu_reduction op, void *out,                     \
 			 const void *const *inputs, unsigned n, size_t at, size_t count,           \

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Adds entry `e`, in row `i`, to the sums of op(A) op(B). Indices outside of A are left out. */
+/* Adds entry `e`, in row `i`, to the sums of op(A) op(B). Ignores indices outside of A. */
 static void add_entry(const struct emu_sparse *a, uint8_t op, const struct emu_matrix *b,
 		      int64_t columns, int64_t i, int64_t e, double complex *sums)
 {

@@ -20,5 +20,5 @@ int emu_sparse_product(const struct emu_sparse *a, uint8_t op, const struct emu_
 		       const struct emu_matrix *c, int64_t columns, const double alpha[2],
 		       const double beta[2]);
 
-/* The offsets of the rows of a COO matrix whose entries are ordered by row: rows + 1 numbers. */
+/* Computes the row offsets of a COO matrix whose entries are ordered by row: rows + 1 numbers. */
 void emu_sparse_offsets(const struct emu_sparse *a, int32_t *ret);

@@ -53,18 +53,18 @@ struct ncclComm {
 ncclResult_t emu_comm_init(ncclComm_t *comm, int n, const ncclUniqueId *id, int rank,
 			   const ncclConfig_t *config, int on_thread);
 
-/* Waits for a rank that joins in a thread of its own. */
+/* Waits for a rank that joins in a separate thread. */
 ncclResult_t emu_comm_joined(ncclComm_t comm);
 
-/* Ends the communicator: after its operations have ended, or at once (abort). */
+/* Destroys the communicator: after its operations have ended, or at once (abort). */
 ncclResult_t emu_comm_end(ncclComm_t comm, int abort);
 
-/* The result of ncclCommGetAsyncError(). */
+/* Returns the result for ncclCommGetAsyncError(). */
 ncclResult_t emu_comm_state(ncclComm_t comm);
 
-/* Sets the error of the communicator, unless it has one. */
+/* Sets the error of the communicator, unless it already has one. */
 void emu_comm_fail(ncclComm_t comm, ncclResult_t why);
 
-/* The NCCL result for an errno value of segment.h. */
+/* Returns the NCCL result for an errno value of segment.h. */
 ncclResult_t emu_nccl_result(int error);
 int emu_nccl_type(ncclDataType_t type, enum emu_type *ret);

@@ -28,7 +28,7 @@ struct step {
 	uint64_t capacity;  /* elements of one block in a slot */
 };
 
-/* Returns whether the operation moves data; the same on all ranks. */
+/* Returns 1 if the operation moves data; the same on all ranks. */
 static int moves(const struct step *t)
 {
 	return emu_moves(t->o->count * t->element * t->n);
@@ -52,7 +52,7 @@ static uint8_t *slot(const struct step *t, uint32_t rank, uint64_t element)
 	return at + element * t->element;
 }
 
-/* Returns whether the rank's slot of this step was not written, and counts as zeros. */
+/* Returns 1 if the rank's slot of this step was not written, and counts as zeros. */
 static int is_absent(const struct step *t, uint32_t rank)
 {
 	unsigned turn = emu_segment_memory(t->s)->turn;
@@ -75,7 +75,7 @@ static uint8_t *result(const struct step *t)
 			   : emu_segment_result(t->s, emu_segment_memory(t->s)->turn);
 }
 
-/* Returns whether a slot holds a block for each rank. */
+/* Returns 1 if a slot contains a block for each rank. */
 static int by_blocks(enum cost_collective kind)
 {
 	return kind == COST_REDUCE_SCATTER || kind == COST_ALL_TO_ALL || kind == COST_SCATTER;
@@ -142,7 +142,7 @@ static int reduces_to_one(enum cost_collective kind)
 	return kind == COST_ALL_REDUCE || kind == COST_REDUCE;
 }
 
-/* Returns whether each rank reduces a share, at the cost of another barrier. */
+/* Returns 1 if each rank reduces a share, at the cost of another barrier. */
 static int is_split(const struct step *t)
 {
 	return !t->is_small && t->count * t->element * t->n > SHARED_BYTES && !all_absent(t);
@@ -216,7 +216,7 @@ static int read_slots(const struct step *t)
 	}
 }
 
-/* A hash of the arguments that must be the same on all ranks. */
+/* Returns a hash of the arguments that must be equal on all ranks. */
 static uint64_t summary_of(const struct emu_operation *o)
 {
 	uint64_t h = 0xcbf29ce484222325;
@@ -227,7 +227,7 @@ static uint64_t summary_of(const struct emu_operation *o)
 	return h;
 }
 
-/* Returns whether all ranks called the same operation. */
+/* Returns 1 if all ranks called the same operation. */
 static int all_agree(const struct step *t)
 {
 	for (uint32_t i = 0; i < t->n; i++)

@@ -13,28 +13,28 @@ struct emu_operation {
 	enum emu_type type;
 	enum emu_reduction reduction;
 	uint32_t root;
-	uint64_t count; /* elements: as the API of each kind counts them */
+	uint64_t count; /* elements, as counted by the API of each kind */
 	const void *send;
 	void *receive;
-	double scalar; /* of EMU_PREMUL: this rank's */
+	double scalar; /* EMU_PREMUL: this rank's factor */
 };
 
 /* Runs a collective (not SEND_RECV). ready_ns is the earliest start on this rank, duration_ns the
- * duration that it knows; *end_ns is the common end (moment.h). 0, an error of
+ * duration known to this rank; *end_ns is the common end (moment.h). Returns 0, an error of
  * emu_segment_arrive(), or -EINVAL if the ranks call different operations. */
 int emu_exchange(struct emu_segment *s, const struct emu_operation *o, int64_t ready_ns,
 		 int64_t duration_ns, int64_t *end_ns);
 
-/* The two halves of it: emu_exchange_post() posts this rank's next operation, whose input must be
- * complete; emu_exchange_finish() ends the oldest posted one. The operation starts at ready_ns or
- * later, and gap_ns after the previously posted one unless gap_ns is negative. emu_exchange_post()
- * returns 0, 1 if all ranks have arrived, -EAGAIN if the window is full and it may not wait, or an
- * error as above. */
+/* The two halves of emu_exchange(): emu_exchange_post() posts this rank's next operation, whose
+ * input must be complete; emu_exchange_finish() ends the oldest posted one. The operation starts at
+ * ready_ns or later, and gap_ns after the previously posted one unless gap_ns is negative.
+ * emu_exchange_post() returns 0, 1 if all ranks have arrived, -EAGAIN if the window is full and it
+ * may not wait, or an error as above. */
 int emu_exchange_post(struct emu_segment *s, const struct emu_operation *o, int64_t ready_ns,
 		      int64_t gap_ns, int64_t duration_ns, int may_wait);
 int emu_exchange_finish(struct emu_segment *s, const struct emu_operation *o, int64_t *end_ns);
 
-/* Bytes of a rank's input and output. */
+/* Return the bytes of a rank's input and output. */
 uint64_t emu_exchange_in(const struct emu_operation *o, uint32_t ranks);
 uint64_t emu_exchange_out(const struct emu_operation *o, uint32_t ranks);
 
@@ -53,7 +53,8 @@ struct emu_mismatch {
 };
 
 /* Runs all transfers as one kernel, which starts when the last peer is ready and takes duration_ns
- * on this rank. 0, an error of emu_segment_check(), or -EINVAL and *mismatch if sizes differ. */
+ * on this rank. Returns 0, an error of emu_segment_check(), or -EINVAL and *mismatch if sizes
+ * differ. */
 int emu_messages(struct emu_segment *s, const struct emu_message *transfers, uint32_t n,
 		 int64_t ready_ns, int64_t duration_ns, int64_t *end_ns,
 		 struct emu_mismatch *mismatch);

@@ -32,7 +32,7 @@ int emu_group_joining(ncclComm_t comm)
 	return 1;
 }
 
-/* Stores the transfers in the kernel's parameter, or on the heap if they are too many. */
+/* Stores the transfers in the kernel's parameter, or on the heap if there are too many. */
 static void store_transfers(struct queued *q)
 {
 	struct emu_nccl_work *w = &q->work;

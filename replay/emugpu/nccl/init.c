@@ -24,8 +24,8 @@ EMU_NCCL(ncclGetUniqueId, ncclUniqueId *uniqueId)
 	return emu_nccl_result(emu_segment_make((uint8_t *)uniqueId->internal));
 }
 
-/* Implements ncclCommInitRank and similar functions. A communicator that is made in a group joins
- * until the group ends. */
+/* Implements ncclCommInitRank and similar functions. A communicator created in a group joins at the
+ * end of the group. */
 static ncclResult_t init_comm(ncclComm_t *ret, int n, const ncclUniqueId *id, int rank,
 			      const ncclConfig_t *config)
 {
@@ -108,9 +108,9 @@ EMU_NCCL(ncclCommGetAsyncError, ncclComm_t comm, ncclResult_t *asyncError)
 	return ncclSuccess;
 }
 
-/* Whether the communicator works. Calls the exported function, as NCCL does, so that tools can
- * intercept the call. While calls of the program are counted ($GPUEMU_COUNTS), it reads the state
- * itself: the program did not make this call. */
+/* Checks that the communicator works. Calls the exported function, as NCCL does, so that tools can
+ * intercept the call. While calls of the program are counted ($GPUEMU_COUNTS), reads the state
+ * directly, since the program did not make this call. */
 static ncclResult_t check_ready(ncclComm_t comm)
 {
 	typedef ncclResult_t query(ncclComm_t comm, ncclResult_t * state);

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Operations of a communicator run one after another, in call order, on whatever streams. */
+/* Operations of a communicator run sequentially, in call order, on any streams. */
 static uint64_t number_next(ncclComm_t comm)
 {
 	uint64_t number;
@@ -41,7 +41,7 @@ static const struct emu_message *transfers_of(const struct emu_nccl_work *w)
 	return w->more ? w->more : w->transfers;
 }
 
-/* The bytes of an operation as cost_collective_ns() counts them. */
+/* Returns the bytes of an operation as defined by cost_collective_ns(). */
 static double bytes_of(const struct emu_nccl_work *w)
 {
 	const struct emu_message *t = transfers_of(w);
@@ -76,7 +76,7 @@ int64_t emu_nccl_duration_ns(const struct emu_nccl_work *w)
 	return ns >= 0 ? ns : cost_collective_ns(&w->comm->links, kind, bytes_of(w));
 }
 
-/* Returns whether the operation reads the output of an earlier one that has not run. */
+/* Returns 1 if the operation reads the output of an earlier one that has not run. */
 static int reads_unwritten(const struct emu_nccl_work *w)
 {
 	const uint8_t *in = w->operation.send;

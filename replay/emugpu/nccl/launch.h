@@ -11,28 +11,25 @@ enum { EMU_INLINE_TRANSFERS = 96 };
 /* The parameter of all NCCL kernels. */
 struct emu_nccl_work {
 	ncclComm_t comm;
-	uint64_t
-		number; /* operation number; UINT64_MAX in a graph, where each launch has its own */
-	int posted;	/* posted to the other ranks */
+	uint64_t number; /* of the operation; UINT64_MAX in a graph: differs by launch */
+	int posted;	 /* posted to the other ranks */
 	struct emu_operation operation;
 	const void *scalar_at; /* address of operation.scalar, if not NULL */
 	uint32_t n_transfers;
-	struct emu_message
-		*more; /* all transfers if they do not fit into transfers[]; never freed */
+	struct emu_message *more; /* all transfers if transfers[] is too small; never freed */
 	struct emu_message transfers[EMU_INLINE_TRANSFERS];
 };
 
-/* The duration after the last arrival: recorded, else from the model. */
+/* Returns the duration after the last arrival: recorded, else from the model. */
 int64_t emu_nccl_duration_ns(const struct emu_nccl_work *w);
 
-/* Launches it on `stream`, in the communicator's context. */
+/* Launches `w` on `stream`, in the communicator's context. */
 ncclResult_t emu_nccl_launch(struct emu_nccl_work *w, CUstream stream);
 
-/* Runs a call of the program, at once or at the end of the group. */
+/* Runs a call of the program, now or at the end of the group. */
 ncclResult_t emu_group_operation(ncclComm_t comm, const struct emu_operation *o,
 				 const void *scalar_at, CUstream stream);
 ncclResult_t emu_group_message(ncclComm_t comm, const struct emu_message *t, CUstream stream);
 
-/* Returns whether the thread is in a group; if so, the end of the group waits for `comm` to join.
- */
+/* Returns 1 if the thread is in a group, whose end then waits for `comm` to join. */
 int emu_group_joining(ncclComm_t comm);

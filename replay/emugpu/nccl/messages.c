@@ -133,7 +133,7 @@ static int advance(struct emu_segment *s, const struct emu_message *t, struct pr
 	return moved > 0;
 }
 
-/* Returns whether an earlier message of the same channel in the group is not done: they run in
+/* Returns 1 if an earlier message of the same channel in the group is not done: they run in
  * order. */
 static int is_busy(const struct emu_message *t, const struct progress *p, uint32_t number)
 {

@@ -7,7 +7,7 @@
 
 enum { FIRST_CHECK_NS = 100 * 1000 };
 
-/* How often the entry was used before the operation. */
+/* Returns how often the entry was used before the operation. */
 static uint32_t times(uint64_t operation)
 {
 	return (uint32_t)(operation / EMU_WINDOW);

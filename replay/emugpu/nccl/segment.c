@@ -118,7 +118,7 @@ static int open_by_id(const struct id *id)
 	return take_fd(fd);
 }
 
-/* Maps the memory. Each rank grows the file to the size for n ranks; none shrinks it. */
+/* Maps the memory. Each rank extends the file to the size for n ranks; none shrinks it. */
 static int map_memory(struct emu_segment *s, int fd)
 {
 	struct stat st;
@@ -194,7 +194,7 @@ int emu_segment_join(const uint8_t id[EMU_SEGMENT_ID_BYTES], uint32_t n, uint32_
 		return r;
 	if (r > 0)
 		emu_segment_release(s, EMU_BARRIER_HOST);
-	/* All ranks have mapped it, so the descriptor is no longer needed. */
+	/* All ranks have mapped the memory, so the descriptor is no longer needed. */
 	if (rank == 0 && from.pid == (uint32_t)getpid())
 		close(from.fd);
 	*ret = take(s);

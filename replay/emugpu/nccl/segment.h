@@ -2,17 +2,16 @@
 
 /* The memory that the ranks of a communicator share, within a process and across processes.
  *
- * It has no name: it is a memfd of the process that made the communicator's id, opened by the
- * others through /proc/PID/fd/FD. So nothing remains however a run ends, and the size of /dev/shm
- * does not matter. As with NCCL, that process must live until every rank has joined.
+ * The memory has no name: it is a memfd of the process that made the communicator's id, which the
+ * others open through /proc/PID/fd/FD. So no files remain however a run ends, and the size of
+ * /dev/shm does not matter. As with NCCL, that process must live until every rank has joined.
  *
  * Ranks wait for each other at *barriers*, and *post* the operations that they have reached in a
  * window of EMU_WINDOW operations, so that a rank can be that many operations ahead of another. A
  * waiting rank checks every few milliseconds that the others are alive: if one died, left or
  * aborted, the wait fails on every rank. Any thread may call emu_segment_abort(). One thread at a
  * time posts, and another may finish posted operations; all other functions are called by one
- * thread for each rank.
- */
+ * thread for each rank. */
 #pragma once
 
 #include <stddef.h>
@@ -20,11 +19,11 @@
 
 #define EMU_SEGMENT_ID_BYTES 64
 
-/* What is posted for an operation by each rank. */
+/* Data that each rank posts for an operation. */
 struct emu_arrival {
-	uint64_t operation;  /* hash of its kind, type, count, ...: must be the same on all ranks */
+	uint64_t operation;  /* hash of its kind, type, count, ...: must be equal on all ranks */
 	int64_t ready_ns;    /* earliest virtual start on this rank */
-	int64_t gap_ns;	     /* and this long after its previous operation; -1: no such limit */
+	int64_t gap_ns;	     /* minimum time after its previous operation; -1: no limit */
 	int64_t duration_ns; /* duration known to this rank */
 	double scalar;	     /* factor of the rank's input (EMU_PREMUL) */
 };
@@ -41,7 +40,7 @@ struct emu_member {
 	uint8_t note[256]; /* data of emu_segment_exchange() */
 };
 
-/* Bytes from one rank to another, in order. */
+/* A byte stream from one rank to another. */
 struct emu_channel {
 	uint64_t sent, received; /* bytes */
 	uint64_t send_messages, receive_messages;
@@ -52,15 +51,15 @@ struct emu_channel {
 
 struct emu_barrier {
 	uint64_t count;	  /* arrivals so far */
-	uint32_t phase;	  /* phases that are complete */
+	uint32_t phase;	  /* number of completed phases */
 	uint32_t padding; /* the futex word is `phase` */
 };
 
 /* The state of posted operation i (all ranks number operations alike), in entry i % EMU_WINDOW,
- * which is used for the i / EMU_WINDOW-th time. */
+ * which is reused i / EMU_WINDOW times. */
 enum { EMU_WINDOW = 64 };
 struct emu_posting {
-	uint32_t open, done; /* futexes: how often all ranks have left it, and arrived at it */
+	uint32_t open, done; /* futexes: how often all ranks left it, and arrived at it */
 	uint32_t arrived, left;
 	uint32_t sleepers;
 	uint32_t padding[11];
@@ -76,19 +75,19 @@ struct emu_segment_memory {
 	int64_t end_ns; /* of the last operation, in virtual time */
 };
 
-/* Creates the memory of a new communicator, and writes its id. 0 or -errno. */
+/* Creates the memory of a new communicator, and writes its id. Returns 0 or -errno. */
 int emu_segment_make(uint8_t id[EMU_SEGMENT_ID_BYTES]);
 
-/* Joins as `rank` of `n`, and waits for the others. 0; -EPROTO for an invalid id or a different n;
- * -ECONNRESET if another rank was lost, or did not join within $GPUEMU_JOIN_SECONDS (600); -errno.
- * The caller ends it by emu_segment_leave(). */
+/* Joins as `rank` of `n`, and waits for the others. Returns 0; -EPROTO for an invalid id or a
+ * different n; -ECONNRESET if another rank was lost, or did not join within $GPUEMU_JOIN_SECONDS
+ * (600); -errno. The caller calls emu_segment_leave() at the end. */
 int emu_segment_join(const uint8_t id[EMU_SEGMENT_ID_BYTES], uint32_t n, uint32_t rank,
 		     int32_t device, struct emu_segment **ret);
 
 /* Leaves the communicator and unmaps the memory. Accepts NULL. */
 void emu_segment_leave(struct emu_segment *s);
 
-/* Makes all waits of all ranks fail, now and later. */
+/* Makes all present and future waits of all ranks fail. */
 void emu_segment_abort(struct emu_segment *s);
 
 uint32_t emu_segment_size(const struct emu_segment *s);
@@ -97,18 +96,19 @@ struct emu_segment_memory *emu_segment_memory(struct emu_segment *s);
 struct emu_member *emu_segment_member(struct emu_segment *s, uint32_t rank);
 struct emu_channel *emu_segment_channel(struct emu_segment *s, uint32_t from, uint32_t to);
 
-/* Posting, in this order. emu_segment_next() is the number of this rank's next operation.
- * emu_segment_reserve() waits for its entry to be free: 0, -EAGAIN if ranks still use it and not
- * `may_wait`, or an error of emu_segment_check(). After its slot was written, emu_segment_post()
- * returns 0, or 1 for the last rank to arrive, which does the work that is done once and then calls
- * emu_segment_complete(). */
+/* Posting, in this order. emu_segment_next() returns the number of this rank's next operation.
+ * emu_segment_reserve() waits until its entry is free: returns 0, -EAGAIN if ranks still use it and
+ * `may_wait` is 0, or an error of emu_segment_check(). Then the caller writes its slot.
+ * emu_segment_post() returns 0, or 1 for the last rank to arrive, which does the common work and
+ * then calls emu_segment_complete(). */
 uint64_t emu_segment_next(const struct emu_segment *s);
 int emu_segment_reserve(struct emu_segment *s, int may_wait);
 int emu_segment_post(struct emu_segment *s, const struct emu_arrival *mine);
 void emu_segment_complete(struct emu_segment *s, uint64_t operation);
 
-/* The oldest operation that this rank has posted and not retired. emu_segment_await() waits until
- * all ranks have arrived at it: 0, or an error of emu_segment_check(). */
+/* emu_segment_oldest() returns the oldest operation that this rank has posted and not retired.
+ * emu_segment_await() waits until all ranks have arrived at it: 0, or an error of
+ * emu_segment_check(). */
 uint64_t emu_segment_oldest(const struct emu_segment *s);
 int emu_segment_await(struct emu_segment *s);
 void emu_segment_retire(struct emu_segment *s);
@@ -128,23 +128,23 @@ size_t emu_segment_slot_bytes(const struct emu_segment *s);
 uint8_t *emu_segment_slot(struct emu_segment *s, uint32_t rank, unsigned step);
 uint8_t *emu_segment_result(struct emu_segment *s, unsigned step);
 
-/* Waits until every rank has arrived at the barrier. 0, -ECONNRESET, or -ECANCELED after an abort.
- * -> 1 for the last rank to arrive: the others wait until it calls emu_segment_release(), so that
- * it can do the work that is done once. */
+/* Waits until every rank has arrived at the barrier. Returns 0, -ECONNRESET, -ECANCELED after an
+ * abort, or 1 for the last rank to arrive: the others wait until this rank has done the common work
+ * and calls emu_segment_release(). */
 int emu_segment_arrive(struct emu_segment *s, unsigned barrier);
 void emu_segment_release(struct emu_segment *s, unsigned barrier);
 
-/* Both together: 0 for the last rank too. */
+/* The same with release: returns 0 for the last rank too. */
 int emu_segment_barrier(struct emu_segment *s, unsigned barrier);
 
 /* Gathers `bytes` (at most 256) of every rank into `all`, in rank order. */
 int emu_segment_exchange(struct emu_segment *s, const void *mine, size_t bytes, void *all);
 
 /* emu_segment_ring() increments the bell of `rank`. emu_segment_wait() waits a few milliseconds for
- * this rank's bell to differ from `seen`, and returns whether it does. */
+ * this rank's bell to differ from `seen`, and returns 1 if it does. */
 void emu_segment_ring(struct emu_segment *s, uint32_t rank);
 uint32_t emu_segment_bell(struct emu_segment *s);
 int emu_segment_wait(struct emu_segment *s, uint32_t seen);
 
-/* 0 if `rank` is alive; -ECONNRESET, or -ECANCELED after an abort. */
+/* Returns 0 if `rank` is alive; -ECONNRESET, or -ECANCELED after an abort. */
 int emu_segment_check(struct emu_segment *s, uint32_t rank);

@@ -23,11 +23,11 @@ static inline struct emu_posting *emu_posting_of(const struct emu_segment *s, ui
 	return (struct emu_posting *)(s->base + s->entries_at) + operation % EMU_WINDOW;
 }
 
-/* Futexes shared between processes; the wait ends after `ns` at the latest. */
+/* Futexes shared between processes; a wait ends after `ns` at the latest. */
 void emu_futex_wake(uint32_t *word);
 void emu_futex_wait(uint32_t *word, uint32_t seen, long ns);
 
-/* 0, or why the communicator failed: -ECONNRESET or -ECANCELED. */
+/* Returns 0, or why the communicator failed: -ECONNRESET or -ECANCELED. */
 int emu_segment_state(struct emu_segment *s);
 /* The same, after a liveness check of all ranks. */
 int emu_segment_check_all(struct emu_segment *s);

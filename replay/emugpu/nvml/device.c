@@ -158,7 +158,8 @@ EMU_API nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *d
 	return NVML_ERROR_NOT_FOUND;
 }
 
-/* The size is from the model; used memory is known only for this process, if it has a context. */
+/* The size comes from the model; used memory is known only for this process, if it has a
+ * context. */
 EMU_API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 {
 	const struct emu_gpu *g = emu_nvml();

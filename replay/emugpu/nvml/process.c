@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* Returns whether the calling process has a context on the GPU, and its allocated bytes. */
+/* Finds out if the calling process has a context on the GPU, and its allocated bytes. */
 static nvmlReturn_t process_bytes(nvmlDevice_t device, int *ret_active,
 				  unsigned long long *ret_bytes)
 {

@@ -70,7 +70,7 @@ EMU_API nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *cudaDriverVersion)
 	return g->cuDriverGetVersion(cudaDriverVersion) ? NVML_ERROR_UNKNOWN : NVML_SUCCESS;
 }
 
-/* The CUDA version, with a number that no NVIDIA driver has. */
+/* Returns the CUDA version, with a suffix that no NVIDIA driver has. */
 EMU_API nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length)
 {
 	char text[32];

@@ -9,10 +9,10 @@
 
 #include <nvml.h>
 
-/* The driver, between nvmlInit and nvmlShutdown; else NULL. */
+/* Returns the driver between nvmlInit and nvmlShutdown; else NULL. */
 const struct emu_gpu *emu_nvml(void);
 
-/* The GPU of a handle; NVML_ERROR_UNINITIALIZED, NVML_ERROR_INVALID_ARGUMENT. */
+/* Finds the GPU of a handle; NVML_ERROR_UNINITIALIZED, NVML_ERROR_INVALID_ARGUMENT. */
 nvmlReturn_t emu_nvml_device(nvmlDevice_t handle, CUdevice *ret);
 
 /* Copies `text` into `buffer` of `length`; NVML_ERROR_INSUFFICIENT_SIZE if it does not fit. */

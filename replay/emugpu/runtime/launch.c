@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Configurations in <<< >>>, until the stub called next takes them. */
+/* Configurations of <<< >>>, until the next stub uses them. */
 #define NESTED 16
 
 static __thread struct {
@@ -48,7 +48,7 @@ EMU_API cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *
 	return cudaSuccess;
 }
 
-/* The runtime has its own error for an invalid launch shape. */
+/* The runtime has a specific error for an invalid launch shape. */
 static cudaError_t launched(CUresult r)
 {
 	if (r == CUDA_ERROR_INVALID_VALUE)

@@ -36,7 +36,7 @@ static size_t hash(const void *p)
 	return (size_t)(((uintptr_t)p >> 2) * 0x9e3779b97f4a7c15u);
 }
 
-/* The slot where `host` is or would be. */
+/* Returns the slot of `host`, or a free slot for it. */
 static struct symbol **slot(struct symbol **slots, size_t n, const void *host)
 {
 	size_t i = hash(host) >> 8;

@@ -151,7 +151,7 @@ static cudaError_t bind_thread(void)
 
 	if (e)
 		return e;
-	/* A context that the program made current through the driver API is used. */
+	/* Uses a context that the program made current through the driver API. */
 	RT_DRIVER(cuCtxGetCurrent)(&c);
 	if (!c) {
 		set_current_early();

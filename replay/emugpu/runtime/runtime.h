@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The CUDA runtime on top of the driver. Each call gives its thread a context, then calls
- * libcuda.so.1, opened by that name so that a recorder preloaded under it sees all calls.
+/* The CUDA runtime on top of the driver. Each call makes a context current in its thread, then
+ * calls libcuda.so.1, opened by that name so that a recorder preloaded under it sees all calls.
  *
  * Functions that only call the driver with the same parameters are rows of forward.txt. Runtime and
- * driver share error numbers, enumerators and handles. Any thread.
- */
+ * driver share error numbers, enumerators and handles. Any thread. */
 #pragma once
 
 #define __CUDA_API_VERSION_INTERNAL
@@ -18,14 +17,14 @@
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-/* A function of the driver, which is looked up by name when the driver is opened. */
+/* A function of the driver, looked up by name when the driver is opened. */
 struct rt_function {
 	const char *name;
 	void *address;
 };
 
-/* The driver's `function`. Each use adds a row to the linker section of all functions to look up;
- * the driver must be open (rt_ready, rt_context). */
+/* Returns the driver's `function`. Each use adds a row to the linker section of functions to look
+ * up; the driver must be open (rt_ready, rt_context). */
 #define RT_DRIVER(function)                                                                        \
 	({                                                                                         \
 		static struct rt_function row_                                                     \
@@ -33,7 +32,7 @@ struct rt_function {
 		(__typeof__(function) *)row_.address;                                              \
 	})
 
-/* On the thread's first call, opens the driver and gives the thread a context. */
+/* On the thread's first call, opens the driver and makes a context current. */
 cudaError_t rt_ready(void);
 
 /* Sets the thread's last error (cudaGetLastError), unless `e` is success; returns `e`. */
@@ -51,17 +50,18 @@ static inline cudaError_t rt_result(CUresult r)
 		e_ ? e_ : rt_result(RT_DRIVER(function)(__VA_ARGS__));                             \
 	})
 
-/* The driver's handle of a stream: 0 means the thread's own in name_ptsz and name_ptds. */
+/* Returns the driver's handle of a stream: 0 means the per-thread default stream in name_ptsz and
+ * name_ptds. */
 static inline CUstream rt_stream(cudaStream_t s)
 {
 	return s || !emu_per_thread ? (CUstream)s : CU_STREAM_PER_THREAD;
 }
 
-/* The primary context of a device, created on first use. */
+/* Returns the primary context of a device, created on first use. */
 cudaError_t rt_context(int device, CUcontext *ret);
 
-/* The driver's kernel for the address of a __global__ function, or for a kernel handle. */
+/* Returns the driver's kernel for the address of a __global__ function, or for a kernel handle. */
 cudaError_t rt_kernel(const void *function, CUkernel *ret);
 
-/* The address and size of a __device__ variable on the current device. */
+/* Returns the address and size of a __device__ variable on the current device. */
 cudaError_t rt_symbol(const void *symbol, CUdeviceptr *ret, size_t *bytes);

@@ -18,9 +18,9 @@ static struct {
 	char folder[4096];
 	struct {
 		uintptr_t from, to;
-	} own[16]; /* where the code of emulated libraries and recorders is */
+	} own[16]; /* address ranges of emulated libraries and recorders */
 	int n_own;
-	int64_t apart_ns[CLOCKS]; /* from CLOCK_MONOTONIC; 0: not known */
+	int64_t apart_ns[CLOCKS]; /* from CLOCK_MONOTONIC; 0: unknown */
 } state;
 
 static int64_t real_ns(clockid_t clock)
@@ -59,8 +59,8 @@ static int note_own(struct dl_phdr_info *info, size_t size, void *unused)
 	return 0;
 }
 
-/* Runs before main(); until then, time is real. All own libraries are preloaded. Time stays real
- * if another library interposes before this one, as sanitizers do: it hides who calls. */
+/* Runs before main(); until then, time is real. All own libraries are preloaded. Time stays real if
+ * another library interposes before this one, as sanitizers do, because it hides the caller. */
 __attribute__((constructor)) static void start(void)
 {
 	static void *found;

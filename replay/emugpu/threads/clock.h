@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The clocks that the program reads: virtual time. A clock shows its real time at the start of the
- * run, plus the virtual time of the calling thread. Any thread. */
+/* Clocks of the program: virtual time. A clock shows its real time at the start of the run, plus
+ * the virtual time of the calling thread. Any thread. */
 #pragma once
 
 #include <stdint.h>
 #include <time.h>
 
-/* Returns 0 if the function that was called with this return address must use real time: the
- * emulated libraries and recorders call it, or the clock is real (gpuemu --clock=real). */
+/* Returns 0 if the caller at this return address must use real time: it is an emulated library or a
+ * recorder, or the clock is real (gpuemu --clock=real). */
 int emu_clock_virtual(const void *caller);
 #define EMU_VIRTUAL() emu_clock_virtual(__builtin_return_address(0))
 
-/* Returns whether virtual time passes like real time (gpuemu --pace). */
+/* Returns 1 if virtual time passes like real time (gpuemu --pace). */
 int emu_clock_paced(void);
 
-/* Returns whether the clock shows the time of day, or since boot; not CPU time. */
+/* Returns 1 if the clock shows the time of day, or the time since boot; 0 for CPU time. */
 int emu_clock_shows_time(clockid_t clock);
 
-/* The time of `clock` for the calling thread. */
+/* Returns the time of `clock` for the calling thread. */
 int64_t emu_clock_ns(clockid_t clock);
 
-/* The real time at which a wait ends in real time that the program wants to end at `until`. */
+/* Returns the real time at which to end a wait that the program wants to end at `until`. */
 struct timespec emu_clock_real(const struct timespec *until);
 
 static inline int64_t emu_timespec_ns(const struct timespec *t)

@@ -190,14 +190,14 @@ EMU_API int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
 	return r;
 }
 
-/* A wait until a time that the program gives. */
+/* A wait until a time given by the program. */
 struct timed {
 	struct emu_timeout timeout;
 	struct timespec until; /* in real time */
 };
 
-/* The time until then, by the clock that is nearer: a condition does not tell its clock, and the
- * others' zeros are decades apart. 0 if it has passed. */
+/* Returns the time until then, by the nearer clock: a condition does not reveal its clock, and the
+ * zeros of the clocks are decades apart. 0 if it has passed. */
 static int64_t time_until(const struct timespec *until)
 {
 	int64_t t = emu_timespec_ns(until);

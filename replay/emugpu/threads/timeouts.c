@@ -19,10 +19,10 @@
 #define SECOND INT64_C(1000000000)
 
 /* A wait as short as Python's for the interpreter lock (5 ms) is not a deadline: on a busy host,
- * the thread that holds the lock may not run for longer. */
+ * the thread that holds the lock may take longer to run. */
 #define SHORT (5 * MILLISECOND)
 
-/* After this time without progress, nothing else runs: real time-outs guard against hangs. */
+/* After this time without progress, no other thread runs: real time-outs guard against hangs. */
 #define STUCK SECOND
 
 /* The latest virtual time of the run. */
@@ -52,7 +52,7 @@ struct emu_timeout emu_timeout_begin(int64_t ns, int is_virtual)
 	return t;
 }
 
-/* Returns whether nothing has happened since `horizon` was last seen to change, for a while. */
+/* Returns 1 if `horizon` has not changed for a while. */
 static int is_stuck(int64_t horizon)
 {
 	static int64_t last, since_ns;
@@ -81,8 +81,8 @@ void emu_timeout_end(const struct emu_timeout *t)
 	errno = saved;
 }
 
-/* The end of a sleep. But if other threads and processes are slower than in real time, it ends when
- * the first of them gets there, or nothing happens any more. */
+/* Ends a sleep. If other threads and processes are slower than in real time, it ends when the first
+ * of them reaches the time, or nothing progresses any more. */
 static void slept(const struct emu_timeout *t)
 {
 	int64_t end = t->began_ns + t->ns, quiet = 0, seen = t->horizon_ns, waited = 0;

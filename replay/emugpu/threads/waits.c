@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Notes how child processes end: a killed process cannot report its end, and gpuemu is not the
- * parent of most processes. A process that waited for a child continues no earlier than its end.
- * wait() may be called in signal handlers, so symbols are resolved when the library is loaded. */
+/* Records how child processes end: a killed process cannot report its end, and gpuemu is not the
+ * parent of most processes. A process that waited for a child continues no earlier than the child's
+ * end. wait() may be called in signal handlers, so symbols are resolved when the library is
+ * loaded. */
 #include "replay/emugpu/refuse.h"
 #include "replay/emugpu/threads/real.h"
 

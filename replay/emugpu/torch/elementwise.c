@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Element-wise kernels, of aten/src/ATen/native/cuda/CUDALoops.cuh: a functor applied to contiguous
- * tensors (vectorized, unrolled) or to strided ones (legacy). The functor's name gives the
- * operation and the types, and its bytes the scalars. */
+ * tensors (vectorized, unrolled) or to strided ones (legacy). The functor's name contains the
+ * operation and the types, its bytes the scalars. */
 #include "replay/emugpu/torch/torch.h"
 
 #include "replay/emugpu/torch/offsets.h"
@@ -294,7 +294,7 @@ static int run_contiguous(const struct emu_torch *t, void *const *args)
 	return 0;
 }
 
-/* A lambda that holds an OffsetCalculator of all tensors, their addresses, the functor and, with
+/* A lambda that contains an OffsetCalculator of all tensors, their addresses, the functor and, with
  * casts, the numbers of the types. */
 static int run_strided(const struct emu_torch *t, void *const *args)
 {

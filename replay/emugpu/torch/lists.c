@@ -36,7 +36,7 @@ static const struct {
 };
 
 /* The layout of TensorListMetadata<n>, or of TensorListScalarListMetadata<T, n> with a scalar for
- * each tensor, in a parameter of `bytes`: it holds `tensors` tensors and `blocks` blocks. PyTorch
+ * each tensor, in a parameter of `bytes` bytes, with `tensors` tensors and `blocks` blocks. PyTorch
  * has small lists, and large ones for GPUs with large parameters. */
 struct layout {
 	size_t tensors, blocks, block_bytes;
@@ -172,8 +172,8 @@ int emu_torch_list_work(int depth, size_t entry_bytes, const struct gpuemu_launc
 	return 0;
 }
 
-/* The norm of a part, to be completed by lpnorm_cleanup: its place in args[2] is that of the tensor
- * in args[3], and its chunk. */
+/* The norm of a part, completed by lpnorm_cleanup: its index in args[2] is that of the tensor in
+ * args[3], and its chunk. */
 static void norm_of(const struct emu_torch *t, const struct part *p, int32_t first,
 		    void *const *args)
 {
@@ -202,7 +202,7 @@ static int run_list(const struct emu_torch *t, const struct gpuemu_launch *l, vo
 		total += (double)part_of(t->depth, &a, args[0], b).n;
 	if (!emu_torch_computes_work(total))
 		return -ENOTSUP;
-	if (t->form == UNSCALE) { /* the lambda holds the two addresses */
+	if (t->form == UNSCALE) { /* the lambda contains the two addresses */
 		memcpy(&found_inf, args[2], sizeof(found_inf));
 		memcpy(&scale, (const char *)args[2] + 8, sizeof(scale));
 		scalar = *scale;

@@ -46,7 +46,7 @@ struct emu_tensor_info {
 	int32_t sizes[EMU_OFFSETS_DIMS], strides[EMU_OFFSETS_DIMS], dims;
 };
 
-/* The offset of an element, in elements, by its number. */
+/* Returns the offset of an element, in elements, by its number. */
 static inline int64_t emu_tensor_offset(const struct emu_tensor_info *t, int64_t number)
 {
 	int64_t offset = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Random numbers as PyTorch computes them: cuRAND's generator Philox 4x32-10 (Salmon et al.,
- * Parallel random numbers: as easy as 1, 2, 3, SC 2011), a sequence for each thread. */
+ * Parallel random numbers: as easy as 1, 2, 3, SC 2011), with a sequence for each thread. */
 #include "replay/emugpu/torch/torch.h"
 
 #include "replay/emugpu/torch/offsets.h"
@@ -13,8 +13,8 @@
 
 enum { NORMAL, UNIFORM, BERNOULLI, EXPONENTIAL, INTEGER };
 
-/* PyTorch's PhiloxCudaState. In a graph, the addresses of both numbers, and what is added to the
- * second. */
+/* PyTorch's PhiloxCudaState. In a graph, it contains the addresses of both numbers, and an
+ * increment of the second. */
 struct state {
 	uint64_t seed, offset;
 };
@@ -66,7 +66,7 @@ static double uniform64(const uint32_t x[2])
 	return (double)(x[0] ^ (uint64_t)x[1] << 21) * 0x1p-53 + 0x1p-54;
 }
 
-/* Two normal numbers of two uniform ones (Box and Muller). */
+/* Converts two uniform numbers to two normal numbers (Box and Muller). */
 static void make_normal(double *u)
 {
 	double length = sqrt(-2 * log(u[0])), angle = 2 * M_PI * u[1];
@@ -103,7 +103,7 @@ static double transform(const struct emu_torch *t, double x, const double p[3])
 	}
 }
 
-/* The parameter behind the generator: where to write, in bytes. */
+/* The parameter after the generator: the destination, in bytes. */
 struct target {
 	char *data;
 	int32_t stride;

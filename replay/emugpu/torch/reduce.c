@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Reductions, of aten/src/ATen/native/cuda/Reduce.cuh. The parameter is a ReduceOp: the function
- * and its neutral element, of sizes that differ; a ReduceConfig; an OffsetCalculator of the inputs
- * of one output, and one of the outputs and where their inputs begin; then, from the end, addresses
+ * and its neutral element, of various sizes; a ReduceConfig; an OffsetCalculator of the inputs of
+ * one output, and one of the outputs and the start of their inputs; then, from the end, addresses
  * and flags. */
 #include "replay/emugpu/torch/torch.h"
 
@@ -55,7 +55,7 @@ static double add(int op, double total, double v)
 	}
 }
 
-/* Returns whether `v` replaces the best value; NaN is the best. */
+/* Returns 1 if `v` replaces the best value; NaN is the best. */
 static int is_better(int op, double v, double best)
 {
 	if (isnan(best))
@@ -118,7 +118,7 @@ static int run(const struct emu_torch *t, const struct gpuemu_launch *l, void *c
 	if (bytes < sizeof(v.tail) + middle || bytes > sizeof(v.tail) + middle + 64)
 		return -ENOTSUP;
 	memcpy(&v.tail, param + bytes - sizeof(v.tail), sizeof(v.tail));
-	/* The tail is aligned to 8 bytes, what precedes it to 4. */
+	/* The tail is aligned to 8 bytes, the preceding part to 4. */
 	for (from = bytes - sizeof(v.tail) - middle;; from -= 4) {
 		memcpy(&v.config, param + from, sizeof(v.config));
 		if (v.config.block_width == (int32_t)l->block[0] &&

@@ -390,11 +390,11 @@ static int run_nll_rows(const struct emu_torch *t, const struct gpuemu_launch *l
 
 /* ---- by name ---- */
 
-/* The numbers of template arguments; NONE: there is no such argument. */
+/* Indexes of template arguments; NONE: there is no such argument. */
 enum { NONE = 9 };
 
 static const struct {
-	const char *name;	    /* behind the namespaces */
+	const char *name;	    /* after the namespaces */
 	uint8_t in, in1, out, flag; /* the flag is "true" */
 	uint8_t op;
 	run_fn *run;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Kernels that move elements or decide what a program does next: ranges, triangles, concatenation,
+/* Kernels that move elements or control later operations: ranges, triangles, concatenation,
  * counting and finding non-zero elements, sorting of few elements, GradScaler's update. */
 #include "replay/emugpu/torch/torch.h"
 
@@ -45,7 +45,7 @@ static int run_range(const struct emu_torch *t, const struct gpuemu_launch *l, v
 
 	if (t->in[0] >= EMU_I8 && t->in[0] <= EMU_U64)
 		computes = EMU_I64;
-	/* nvcc adds an address to what the lambda holds. */
+	/* nvcc adds an address to the lambda's contents. */
 	if (l->arg_bytes(l, 1) != 2 * emu_type_bytes(computes) + 8 ||
 	    !emu_torch_computes_work((double)n))
 		return -ENOTSUP;
@@ -58,7 +58,7 @@ static int run_range(const struct emu_torch *t, const struct gpuemu_launch *l, v
 
 /* ---- non-zero elements ---- */
 
-/* The type T of NonZeroOp<T>, and where its iterator begins in a parameter. */
+/* The type T of NonZeroOp<T>, and the offset of its iterator in a parameter. */
 static int parse_nonzero(struct emu_torch *t, struct emu_part name)
 {
 	struct emu_part op = emu_part_after(name, "NonZeroOp");
@@ -170,7 +170,7 @@ static int parse_cat(struct emu_torch *t, struct emu_part name)
 	t->raw_bytes = (uint8_t)atoi(emu_part_argument(type, 0).at);
 	t->inputs = (uint8_t)atoi(emu_part_argument(name, 3).at);
 	t->depth = atoi(emu_part_argument(name, 2).at);
-	t->result = atoi(emu_part_argument(name, 4).at); /* inputs whose strides are given */
+	t->result = atoi(emu_part_argument(name, 4).at); /* number of inputs with strides */
 	if (emu_part_has(name, "CatArrayBatchedCopy_vectorized<")) { /* vectors, and their bytes */
 		t->raw_bytes = (uint8_t)atoi(emu_part_argument(name, 5).at);
 		t->vector = (uint8_t)atoi(emu_part_argument(name, 6).at);
@@ -258,7 +258,7 @@ static int run_triangle(const struct emu_torch *t, const struct gpuemu_launch *l
 
 /* ---- by name ---- */
 
-/* Shuffles of values with the same random key, which are few: their order stays. And kernels that
+/* Shuffles of values with equal random keys, which are rare: their order is kept. Also kernels that
  * prepare others. */
 static int run_nothing(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
 {

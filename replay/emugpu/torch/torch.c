@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements; a host computes so many in some 5 ms. */
+/* Elements that a host computes in about 5 ms. */
 #define MOST_ELEMENTS 3e5
 
 int emu_torch_computes_work(double elements)

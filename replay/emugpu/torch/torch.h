@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Host kernels of PyTorch's own kernels, found by their demangled names. The layouts of their
- * parameters are those of PyTorch 2.15; a launch whose parameters have other sizes computes
+ * parameters are those of PyTorch 2.15; a launch with parameters of other sizes computes
  * nothing. */
 #pragma once
 
@@ -9,8 +9,8 @@
 
 #include <gpuemu.h>
 
-/* The host kernel of a symbol, whose plain name is `name` ("at::native::fill<float>"), or NULL. It
- * lives as long as the process. Any thread. */
+/* Returns the host kernel of a symbol with the plain name `name` ("at::native::fill<float>"), or
+ * NULL. Valid until the process exits. Any thread. */
 const struct gpuemu_kernel *emu_torch_kernel(const char *symbol, const char *name);
 
 /* ---- within this folder ---- */
@@ -69,25 +69,26 @@ struct emu_part {
 	size_t len;
 };
 
-/* The i-th template argument of the first template in `p`; empty if there is none. */
+/* Returns the i-th template argument of the first template in `p`; empty if there is none. */
 struct emu_part emu_part_argument(struct emu_part p, int i);
-/* The rest behind the first `text`, or empty; and whether it contains `text`. */
+/* emu_part_after() returns the text after the first `text`, or empty; emu_part_has() returns 1 if
+ * `p` contains `text`. */
 struct emu_part emu_part_after(struct emu_part p, const char *text);
 int emu_part_has(struct emu_part p, const char *text);
-/* The element type that a C++ name stands for: 0, or -ENOTSUP. bool is EMU_U8. */
+/* Finds the element type of a C++ name: 0, or -ENOTSUP. bool is EMU_U8. */
 int emu_part_type(struct emu_part p, enum emu_type *ret);
 
-/* The type in which PyTorch computes with elements of a type. */
+/* Returns the type in which PyTorch computes with elements of a type. */
 static inline enum emu_type emu_torch_computes(enum emu_type type)
 {
 	return type == EMU_F16 || type == EMU_BF16 ? EMU_F32 : type;
 }
 
-/* Work that is larger is not computed ($GPUEMU_COMPUTE as for cuDNN). */
+/* Returns 0 for work that is too large to compute ($GPUEMU_COMPUTE as for cuDNN). */
 int emu_torch_computes_work(double elements);
 
-/* One launch. `sizes` has the bytes of each parameter. Returns 0, or -ENOTSUP if the parameters are
- * not what the name promises. */
+/* A kernel of PyTorch. run() executes one launch, and returns 0, or -ENOTSUP if the parameters do
+ * not match the name. */
 struct emu_torch {
 	struct gpuemu_kernel kernel; /* first */
 	char *symbol;
@@ -98,17 +99,17 @@ struct emu_torch {
 	uint8_t scalars, scalar_at[3]; /* offsets in the functor */
 	uint8_t scalar_type[3];	       /* enum emu_type */
 	enum emu_type in[3], out;
-	uint8_t is_bool;   /* the functor takes and gives bool */
-	uint8_t raw_bytes; /* elements are moved, not computed: their size */
+	uint8_t is_bool;   /* the functor's input and output are bool */
+	uint8_t raw_bytes; /* elements are moved, not computed: size of an element */
 	uint16_t functor_bytes;
 	uint8_t adds;	   /* scattered elements are added */
 	uint8_t vector;	   /* elements of a vector, of a concatenation by vectors, or 0;
 			    * numbers of a call of the random generator */
-	int depth, result; /* of lists */
+	int depth, result; /* lists: their number; the index of the result */
 	int list_scalars;  /* 1: a list has a scalar for each tensor, of scalar_type[0] */
 };
 
-/* An integer parameter of 4 or 8 bytes. */
+/* Returns an integer parameter of 4 or 8 bytes. */
 static inline int64_t emu_int_of(const struct gpuemu_launch *l, void *const *args, unsigned i)
 {
 	return l->arg_bytes(l, i) == 8 ? *(const int64_t *)args[i] : *(const int32_t *)args[i];
@@ -121,13 +122,13 @@ static inline void *emu_pointer_of(void *const *args, unsigned i)
 
 /* The work of multi_tensor_apply_kernel. */
 struct emu_torch_list_work {
-	double elements;   /* of a list */
-	double most;	   /* elements of a block */
-	unsigned repeated; /* lists that have the addresses of another one */
+	double elements;   /* per list */
+	double most;	   /* largest number of elements in a block */
+	unsigned repeated; /* lists with the same addresses as another list */
 };
 
-/* `meta` is the first parameter: `depth` lists of tensors, and entry_bytes for each tensor. 0, or
- * -ENOTSUP. */
+/* `meta` is the first parameter: `depth` lists of tensors, and entry_bytes for each tensor. Returns
+ * 0 or -ENOTSUP. */
 int emu_torch_list_work(int depth, size_t entry_bytes, const struct gpuemu_launch *l,
 			const void *meta, struct emu_torch_list_work *ret);
 

@@ -8,7 +8,7 @@
 
 enum { MOST_OPERANDS = 4, WARP = 32, SECTOR_BYTES = 32 };
 
-/* Elements that a thread of most kernels loads before it waits for them. */
+/* Elements that a thread of most kernels loads before waiting for them. */
 #define UNROLLED 4
 
 /* Rows that a thread of a layer norm's weight gradients loads. */
@@ -20,7 +20,7 @@ static double threads_of(const struct gpuemu_launch *l)
 	       l->block[2];
 }
 
-/* An integer parameter that is positive; 0: it is not an integer. */
+/* Returns a positive integer parameter; 0: not an integer. */
 static double count_of(const struct gpuemu_launch *l, void *const *args, unsigned i)
 {
 	size_t bytes = l->arg_bytes(l, i);
@@ -34,7 +34,7 @@ static double element_of(const struct cost_name *kind)
 	return kind->bytes ? kind->bytes : 4;
 }
 
-/* `arrays` arrays of a number of elements, one of which is written, unless there is only one. */
+/* `arrays` arrays of `elements` elements, one of which is written, unless there is only one. */
 static void arrays_of(const struct cost_name *kind, double elements, unsigned arrays,
 		      struct cost_launch *ret)
 {
@@ -51,7 +51,7 @@ struct operand {
 };
 
 /* Operand 0 is the result. An operand that is read twice is read from memory once; an operand that
- * is read and written takes space in the cache once. */
+ * is read and written uses cache space once. */
 static void operands_of(const struct operand *o, int n, struct cost_launch *ret)
 {
 	ret->bytes = ret->held_bytes = o[0].bytes;
@@ -99,7 +99,7 @@ static void contiguous(const struct cost_name *kind, const struct gpuemu_launch 
 	operands_of(o, (int)arrays, ret);
 }
 
-/* The number of operands of a lambda that begins with an OffsetCalculator and addresses. */
+/* Returns the number of operands of a lambda that begins with an OffsetCalculator and addresses. */
 static int operands_in(size_t lambda_bytes)
 {
 	int n = 0;
@@ -110,8 +110,8 @@ static int operands_in(size_t lambda_bytes)
 	return n;
 }
 
-/* The bytes of an operand's elements, without those that a stride of 0 repeats. The smallest stride
- * is an element's size, unless the tensor has gaps, which a sector contains, too. */
+/* Returns the size of an operand's elements, without those repeated by a stride of 0. The smallest
+ * stride is an element's size, unless the tensor has gaps, which are part of a sector, too. */
 static double distinct_bytes(const char *calculator, int n, int operand)
 {
 	uint32_t size, stride, least = 0;
@@ -132,7 +132,7 @@ static double distinct_bytes(const char *calculator, int n, int operand)
 	return elements * (least < SECTOR_BYTES ? least : SECTOR_BYTES);
 }
 
-/* Sectors that the first warp accesses: others are like it. */
+/* Counts the sectors that the first warp accesses, as representative of all warps. */
 static void count_sectors(const char *calculator, int n, uint32_t lanes, int ret[MOST_OPERANDS])
 {
 	uint64_t seen[MOST_OPERANDS][WARP];
@@ -188,8 +188,8 @@ static void dropout(const struct cost_name *kind, const struct gpuemu_launch *l,
 
 /* ---- reductions ---- */
 
-/* ReduceConfig: bytes of an element, inputs of an output, outputs; threads between two inputs of a
- * thread; parts of the sum of an output; how threads and blocks divide the inputs. */
+/* ReduceConfig: size of an element, inputs of an output, outputs; threads between two inputs of a
+ * thread; parts of the sum of an output; division of the inputs among threads and blocks. */
 struct reduce_config {
 	int32_t element_bytes, inputs, outputs, step, output_step, parts;
 	int32_t input_multiples[3], output_multiples[2], block[2], threads;
@@ -226,11 +226,11 @@ static void reduction(const struct gpuemu_launch *l, void *const *args, struct c
 /* ---- lists of tensors ---- */
 
 /* multi_tensor_apply_kernel(list, functor, ...). Threads of a block load four elements of each list
- * at once, until the block's part of a tensor ends. */
+ * at once, until the end of the block's part of a tensor. */
 static void lists(const struct cost_name *kind, const struct gpuemu_launch *l, void *const *args,
 		  struct cost_launch *ret)
 {
-	/* All lists are written but one, or only one. */
+	/* All lists except one are written, or only one. */
 	unsigned reads = kind->arrays > kind->lists + 1 ? kind->lists
 			 : kind->arrays > 1		? kind->arrays - 1
 							: 1;
@@ -251,7 +251,7 @@ static void lists(const struct cost_name *kind, const struct gpuemu_launch *l, v
 static void softmax(const struct cost_name *kind, const struct gpuemu_launch *l, void *const *args,
 		    struct cost_launch *ret)
 {
-	/* The number of rows or, if a block has one, of columns follows the addresses. */
+	/* The number of rows or, if a block has one row, of columns follows the addresses. */
 	unsigned at = kind->arrays;
 
 	switch (kind->kernel) {
@@ -285,7 +285,7 @@ static void layer_norm(const struct cost_name *kind, const struct gpuemu_launch 
 		arrays_of(kind, count_of(l, args, 0) * count_of(l, args, 1), kind->arrays, ret);
 		if (kind->kernel == COST_KERNEL_NORMALISE)
 			break;
-		/* A thread loads one element after the other, or those of several rows at once. */
+		/* A thread loads elements sequentially, or those of several rows at once. */
 		ret->read_bytes = ret->bytes;
 		ret->steps = ceil(ret->elements / threads_of(l) /
 				  (kind->kernel == COST_KERNEL_NORM_WEIGHTS ? ROWS_AT_ONCE : 1));

@@ -8,12 +8,12 @@
 
 #include <gpuemu.h>
 
-/* Sets what the parameters tell of the launch. Parameters of other sizes than those of the known
- * versions of PyTorch change nothing. Any thread. */
+/* Fills *ret from the parameters of the launch. Parameters whose sizes do not match known versions
+ * of PyTorch change nothing. Any thread. */
 void emu_torch_work(const struct cost_name *kind, const struct gpuemu_launch *launch,
 		    void *const *args, struct cost_launch *ret);
 
-/* Returns whether the launch is attention in one kernel, and its shape. */
+/* Returns 1 if the launch is attention in one kernel, and its shape. */
 int emu_torch_attention(const struct cost_name *kind, const struct gpuemu_launch *launch,
 			void *const *args, struct cost_attention *ret);
 

@@ -9,19 +9,18 @@
 /* Adds the operations that the driver call launched, and the waits that it recorded (work.c). */
 int rec_call_work(struct rec_call *c);
 
-/* Follows a call of NCCL that makes or ends communicators, or launches collectives (comms.c). */
+/* Updates communicators and collectives from an NCCL call (comms.c). */
 int rec_call_comms(struct rec_call *c);
 
-/* Which operations are which collectives (collectives.c). A call of NCCL says what a kernel is for
- * that is launched within it; in a group the kernels are launched when that ends. NCCL makes one
- * kernel of several calls of a group, for each communicator.
+/* Assigns collectives to the kernels that implement them (collectives.c). NCCL launches the kernel
+ * within the call, or, for grouped calls, when the group ends. NCCL may fuse several calls of a
+ * group into one kernel for each communicator.
  *
- * rec_collectives_call() takes a collective, a send or a receive, which waits for the end of its
- * group, if it is in one. rec_collectives_assign(): the kernels that were launched within this call
- * are those of the calls that wait. */
+ * rec_collectives_call() adds a collective, a send or a receive to the pending calls of the
+ * thread's group. rec_collectives_assign() assigns the pending calls to the kernels that were
+ * launched within this call. */
 int rec_collectives_call(struct rec_call *c);
 int rec_collectives_assign(struct rec_call *c);
 
-/* Annotations: NVTX ranges and marks, and where the program says that an iteration begins
- * (range.c). */
+/* Adds annotations: NVTX ranges and instants, and the program's iteration markers (range.c). */
 int rec_range(struct rec_process *p, struct rec_thread *t, const struct cap_range_record *r);

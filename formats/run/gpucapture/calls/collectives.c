@@ -23,12 +23,12 @@ static const struct {
 	{"ncclRecv", "send_recv"},
 };
 
-/* By ncclDataType_t, as PyTorch calls them. */
+/* By ncclDataType_t, with PyTorch's names. */
 static const char *const dtypes[] = {"Char",   "Byte",	   "Int",	    "UInt",
 				     "Long",   "ULong",	   "Half",	    "Float",
 				     "Double", "BFloat16", "Float8_e4m3fn", "Float8_e5m2"};
 
-/* Ranges of PyTorch's process group, and the collective that its sends and receives make up. */
+/* Annotations of PyTorch's process group, and the collective that their sends and receives form. */
 static const struct {
 	const char *range, *op;
 } range_ops[] = {
@@ -38,11 +38,12 @@ static const struct {
 	{"nccl:scatter", "scatter"},
 };
 
-#define MOST_PARTS 256 /* collectives of one kernel that are listed */
+#define MOST_PARTS 256 /* maximum number of listed collectives of one kernel */
 
 /* ---- calls */
 
-/* A send or receive joins those of the same group, communicator and stream. */
+/* Finds or adds a pending operation. Sends and receives of one group, communicator and stream are
+ * combined. */
 static struct rec_pending *pending_of(struct rec_thread *t, uint32_t comm, uint32_t stream,
 				      int is_message)
 {
@@ -76,7 +77,7 @@ static int add_message(struct rec_call *c, struct rec_pending *p, int64_t bytes)
 	return 0;
 }
 
-/* The larger of what goes in and what comes out on a rank of a communicator of that size. */
+/* Returns the larger of a rank's input and output, for a communicator of that size. */
 static int64_t bytes_of(const struct rec_call *c, uint32_t ranks)
 {
 	uint64_t most = 0;
@@ -93,7 +94,7 @@ static int64_t bytes_of(const struct rec_call *c, uint32_t ranks)
 	return (int64_t)most;
 }
 
-/* The operation that the name of a range tells; NULL. */
+/* Returns the collective that the name of a range indicates, or NULL. */
 static const char *op_of_range(const struct fmt_names *names, fmt_str range)
 {
 	const char *text = fmt_string(names, range, NULL);
@@ -104,7 +105,7 @@ static const char *op_of_range(const struct fmt_names *names, fmt_str range)
 	return NULL;
 }
 
-/* The same of the innermost range that is open and tells one. */
+/* The same for the innermost open range that indicates one. */
 static const char *op_of_ranges(const struct rec_call *c)
 {
 	const struct rec_process *p = c->process;
@@ -156,7 +157,7 @@ static int add_pending(struct rec_call *c, size_t which)
 	r = name_pending(c, which, pending);
 	if (r == 0 && pending->is.is_message)
 		return add_message(c, pending, bytes_of(c, 1));
-	/* The number of ranks of a split communicator is known later. */
+	/* The size of a split communicator is not yet known. */
 	pending->is.per_rank = comm->n == 0 && bytes_of(c, 2) != bytes_of(c, 1);
 	pending->is.bytes = bytes_of(c, comm->n > 0 ? comm->n : 1);
 	return r;
@@ -174,7 +175,7 @@ int rec_collectives_call(struct rec_call *c)
 
 /* ---- sends and receives */
 
-/* The sends and receives that are pending, one after the other. */
+/* Concatenates the pending sends and receives. */
 static int gather(const struct rec_thread *t, const struct rec_pending *pending,
 		  struct fmt_message **ret, uint32_t *ret_n)
 {
@@ -188,7 +189,7 @@ static int gather(const struct rec_thread *t, const struct rec_pending *pending,
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* Whether each rank of the communicator is sent to, or received from. */
+/* Returns true if the messages include each rank of the communicator, as receiver or as sender. */
 static bool reaches_all(const struct fmt_message *m, uint32_t n, uint8_t receives, uint32_t ranks)
 {
 	scoped(free_ptr) uint8_t *seen = calloc(ranks + (size_t)1, 1);
@@ -203,7 +204,7 @@ static bool reaches_all(const struct fmt_message *m, uint32_t n, uint8_t receive
 	return found == ranks;
 }
 
-/* Sends to all and receives from all, itself included, are an all-to-all. */
+/* Sends to all ranks and receives from all ranks, including itself, are an all-to-all. */
 static int name_messages(struct rec_process *p, const struct rec_pending *pending,
 			 const struct fmt_message *m, uint32_t n, fmt_str *op)
 {
@@ -234,9 +235,9 @@ static int device_of(const struct rec_process *p, const struct rec_launched *l)
 	return l->captured ? -1 : p->tracks[l->track].device;
 }
 
-/* How sure it is that a kernel is of a call: it is on its stream; on the device of its
- * communicator, since the default stream of a call is that of the communicator and not of the
- * current context; neither. */
+/* Likelihood that a kernel implements a call: same stream; same device as its communicator (for
+ * calls on a default stream, which is that of the communicator, not of the current context);
+ * neither. */
 enum likeness { NO_LIKENESS, SAME_DEVICE, SAME_STREAM };
 
 static enum likeness likeness_of(const struct rec_process *p, const struct rec_launched *l,
@@ -265,11 +266,11 @@ static bool has_kernel(const struct rec_call *c, uint32_t stream)
 	return false;
 }
 
-/* The calls that a kernel may be of, of those that are likeliest. */
+/* The most likely calls of a kernel. */
 struct candidates {
 	const struct rec_pending *first;
 	uint32_t n;	 /* of the first one's communicator */
-	uint32_t others; /* communicators beside that */
+	uint32_t others; /* candidates of other communicators */
 	enum likeness likeness;
 };
 
@@ -281,7 +282,7 @@ static bool is_candidate(const struct rec_call *c, const struct rec_launched *l,
 	return !p->done && likeness_of(c->process, l, p) == likeness;
 }
 
-/* Whether an earlier candidate is of the same communicator. */
+/* Returns true if an earlier candidate has the same communicator. */
 static bool was_seen(const struct rec_call *c, const struct rec_launched *l, size_t pending,
 		     enum likeness likeness)
 {
@@ -293,8 +294,8 @@ static bool was_seen(const struct rec_call *c, const struct rec_launched *l, siz
 	return false;
 }
 
-/* Whether the kernel may be of that call as well as of the first one: NCCL lets all streams of a
- * group wait, and launches the kernel on one of them. */
+/* Returns true if the kernel may implement that call as well as the first one: NCCL makes all
+ * streams of a group wait, and launches the kernel on one of them. */
 static bool may_share(const struct rec_call *c, const struct rec_launched *l, size_t pending,
 		      const struct candidates *of)
 {
@@ -337,8 +338,8 @@ static int put_part(const struct fmt_names *names, const struct rec_pending *p, 
 	return json->error;
 }
 
-/* Makes one of the next n calls of that communicator. The sum of what they move; their kind and
- * type, where all have the same. */
+/* Merges the next n calls of that communicator into one: adds their sizes, and keeps kind and type
+ * if equal. */
 static int merge(struct rec_call *c, const struct rec_launched *l, const struct candidates *of,
 		 uint32_t n, struct rec_pending *ret)
 {
@@ -364,7 +365,7 @@ static int merge(struct rec_call *c, const struct rec_launched *l, const struct 
 		ret->is.bytes = (int64_t)((uint64_t)ret->is.bytes + (uint64_t)next->is.bytes);
 		ret->is.op = ret->is.op == next->is.op ? ret->is.op : group;
 		ret->is.dtype = ret->is.dtype == next->is.dtype ? ret->is.dtype : 0;
-		ret->is.is_message = 0; /* all ranks meet for a collective among them */
+		ret->is.is_message = 0; /* a collective among them involves all ranks */
 	}
 	text_char(&json, ']');
 	if (r == 0)
@@ -397,7 +398,7 @@ static int assign_one(struct rec_call *c, struct rec_pending *pending, struct re
 					       l->index);
 }
 
-/* Counts the kernels from operation `from` on that run on the stream of that operation. */
+/* Counts the kernels from operation `from` that run on the stream of that operation. */
 static uint32_t count_kernels(const struct rec_call *c, size_t from)
 {
 	const struct rec_thread *t = c->thread;
@@ -410,7 +411,8 @@ static uint32_t count_kernels(const struct rec_call *c, size_t from)
 	return n;
 }
 
-/* The kernel is of the next call of its stream; of several, where there are fewer kernels. */
+/* Assigns the next call of its stream to the kernel, or several calls if there are fewer kernels
+ * than calls. */
 static int assign_kernel(struct rec_call *c, size_t launched)
 {
 	struct rec_launched *l = &c->thread->launched[launched];

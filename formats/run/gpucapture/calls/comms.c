@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 
-/* FNV-1a, of identities that are drawn at random. */
+/* FNV-1a, for random ids. */
 static uint64_t hash_of(const void *bytes, size_t n)
 {
 	const uint8_t *at = bytes;
@@ -48,7 +48,7 @@ static int by_id(struct rec_call *c)
 	return rec_number(made, 0, 8, &handle) ? add_comm(c, handle, &comm) : 0;
 }
 
-/* All of one process: nobody else, on whatever host, has this id. */
+/* All ranks are in one process: the id is globally unique. */
 static int all_here(struct rec_call *c)
 {
 	const struct rec_blob *made = rec_pointed_at(c, 0, CAP_BLOB_AFTER);
@@ -68,8 +68,8 @@ static int all_here(struct rec_call *c)
 	return r;
 }
 
-/* Ranks that split with the same color at the same time are one; which of them comes first is known
- * when all are. */
+/* Ranks that split with the same color at the same time form one communicator; their order is known
+ * once all are recorded. */
 static int by_split(struct rec_call *c)
 {
 	const struct rec_blob *made = rec_pointed(c, "newcomm", CAP_BLOB_AFTER);
@@ -95,7 +95,7 @@ int rec_call_comms(struct rec_call *c)
 {
 	struct rec_thread *t = c->thread;
 
-	/* What NCCL calls of itself is not the program's. */
+	/* Ignores NCCL calls made by NCCL itself. */
 	if (!c->api || c->api->library != API_LIBRARY_NCCL || c->record->head.depth > 0)
 		return 0;
 	if (c->api->class == API_CLASS_GROUP_END && t->group > 0 && --t->group == 0)

@@ -13,10 +13,10 @@ struct traced {
 	struct rec_ring_reader **readers;
 	size_t n, cap;
 	bool is_running; /* when the recording ended */
-	uint8_t signal;	 /* that ended it; 0: not known */
+	uint8_t signal;	 /* that ended it; 0: unknown */
 };
 
-/* A ring, and how far it was read. */
+/* A ring and its reading position. */
 struct ring {
 	struct rec_ring_reader *reader; /* NULL: not there */
 	uint64_t position;		/* bytes read */
@@ -132,7 +132,7 @@ void rec_processes_damaged(struct rec_processes *p)
 		p->traced[0].process->counts.damaged++;
 }
 
-/* The piece of a ring that is not known, because the piece that introduced the ring was damaged. */
+/* A piece of an unknown ring, because the piece that introduced the ring was damaged. */
 static int skip_ring(struct rec_processes *p)
 {
 	if (!p->has_gap)
@@ -227,7 +227,7 @@ int rec_processes_piece(void *processes, const struct rec_piece *piece)
 	}
 }
 
-/* Adds up the lost events of all rings, and the calls that never returned. */
+/* Sums the lost events of all rings, and the calls that never returned. */
 void rec_processes_losses(struct rec_processes *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
@@ -256,7 +256,7 @@ void rec_processes_losses(struct rec_processes *p)
 	}
 }
 
-/* Whether some ring of the process says so. */
+/* Returns true if some ring of the process has that state. */
 static bool says(const struct rec_processes *p, const struct traced *t, enum cap_state state)
 {
 	bool found = false;
@@ -280,7 +280,7 @@ const char *rec_signal_name(int signal)
 	return signal > 0 && (size_t)signal < ARRAY_SIZE(names) ? names[signal] : NULL;
 }
 
-/* The call that a thread of the process was in is its last one. */
+/* Sets the process's last call to the call in progress in one of its threads. */
 static int find_call_in_progress(const struct rec_processes *p, const struct traced *t)
 {
 	struct rec_process *process = t->process;
@@ -330,7 +330,7 @@ int rec_processes_endings(const struct rec_processes *p, struct rec_endings *sum
 	return r;
 }
 
-/* The process as people know it: the name of its executable. */
+/* Returns the name of a process for users: that of its executable. */
 static void name_process(const struct rec_process *p, char ret[64])
 {
 	const char *path = rec_fact(p, "executable");

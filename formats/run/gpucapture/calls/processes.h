@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The processes of one recording, made of what was in their rings. Bytes of rings are given in the
- * order in which they were taken, round by round (ring_reader.h). One thread. Functions return 0 or
- * a negative errno. */
+/* Builds the processes of one recording from the contents of their rings. The caller passes the
+ * bytes of rings in recorded order, round by round (ring_reader.h). One thread. Functions return 0
+ * or a negative errno. */
 #pragma once
 
 #include "formats/raw/raw.h"
@@ -10,43 +10,44 @@
 
 struct rec_processes;
 
-/* All processes of a run, of one recording or several, by their index. */
+/* All processes of a run, from one or several recordings, by index. */
 struct rec_process_list {
-	struct rec_process **all; /* owned, what they lead to is not */
+	struct rec_process **all; /* the elements are owned, the array `all` belongs to the list */
 	size_t n, cap;
 	struct fmt_names *names; /* not owned */
 };
 
-/* A recording of the run: its number, and its clocks. */
+/* One recording of the run: its number and its clocks. */
 struct rec_source {
 	uint32_t recording;
-	const struct cap_clock *ticks; /* turns the processor's counter of rings into time */
-	const struct fmt_clock *host;  /* turns that into the time of the run; NULL: it is that */
+	const struct cap_clock *ticks; /* converts time stamps to host time; not owned */
+	const struct fmt_clock *host;  /* converts host time to the time of the run; NULL: they are
+					  equal; not owned */
 	bool only_plan, planned_times; /* as in struct rec_process */
 };
 
-/* Processes are added to the list; it and what the source leads to must stay. */
+/* Adds processes to `list`. `list` and all pointers in `source` must outlive `ret`. */
 int rec_processes_new(const struct rec_source *source, struct rec_process_list *list,
 		      struct rec_processes **ret);
 void rec_processes_free(struct rec_processes *p);
 
-/* A chunk of the recording was damaged; the next pieces are of the chunk behind it. */
+/* Reports a damaged chunk of the recording. The next pieces come from the chunk after the gap. */
 void rec_processes_gap(struct rec_processes *p);
-/* The rest of the recording cannot be read. */
+/* Reports that the rest of the recording cannot be read. */
 void rec_processes_damaged(struct rec_processes *p);
 
-/* Every ring was read; `last`: no more records will follow. */
+/* Ends a round, after a piece of every ring. `last`: no more records will follow. */
 int rec_processes_round(struct rec_processes *p, bool last);
 
-/* A piece of a raw recording (raw.h); `processes` is what the others take. Bytes of a ring that
- * came before are not looked at again; missing ones are counted as damage. */
+/* Adds a piece of a raw recording (raw.h); `processes` is a struct rec_processes. Skips bytes of a
+ * ring that were added before. Counts missing bytes as damage. */
 int rec_processes_piece(void *processes, const struct rec_piece *piece);
 
-/* Adds up what the rings say of losses. */
+/* Adds the lost events that the rings counted to the counts of the processes. */
 void rec_processes_losses(struct rec_processes *p);
 
-/* Finds out how each process ended, and what it called last if it was killed. Adds up those that
- * still run, and those that ended without saying so or by abort(). */
+/* Determines how each process ended, and the last call of processes that were killed. Sums
+ * processes that still ran, and processes that ended by a signal or without an exit record. */
 struct rec_endings {
 	uint32_t running, killed;
 };
@@ -55,15 +56,15 @@ int rec_processes_endings(const struct rec_processes *p, struct rec_endings *sum
 /* A process that was killed or aborted. */
 struct rec_killed {
 	int32_t pid;
-	int signal;		      /* 0: not known */
+	int signal;		      /* 0: unknown */
 	bool in_call;		      /* last_call had not returned */
-	char name[64], last_call[64]; /* of its executable; of a call; "": not known */
+	char name[64], last_call[64]; /* of the executable; of a call; "": unknown */
 	uint64_t calls, ops;
 };
 
-/* Lists those processes; after rec_processes_endings(). The caller frees *ret, which is NULL at
- * first. 0 or -ENOMEM. */
+/* Lists the killed processes, after rec_processes_endings(). The caller frees *ret, which must be
+ * NULL on entry. Returns 0 or -ENOMEM. */
 int rec_list_killed(const struct rec_process_list *list, struct rec_killed **ret, size_t *n);
 
-/* "SIGKILL"; NULL: a signal that does not end processes, or 0. */
+/* Returns a name like "SIGKILL", or NULL for 0 and for signals that do not end processes. */
 const char *rec_signal_name(int signal);

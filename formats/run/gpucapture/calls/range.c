@@ -16,7 +16,7 @@ static int template_of(struct rec_process *p, enum fmt_kind kind, const struct r
 	return r < 0 ? r : fmt_names_template(p->names, &template, ret);
 }
 
-/* Whether the range may be an iteration; the first reading needs no others. */
+/* Returns true if the range may be an iteration; the first reading needs no others. */
 static bool is_numbered(const struct fmt_names *names, fmt_str text)
 {
 	struct cap_step_name step;

@@ -85,7 +85,7 @@ static int queue(struct rec_ring_reader *f, const struct cap_record *r)
 	return 0;
 }
 
-/* Keeps kernel parameters, with the layout that they have as long as nothing else is said. */
+/* Queues kernel parameters with their current layout. */
 static int queue_params(struct rec_ring_reader *f, const struct cap_params_record *r)
 {
 	uint32_t bytes = cap_layouts_blob_bytes(&f->layouts, r);
@@ -117,7 +117,7 @@ static int announce(struct rec_process *p, const struct cap_text_record *t)
 	return 0;
 }
 
-/* Whether the first reading needs records of that kind. */
+/* Returns true if the first reading needs the record. */
 static bool is_planned(const struct rec_process *p, const struct cap_record *r)
 {
 	switch ((enum cap_kind)r->kind) {
@@ -136,7 +136,7 @@ static bool is_planned(const struct rec_process *p, const struct cap_record *r)
 	}
 }
 
-/* Handles records at once if their order does not matter; queues the others. */
+/* Handles records immediately if their order does not matter; queues the others. */
 static int sort_in(struct rec_ring_reader *f, const struct cap_record *r)
 {
 	struct rec_process *p = f->process;
@@ -203,7 +203,7 @@ void rec_ring_reader_damaged(struct rec_ring_reader *f)
 	cap_layouts_done(&f->layouts);
 }
 
-#define MOST_MOVED 2 /* such a part of a queue is moved at most to use its memory again */
+#define MOST_MOVED 2 /* minimum of released bytes for each moved byte */
 
 void rec_ring_reader_round(struct rec_ring_reader *f)
 {
@@ -216,9 +216,9 @@ void rec_ring_reader_round(struct rec_ring_reader *f)
 	f->safe = f->n;
 }
 
-/* ---- looking at it */
+/* ---- reading */
 
-/* The next call or range, with what belongs to it before it. */
+/* Finds the next call or range, including its preceding records. */
 static int find_group(struct rec_ring_reader *f)
 {
 	size_t at = f->at;
@@ -250,7 +250,7 @@ static const char *name_of(const struct rec_process *p, uint32_t api)
 	return *name ? name : "unknown";
 }
 
-/* First reading: operations that are no collectives wait for no times. */
+/* First reading: drops the times of operations that are not collectives. */
 static int drop_times(struct rec_process *p, const struct rec_thread *t)
 {
 	int r = 0;
@@ -306,7 +306,7 @@ static int look_at_call(struct rec_call *c)
 	return r;
 }
 
-/* The id of the call that the record belongs to; 0 of what belongs to none. */
+/* Returns the id of the call that the record belongs to, or 0. */
 static uint64_t owner_of(const struct cap_record *r)
 {
 	if (r->kind == CAP_BLOB)
@@ -318,7 +318,7 @@ static uint64_t owner_of(const struct cap_record *r)
 	return 0;
 }
 
-/* Keeps a record that belongs to a call which has nested calls, until that call ends. */
+/* Keeps a record of a call with nested calls until that call ends. */
 static int hold(struct rec_ring_reader *f, const struct cap_record *r)
 {
 	if (array_reserve(&f->held, f->n_held + r->bytes, &f->held_cap) < 0)
@@ -328,8 +328,8 @@ static int hold(struct rec_ring_reader *f, const struct cap_record *r)
 	return 0;
 }
 
-/* Calls end before those around them, which have smaller ordinals: what waited for this call or for
- * one inside it is done with, and all of it with a call that nothing is around. */
+/* Drops held records of this call and of its nested calls. Nested calls end before enclosing ones,
+ * which have smaller ordinals. After an outermost call, drops all held records. */
 static void drop_held(struct rec_ring_reader *f, const struct cap_call_record *call)
 {
 	uint64_t ordinal = call->head.depth > 0 ? cap_id_ordinal(call->id) : 0;

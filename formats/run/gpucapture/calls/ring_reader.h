@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One ring while it is recorded: what it holds and was not looked at yet, and its thread.
+/* Reads the records of one ring, which belongs to one thread of the recorded process.
  *
- * Threads of a process use each other's handles, so their calls are looked at in the order in which
- * they returned, cap_call_order(), over all rings of the process. What was in the rings a round ago
- * cannot be preceded by anything that comes later, so it is always looked at one round behind. One
- * thread. */
+ * Threads of a process share handles, so their calls are processed in the order in which they
+ * returned, cap_call_order(), over all rings of the process. No later record can precede the
+ * contents of the previous round, so processing lags one round behind. One thread. */
 #pragma once
 
 #include "formats/raw/clock.h"
@@ -19,30 +18,31 @@ struct rec_ring_reader {
 	const struct cap_clock *clock; /* not owned; NULL: the ring's times are ns */
 	struct rec_thread thread;
 	struct cap_layouts layouts;
-	uint8_t *queue; /* owned: records of calls, and what belongs to them */
+	uint8_t *queue; /* owned: unprocessed calls, each preceded by its blobs */
 	size_t at, n, cap;
-	uint8_t *held; /* owned: what belongs to calls that go on around others */
+	uint8_t *held; /* owned: blobs of calls whose nested calls ended first */
 	size_t n_held, held_cap;
-	size_t safe;	      /* up to here it was there a round ago */
-	size_t group_end;     /* of the next call or range, behind `at`; 0: not looked for yet */
-	uint64_t group_order; /* of that call; of a range that of the call before it */
+	size_t safe;	  /* offset in queue: end of the previous round */
+	size_t group_end; /* offset in queue: end of the next call or range; 0: not searched yet */
+	uint64_t group_order; /* order of that call; of a range: its time, or the order of the
+				 previous call */
 };
 
-/* `clock` is needed for a ring of CAP_CLOCK_TSC. -ENOMEM. */
+/* `clock` is required for a ring with CAP_CLOCK_TSC. Returns 0 or a negative errno. */
 int rec_ring_reader_new(const struct cap_drain_about *about, struct rec_process *p,
 			const struct cap_clock *clock, struct rec_ring_reader **ret);
 void rec_ring_reader_free(struct rec_ring_reader *f);
 
-/* Reads records copied from the ring, 8-byte aligned. Skips and counts damaged records. 0 or a
- * negative errno. */
+/* Adds records that were copied from the ring, 8-byte aligned. Skips and counts damaged records.
+ * Returns 0 or a negative errno. */
 int rec_ring_reader_add(struct rec_ring_reader *f, struct fmt_cursor *c);
 
-/* Some of what the ring held is lost. */
+/* Counts damage: some contents of the ring are lost. */
 void rec_ring_reader_damaged(struct rec_ring_reader *f);
 
-/* Every ring of the process was looked at. */
+/* Ends a round: a piece of every ring of the process was added. */
 void rec_ring_reader_round(struct rec_ring_reader *f);
 
-/* Looks at what the readers of one process hold, as far as it is in order; with `all`, everything.
- * 0 or a negative errno. */
+/* Processes the queued records of all readers of one process, as far as their order is final; with
+ * `all`, every record. Returns 0 or a negative errno. */
 int rec_ring_readers_follow(struct rec_ring_reader *const *readers, size_t n, bool all);

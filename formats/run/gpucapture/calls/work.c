@@ -32,7 +32,7 @@ fmt_str rec_kernel_name(const struct rec_call *c, uint64_t handle)
 static void read_config(const struct api_view *v, int64_t grid[3], int64_t block[3],
 			int64_t *shared)
 {
-	/* As CUlaunchConfig and node parameters call them. */
+	/* Names in CUlaunchConfig and in node parameters. */
 	static const char *const grid_names[] = {"gridDimX", "gridDimY", "gridDimZ"};
 	static const char *const block_names[] = {"blockDimX", "blockDimY", "blockDimZ"};
 
@@ -61,7 +61,7 @@ static void read_arguments(const struct rec_call *c, int64_t grid[3], int64_t bl
 	}
 }
 
-/* The name as it is written, and the symbol where that is another. */
+/* Adds the mangled symbol of a kernel whose name was demangled. */
 static void symbol_arg(struct rec_call *c, struct rec_op *o)
 {
 	fmt_str symbol = o->name;
@@ -73,7 +73,7 @@ static void symbol_arg(struct rec_call *c, struct rec_op *o)
 		rec_op_arg(c, o, FMT_KEY_SYMBOL, FMT_STRING, 0, symbol);
 }
 
-/* The values that make launches share a template. */
+/* The values that identify the template of a launch. */
 struct launch {
 	int64_t grid[3], block[3];
 	int64_t shared, registers; /* a block's bytes; a thread's registers, 0 unknown */
@@ -95,7 +95,7 @@ static uint32_t hash_of(const struct launch *l)
 	return (uint32_t)(h >> 32);
 }
 
-/* The slot of the launch's template, or the free one for it. */
+/* Returns the slot of the launch's template, or a free one for it. */
 static struct fmt_hash_slot *slot_of(const struct rec_memo *m, const struct launch *l)
 {
 	return fmt_hash_find(&m->kernel_table, hash_of(l), i,
@@ -124,7 +124,7 @@ static int name_launch(struct rec_call *c, struct rec_op *o, const struct launch
 	return o->error;
 }
 
-/* A driver before CUDA 12.4 does not say where parameters lie, so what they are is not recorded. */
+/* Drivers before CUDA 12.4 do not report parameter layouts, so parameters are not recorded. */
 static bool lacks_parameters(const struct rec_call *c)
 {
 	for (uint32_t i = 0; i < c->n_blobs; i++)
@@ -240,7 +240,7 @@ static int launch_host_function(struct rec_call *c)
 	return rec_op_add(c, stream, &o);
 }
 
-/* ---- waiting that the recorder saw, as the PyTorch profiler writes it */
+/* ---- recorded waits, in the form of the PyTorch profiler */
 
 static int add_sync(struct rec_call *c, const char *name, const struct rec_object *waiting,
 		    const struct rec_object *event)

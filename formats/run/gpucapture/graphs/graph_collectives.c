@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Collectives in graphs: kernels that NCCL launched on a stream in capture are what its call was,
- * at each launch of the graph. */
+/* Collectives in graphs: a kernel that NCCL launched on a stream in capture is the collective of
+ * its NCCL call, at each launch of the graph. */
 #include "formats/run/gpucapture/graphs/graphs_impl.h"
 #include "formats/run/gpucapture/process/times.h"
 
 #include "base/array.h"
 #include "base/scope.h"
 
-#define LOOK_BACK 256 /* for one that is the same: as layers or steps repeat */
+#define LOOK_BACK                                                                                  \
+	256 /* search backwards for an equal collective, since layers or iterations repeat */
 
 static bool are_same(const struct rec_graphs *g, const struct rec_collective *a,
 		     const struct rec_collective *b, const struct fmt_message *messages)
@@ -91,7 +92,7 @@ static int by_handle(const void *a, const void *b)
 	return array_order(x->handle, y->handle);
 }
 
-/* A kernel may be known by its handle only, or was when it was captured. */
+/* A kernel may have been known by its handle only, now or when it was captured. */
 static bool has_name(const struct rec_call *c, const struct rec_node *n)
 {
 	return strncmp(fmt_string(c->process->names, n->name, NULL), "kernel@", 7) != 0;
@@ -116,12 +117,12 @@ static struct rec_graph_node *find_node(struct rec_graph *reported, const struct
 	return found ? &reported->nodes[found->at] : NULL;
 }
 
-/* ---- with what is in children */
+/* ---- nodes of child graphs */
 
 #define MOST_DEEP 32
 
-/* Appends the nodes of the graph, then what is in each child, as the driver is asked for them; so
- * many at most. */
+/* Appends the nodes of the graph, then those of each child graph, in the order of the driver's
+ * queries; at most `most`. */
 static int append(const struct rec_graphs *all, const struct rec_graph *g, size_t most,
 		  unsigned depth, struct rec_graph *to)
 {
@@ -210,7 +211,7 @@ void rec_graph_put_launch(struct rec_process *p, const struct rec_graph_at *at, 
 
 /* ---- launched */
 
-/* Children were counted when they became that, so this goes no deeper. */
+/* Counts of child graphs are already set, so there is no deeper recursion. */
 uint64_t rec_graph_n_collectives(const struct rec_graphs *all, struct rec_graph *g)
 {
 	uint64_t n = 0;

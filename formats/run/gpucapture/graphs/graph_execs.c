@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Executable graphs that are changed without another instantiation. */
+/* Executable graphs that are changed without a new instantiation. */
 #include "formats/run/gpucapture/graphs/graphs_impl.h"
 
 #include "base/array.h"
 
-/* Of one graph; a program has a few that it changes between, or as many as it launches. */
+/* Per graph. Programs alternate between a few versions, or make a new one for each launch. */
 #define MOST_VERSIONS 1024
 
 struct rec_graph_exec *rec_graph_exec_of(const struct rec_process *p, uint32_t number)
@@ -40,7 +40,8 @@ static bool are_same(const struct rec_node *a, const struct rec_node *b)
 	       a->content == b->content;
 }
 
-/* Whether version `g` is `like`, where node `changed` of that, unless it is NULL, is `is`. */
+/* Returns true if version `g` equals `like` after replacing its node `changed` by `is`; `changed`
+ * may be NULL. */
 static bool is_like(const struct rec_graph *g, const struct rec_graph *like,
 		    const struct rec_graph_node *changed, const struct rec_node *is)
 {
@@ -55,7 +56,7 @@ static bool is_like(const struct rec_graph *g, const struct rec_graph *like,
 	       memcmp(g->edges, like->edges, g->n_edges * sizeof(*g->edges)) == 0;
 }
 
-/* The version of graph `at` in which node `changed`, unless it is NULL, is `is`. */
+/* Returns the version of graph `at` in which node `changed`, unless NULL, is replaced by `is`. */
 static int version_with(struct rec_graphs *all, size_t at, const struct rec_graph_node *changed,
 			const struct rec_node *is, uint32_t *ret)
 {
@@ -95,7 +96,7 @@ int rec_graph_find_version(struct rec_graphs *all, size_t graph, uint32_t *ret_v
 	return version_with(all, graph, NULL, NULL, ret_version);
 }
 
-/* The node as it is from now on; false: it is a graph of its own. */
+/* Updates the node from the call. Returns false if the node is a child graph. */
 static bool change(struct rec_call *c, struct rec_node *node)
 {
 	if (rec_is(c, "cuGraphNodeSetEnabled")) {
@@ -107,7 +108,7 @@ static bool change(struct rec_call *c, struct rec_node *node)
 	return strcmp(node->kind, "graph") != 0;
 }
 
-/* The node of the version that the executable graph is now for one of what it was made of. */
+/* Finds a node of the executable graph's current version, given the node of the original one. */
 static int find_node(const struct rec_graphs *all, const struct rec_graph_exec *e,
 		     const struct rec_graph *now, uint64_t handle, uint32_t *ret)
 {

@@ -45,7 +45,7 @@ static void put_node(struct fmt_json *j, const struct rec_process *p, const stru
 	fmt_json_close(j, '}');
 }
 
-/* Of each node, the call that says what it does, and its handle. */
+/* For each node, the call that set its parameters, and its handle. */
 static void put_calls(struct fmt_json *j, const struct rec_graph *g)
 {
 	fmt_json_open(j, "calls", '[');
@@ -58,7 +58,7 @@ static void put_calls(struct fmt_json *j, const struct rec_graph *g)
 	fmt_json_close(j, ']');
 }
 
-/* The versions of a graph, or one that has none. */
+/* Returns true for a version, and for a graph without versions. */
 static bool is_shown(const struct rec_graph *g)
 {
 	return g->number != 0 && (g->is_version || !g->instantiated);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The operations of the launch of an executable graph: one, or where its nodes have times one for
- * each of them. */
+/* The operations of a launch of an executable graph: one for each node, if nodes have times; else a
+ * single one. */
 #include "formats/run/gpucapture/graphs/graphs_impl.h"
 
 #include "base/array.h"
 #include "formats/run/gpucapture/graphs/op.h"
 #include "formats/run/gpucapture/process/times.h"
 
-/* Which graph it is, and which of its nodes. */
+/* The launched graph and the version with its nodes. */
 struct launch {
 	struct rec_call *call;
 	uint64_t stream; /* handle */
-	uint32_t exec;	 /* its number; 0: it was not seen made */
+	uint32_t exec;	 /* its number; 0: its creation was not recorded */
 	struct rec_graph_id is;
 };
 
@@ -21,7 +21,7 @@ static struct rec_object *stream_of(const struct launch *l)
 	return rec_stream_of(l->call, l->stream);
 }
 
-/* The number of collectives in a launch whose nodes have no times of their own. */
+/* Returns the number of collectives in a launch whose nodes have no times. */
 static uint64_t n_collectives(const struct launch *l)
 {
 	const struct rec_graphs *all = l->call->process->graphs;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Nodes that a program adds by hand. */
+/* Nodes that a program adds without capture. */
 #include "formats/run/gpucapture/graphs/graphs_impl.h"
 
 #include "base/array.h"
@@ -46,7 +46,8 @@ static const char *kind_of(const struct rec_call *c)
 	return "other";
 }
 
-/* Fields of node parameters: on their own, or below a prefix in those of any node. */
+/* Reads a field of node parameters: directly, or with the prefix used in the parameters of any
+ * node. */
 static uint64_t number_in(const struct api_view *v, const char *prefix, const char *name)
 {
 	char path[64];
@@ -103,7 +104,7 @@ static void describe(struct rec_call *c, const struct api_view *v, const char *p
 	}
 }
 
-/* The struct that says what the node does; false where there is none. */
+/* Finds the struct with the node's parameters. Returns false if there is none. */
 static bool params_of(const struct rec_call *c, struct api_view *ret)
 {
 	static const char *const names[] = {"nodeParams", "copyParams", "memsetParams"};
@@ -114,8 +115,8 @@ static bool params_of(const struct rec_call *c, struct api_view *ret)
 	return false;
 }
 
-/* cuGraphAddNode() takes any; its parameters say which: "BATCH_MEM_OP" is the kind "batch_mem_op",
- * and `nodes` of its own have a prefix. */
+/* cuGraphAddNode() accepts any kind of node, which its parameters contain: "BATCH_MEM_OP" is the
+ * kind "batch_mem_op", whose fields have a prefix. */
 static void describe_any(struct rec_call *c, const struct api_view *v, struct rec_node *node)
 {
 	static const char *const prefixes[][2] = {
@@ -166,7 +167,7 @@ void rec_graph_describe_as(struct rec_call *c, const struct api_view *v, struct 
 	describe(c, v, "", node);
 }
 
-/* The graph that the call makes a child node of. */
+/* Returns the graph that the call adds as a child node. */
 static uint64_t child_of(const struct rec_call *c)
 {
 	struct api_view v;
@@ -235,7 +236,7 @@ void rec_graph_change_node(struct rec_call *c, struct rec_graph *graphs, size_t 
 		}
 }
 
-/* ---- which call says what a node does: its arguments are the node's parameters */
+/* ---- the call that describes a node: its arguments are the node's parameters */
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
@@ -254,7 +255,7 @@ static uint64_t mix_bytes(uint64_t h, const uint8_t *bytes, size_t n)
 	return mix(h, n);
 }
 
-/* Not where the node is, nor addresses of the caller's variables. */
+/* Returns false for the position of the node, and for addresses of the caller's variables. */
 static bool is_parameter(const struct api_arg *a)
 {
 	return (a->direction == API_DIRECTION_NONE || a->direction >= API_DIRECTION_READS) &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Assigns the operations of a launch to branches of its stream. An operation waits for the one
- * before it on its branch; its other dependencies are listed. */
+/* Assigns the operations of a launch to branches of its stream. An operation waits for the previous
+ * one of its branch; other dependencies are listed. */
 #include "formats/run/gpucapture/graphs/graphs_impl.h"
 
 #include "base/array.h"
@@ -9,7 +9,8 @@
 #include "base/text.h"
 
 #define MOST_BRANCHES 64
-#define MOST_LISTED 256 /* what one waits for; the rest shows in its times only */
+#define MOST_LISTED                                                                                \
+	256 /* listed dependencies of an operation; further ones show only in its times */
 
 void rec_graph_plan_free(struct rec_graph_plan *p)
 {
@@ -18,7 +19,7 @@ void rec_graph_plan_free(struct rec_graph_plan *p)
 	free(p);
 }
 
-/* By node, unless it says otherwise. */
+/* By node, unless stated otherwise. */
 struct planning {
 	struct fmt_names *names;
 	const struct rec_graph *g;
@@ -26,11 +27,12 @@ struct planning {
 	uint32_t *first;    /* its edges are edges[first ..] */
 	uint32_t *branch;   /* REC_NONE: not an operation */
 	uint32_t *position; /* on its branch, from 1 */
-	uint32_t *seen;	    /* MOST_BRANCHES for each: how far on each branch it waits for */
+	uint32_t *seen;	    /* MOST_BRANCHES entries per node: the operation of each branch that it
+			       waits for */
 	uint32_t tails[MOST_BRANCHES], lengths[MOST_BRANCHES], n_branches;
-	uint32_t *list; /* what one waits for */
+	uint32_t *list; /* dependencies of one operation */
 	uint32_t n_list;
-	uint32_t *marks, mark; /* who was seen on the way to the list */
+	uint32_t *marks, mark; /* nodes visited while making the list */
 	uint32_t *stack;
 };
 
@@ -79,8 +81,8 @@ static int begin(struct planning *p)
 	return 0;
 }
 
-/* Lists the operations that the node waits for, also through nodes without an operation. All
- * precede it in the order of nodes. */
+/* Lists the operations that the node waits for, also through nodes without an operation. All of
+ * them precede the node in node order. */
 static void list_preds(struct planning *p, uint32_t node)
 {
 	const struct rec_graph *g = p->g;
@@ -104,7 +106,7 @@ static void list_preds(struct planning *p, uint32_t node)
 	}
 }
 
-/* Whether all that is on the branch comes before the node. */
+/* Returns true if the node waits for the whole branch. */
 static bool is_behind(const struct planning *p, uint32_t node, uint32_t branch)
 {
 	return p->seen[(size_t)node * MOST_BRANCHES + branch] == p->lengths[branch];
@@ -117,7 +119,7 @@ static bool is_root(const struct planning *p, uint32_t node)
 	return e >= p->g->n_edges || p->g->edges[e].to != node;
 }
 
-/* The branch whose end is before the node: that of one that it waits for, rather. */
+/* Chooses a branch whose end the node waits for, preferably that of a direct dependency. */
 static uint32_t choose(struct planning *p, uint32_t node)
 {
 	for (uint32_t i = 0; i < p->n_list; i++)
@@ -133,7 +135,7 @@ static uint32_t choose(struct planning *p, uint32_t node)
 	return MOST_BRANCHES - 1;
 }
 
-/* The dependencies of an operation that its branch does not imply. */
+/* Names the dependencies of an operation that its branch does not imply. */
 static int name_list(struct planning *p, uint32_t behind, fmt_str *ret)
 {
 	scoped(text_done) struct text json = {0};
@@ -169,7 +171,7 @@ static int put_on_branch(struct planning *p, uint32_t node, struct rec_graph_pla
 	return name_list(p, behind, &ret->after);
 }
 
-/* How far the node waits on each branch. */
+/* Finds the last operation of each branch that the node waits for. */
 static void look_back(struct planning *p, uint32_t node)
 {
 	uint32_t *seen = p->seen + (size_t)node * MOST_BRANCHES;
@@ -201,7 +203,7 @@ static int place_all(struct planning *p, struct rec_graph_plan *plan, bool roots
 	return r;
 }
 
-/* The ends of all branches but the first. */
+/* Lists the ends of all branches except the first. */
 static int find_end(struct planning *p, struct rec_graph_plan *plan)
 {
 	p->n_list = 0;
@@ -240,7 +242,7 @@ static int plan(struct planning *p, struct rec_graph_plan *ret)
 		ret->nodes[i] = (struct rec_graph_plan_node){.node = REC_NONE};
 	ret->has_end = !is_chain(p);
 	p->n_branches = 1;
-	/* Operations without dependencies are first; the first one is on the stream itself. */
+	/* Operations without dependencies come first; the first one is on the stream itself. */
 	r = place_all(p, ret, true);
 	if (r == 0)
 		r = place_all(p, ret, false);

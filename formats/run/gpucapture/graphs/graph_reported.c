@@ -12,7 +12,7 @@ static const char *const kinds[] = {
 	"event_record", "other",  "other",  "mem_alloc", "mem_free", "batch_mem_op",
 };
 
-/* The call that has a struct of that kind as its second argument. */
+/* The function with a struct of that kind as its second argument. */
 static const char *const params_of[] = {"cuGraphKernelNodeGetParams_v2",
 					"cuGraphMemcpyNodeGetParams", "cuGraphMemsetNodeGetParams"};
 
@@ -27,7 +27,7 @@ static bool find_layout(unsigned kind, const struct cap_node_record *r, struct a
 	return ret->layout != NULL;
 }
 
-/* What is not said of it is as it was known to be. */
+/* Fields that were not reported remain as previously known. */
 static void describe(struct rec_call *c, const struct cap_node_record *r,
 		     const struct rec_graph_node *before, struct rec_node *ret)
 {
@@ -65,8 +65,8 @@ static int add_node(struct rec_call *c, const struct cap_node_record *r,
 	return e;
 }
 
-/* The nodes one after the other; what was reported twice, once as it did not come about, counts as
- * it was reported last. 1: all of them. */
+/* Reads the nodes in order. If a node was reported twice, because an instantiation failed, the last
+ * report counts. Returns 1 if the report is complete. */
 static int read_nodes(struct rec_call *c, const struct rec_graph *before,
 		      struct rec_graph *reported)
 {

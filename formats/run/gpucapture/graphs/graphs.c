@@ -48,7 +48,7 @@ struct rec_graph *rec_graph_new(struct rec_graphs *all, uint32_t number)
 	return &all->graphs[all->n++];
 }
 
-/* The graph that the handle stands for; NULL without memory. */
+/* Returns the graph of the handle; NULL if out of memory. */
 struct rec_graph *rec_graph_of(struct rec_call *c, uint64_t handle)
 {
 	struct rec_graphs *all = graphs_of(c);
@@ -104,7 +104,7 @@ static void drop_waiting(struct rec_graphs *all, const struct rec_object *t)
 	all->n_waiting = kept;
 }
 
-/* The graph that the stream or event is captured into: one more than its index is in the thing. */
+/* Returns the graph that the stream or event is captured into. */
 static struct rec_graph *captured_into(const struct rec_call *c, const struct rec_object *t)
 {
 	struct rec_graphs *all = graphs_of(c);
@@ -113,7 +113,7 @@ static struct rec_graph *captured_into(const struct rec_call *c, const struct re
 								 : NULL;
 }
 
-/* The handle of a node, where the library has asked for it. */
+/* Returns the handle of a captured node, if the capture library queried it. */
 static uint64_t reported_handle(const struct rec_call *c)
 {
 	for (size_t part = 0; part < ARRAY_SIZE(c->records); part++)
@@ -164,8 +164,8 @@ int rec_graph_waits(struct rec_call *c, const struct rec_object *from, const str
 	return r;
 }
 
-/* The stream waits for the nodes that the call lists; with `anew` for nothing else, unless some of
- * them are not known: they may be those that it waits for already. */
+/* Makes the stream wait for the nodes that the call lists. With `anew` drops its other
+ * dependencies, unless a listed node is unknown: it may be one of them. */
 static int wait_for_listed(struct rec_call *c, const struct rec_object *stream, bool anew)
 {
 	const struct rec_graph *g = captured_into(c, stream);
@@ -234,7 +234,7 @@ struct ending {
 	uint32_t capture;
 };
 
-/* Whoever joined it is free again. */
+/* Removes a stream or event from the ended capture. */
 static void leave(struct rec_object *t, void *context)
 {
 	const struct ending *e = context;
@@ -304,7 +304,7 @@ static int clone(struct rec_call *c)
 	return rec_graph_copy(&c->process->graphs->graphs[at], to, false);
 }
 
-/* One that is updated is there already. */
+/* Finds or adds an executable graph; an updated one exists already. */
 static struct rec_graph_exec *exec_of(struct rec_call *c, uint64_t handle)
 {
 	struct rec_graphs *all = graphs_of(c);

@@ -94,7 +94,7 @@ static int remember(struct rec_call *c, const struct rec_launched *l)
 	return 0;
 }
 
-/* The operation as a node of the graph that its stream is captured into. */
+/* Adds the operation as a node of the graph that its stream is captured into. */
 static int capture(struct rec_call *c, const struct rec_object *stream, const struct rec_op *o)
 {
 	struct rec_node node = {.kind = fmt_kind_name(o->kind), .name = o->name, .bytes = -1};

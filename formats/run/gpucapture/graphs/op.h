@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* An operation that a call launches, on its way to the events. */
+/* An operation that a call launches, before it becomes an event. */
 #pragma once
 
 #include "formats/run/gpucapture/process/call.h"
 
 #define REC_MOST_OP_ARGS 10
-#define REC_BRANCH_NUMBERS 100000 /* stream 7 has 100007, 200007 ... beside it */
+#define REC_BRANCH_NUMBERS 100000 /* stream 7 has branches 100007, 200007 ... */
 
 struct rec_op {
 	enum fmt_kind kind;
 	const char *category;
 	fmt_str name;
-	uint32_t index;	 /* among those of the call */
-	uint32_t branch; /* of a graph: which of the tracks of the stream; 0: its own */
+	uint32_t index;	 /* within the call */
+	uint32_t branch; /* graph launches: branch of the stream; 0: the stream itself */
 	struct fmt_arg args[REC_MOST_OP_ARGS];
-	int64_t values[REC_MOST_OP_ARGS]; /* of those that vary, in their order */
+	int64_t values[REC_MOST_OP_ARGS]; /* of the arguments that vary, in order */
 	uint32_t n_args, n_values;
-	uint32_t template; /* once it is known */
-	uint32_t exec;	   /* of the launch of a graph: its number */
+	uint32_t template; /* once known */
+	uint32_t exec;	   /* graph launches: number of the executable graph */
 	int error;
 };
 
@@ -32,13 +32,13 @@ static inline void rec_op_begin(struct rec_op *o, enum fmt_kind kind, const char
 	o->error = 0;
 }
 
-/* Each adds an argument; what fails is in o->error. */
+/* Add an argument. An error is stored in o->error. */
 void rec_op_arg(struct rec_call *c, struct rec_op *o, const char *key, enum fmt_type type,
 		int varies, int64_t value);
 void rec_op_list(struct rec_call *c, struct rec_op *o, const char *key, const int64_t v[3]);
 
-/* Adds the operation on that stream, and finds its template; or, where the stream is captured, a
- * node of its graph. 0 or a negative errno. */
+/* Adds the operation to the stream and finds its event template. If the stream is in capture, adds
+ * a node to its graph instead. Returns 0 or a negative errno. */
 int rec_op_add(struct rec_call *c, struct rec_object *stream, struct rec_op *o);
-/* The same where the template is known, and the stream is not captured. */
+/* The same with a known template and a stream that is not in capture. */
 int rec_op_add_at(struct rec_call *c, struct rec_object *stream, const struct rec_op *o);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Updates the allocations of a process after each call that makes or frees memory. */
+/* Updates the allocations of a process after each call that allocates or frees memory. */
 #include "formats/run/gpucapture/process/call.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static bool is_memory(const struct api_arg *a)
 	return a->meaning == API_MEANING_DEVPTR || a->meaning == API_MEANING_HOST;
 }
 
-/* Number of the object that the argument of that name stands for; 0. */
+/* Returns the number of the object in the argument with that meaning, or 0. */
 static uint32_t number_of(const struct rec_call *c, enum api_meaning meaning)
 {
 	const struct api_arg *a = api_arg_of(c->api, meaning);
@@ -22,7 +22,7 @@ static uint32_t number_of(const struct rec_call *c, enum api_meaning meaning)
 	return t ? t->number : 0;
 }
 
-/* Bytes of memory that the call gives. */
+/* Returns the number of bytes that the call allocates. */
 static uint64_t bytes_of(const struct rec_call *c)
 {
 	int64_t bytes = rec_value(c, "bytesize", -1), pitch_rows = rec_value(c, "Height", -1);

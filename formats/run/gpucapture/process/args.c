@@ -10,7 +10,7 @@
 
 #define MOST_HEX 32768 /* of bytes without a meaning: a kernel has up to 32,764 of parameters */
 
-#define MOST_KEY 200 /* bytes; a key that is longer loses its end */
+#define MOST_KEY 200 /* bytes; a longer key is truncated */
 
 void rec_args_begin(struct rec_args *m, struct fmt_names *names, const struct rec_last_call *like)
 {
@@ -19,7 +19,8 @@ void rec_args_begin(struct rec_args *m, struct fmt_names *names, const struct re
 	m->like_args = m->like ? fmt_template(names, like->template - 1)->args : NULL;
 	m->unlike = !m->like;
 	m->n = m->left_out = 0;
-	m->most = REC_MOST_ARGS - 4; /* result, unended, repeated, how many were left out */
+	m->most = REC_MOST_ARGS -
+		  4; /* reserve for result, unended, repeated, number of omitted arguments */
 	m->error = 0;
 }
 
@@ -43,7 +44,7 @@ static int intern_key(struct fmt_names *names, const struct rec_key *key, fmt_st
 		       : fmt_names_string(names, t.data, t.len < MOST_KEY ? t.len : MOST_KEY, ret);
 }
 
-/* From here on the arguments are not those of the last call. */
+/* From here the arguments differ from those of the last call. */
 static void diverge(struct rec_args *m)
 {
 	if (m->n > 0) {
@@ -108,9 +109,9 @@ void rec_put_hex(struct rec_args *m, struct rec_key key, const uint8_t *bytes, s
 	rec_put_made(m, key, FMT_STRING, &hex);
 }
 
-/* ---- the object beside a value */
+/* ---- objects of values */
 
-/* Which allocation the address lies in, and where. */
+/* Adds the number of the allocation that contains the address, and the offset in it. */
 void rec_put_memory(struct rec_args *m, const struct rec_call *c, struct rec_key key,
 		    uint64_t address)
 {
@@ -236,7 +237,7 @@ void rec_put_handles(struct rec_args *m, const struct rec_call *c, struct rec_ke
 		rec_put_made(m, rec_key_of(&key, ".offset"), FMT_JSON, &offsets);
 }
 
-/* ---- what arguments point to */
+/* ---- memory that arguments point to */
 
 /* alpha and beta of cuBLAS: real or complex by the letter in the call's name. */
 static void put_scalar(struct rec_args *m, const struct rec_call *c, struct rec_key key,
@@ -284,7 +285,8 @@ static void put_numbers(struct rec_args *m, const struct rec_call *c, struct rec
 	}
 }
 
-/* A struct; what none of its fields tells (the member of a union that is not known) as numbers. */
+/* Adds a struct; bytes that no field describes (an unknown member of a union) are added as
+ * numbers. */
 static void put_struct(struct rec_args *m, const struct rec_call *c, struct rec_key key,
 		       const struct api_arg *a, const struct rec_blob *b)
 {
@@ -337,9 +339,9 @@ static void put_image(struct rec_args *m, const struct cap_image_record *image)
 			    (const uint8_t *)image->data + image->path_len, image->build_id_len);
 }
 
-/* ---- all of them */
+/* ---- all arguments */
 
-/* Bytes of the memory that the call gives or takes; 0: not known. */
+/* Returns the size of the memory that the call allocates or frees; 0: unknown. */
 static uint64_t memory_bytes(const struct rec_call *c)
 {
 	const struct rec_allocation *memory;
@@ -364,7 +366,7 @@ static uint64_t memory_bytes(const struct rec_call *c)
 	return 0;
 }
 
-/* How large that memory is, where none of the call's own arguments says so. */
+/* Adds that size, if it is not an argument of the call. */
 static void put_memory_bytes(struct rec_args *m, const struct rec_call *c)
 {
 	bool takes = c->api->class == API_CLASS_FREE || c->api->class == API_CLASS_DESTROY;
@@ -378,7 +380,7 @@ static void put_memory_bytes(struct rec_args *m, const struct rec_call *c)
 		rec_args_put(m, rec_key_of(NULL, "bytes"), FMT_INT, (int64_t)bytes);
 }
 
-/* Whether a value of the argument is shown as it is, and stands for no object. */
+/* Returns true if the argument is a plain number, without a name, an object or an address. */
 static bool is_number(const struct api_arg *a)
 {
 	return !a->values && a->wire != API_WIRE_FLOAT && a->meaning != API_MEANING_DEVPTR &&

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The arguments of a call by meaning: numbers, names of enumerators, texts, the fields of structs,
- * kernel parameters by their layout; and beside a handle or an address the number of the object
- * that it stands for (doc/design/recording.md). */
+/* Decodes the arguments of a call: numbers, names of enumerators, texts, fields of structs, kernel
+ * parameters by their layout. Handles and addresses also get the number of the object or allocation
+ * (doc/design/recording.md). */
 #pragma once
 
 #include "base/text.h"
@@ -10,12 +10,12 @@
 
 #define REC_MOST_ARGS 512
 
-/* The key of an argument: the parts of its text, which is only made for a new event template. */
+/* The key of an argument, as a list of parts. Its text is made only for a new event template. */
 struct rec_key {
-	const struct rec_key *in; /* the part before; NULL */
+	const struct rec_key *in; /* the preceding part; NULL: none */
 	const char *name;	  /* static */
-	uint32_t index;		  /* plus 1, behind the name; 0: none */
-	uint64_t code;		  /* of all parts: keys with the same code are the same */
+	uint32_t index;		  /* 1 + index in square brackets after the name; 0: none */
+	uint64_t code;		  /* hash of all parts; equal hashes mean equal keys */
 };
 
 static inline struct rec_key rec_key_index(const struct rec_key *in, const char *name,
@@ -34,30 +34,30 @@ static inline struct rec_key rec_key_of(const struct rec_key *in, const char *na
 
 struct rec_args {
 	struct fmt_names *names;
-	struct fmt_arg args[REC_MOST_ARGS]; /* once it is `unlike`; all of them vary */
+	struct fmt_arg args[REC_MOST_ARGS]; /* filled if `unlike`; all of them vary */
 	int64_t values[REC_MOST_ARGS];
-	uint64_t codes[REC_MOST_ARGS];	  /* once it is `unlike` */
-	uint32_t n, most, left_out;	  /* those that found no place */
-	const struct rec_last_call *like; /* of the function; NULL */
+	uint64_t codes[REC_MOST_ARGS];	  /* of keys and types; filled if `unlike` */
+	uint32_t n, most, left_out;	  /* left_out: arguments that exceeded `most` */
+	const struct rec_last_call *like; /* last call of the function; NULL */
 	const struct fmt_arg *like_args;
-	bool unlike; /* other arguments than those */
+	bool unlike; /* the arguments differ from those of `like` */
 	int error;
 };
 
-/* Begins with none; what is in there need not be zero. Nearly always a call has the arguments of
- * the function's last one, `like`; NULL: not known. */
+/* Begins an empty list; `a` need not be initialised. `like` is the last call of the same function,
+ * because most calls repeat its keys and types; NULL: unknown. */
 void rec_args_begin(struct rec_args *a, struct fmt_names *names, const struct rec_last_call *like);
 
-/* Adds those of the call, with what they point to. */
+/* Adds the arguments of the call, with the memory that they point to. */
 void rec_args_of(struct rec_args *a, const struct rec_call *c);
 
-/* Ends them: adds how many were left out, if any were. */
+/* Ends the list: adds the number of arguments that were left out, if any. */
 void rec_args_end(struct rec_args *a);
 
-/* Whether they are those of `like`. */
+/* Returns true if keys and types equal those of `like`. */
 bool rec_args_are_like(const struct rec_args *a);
 
-/* rec_args_put() of an argument that `like` does not have at this place. */
+/* rec_args_put() for an argument whose key or type is not that of `like` at this place. */
 void rec_args_put_unlike(struct rec_args *a, const struct rec_key *key, enum fmt_type type,
 			 int64_t value);
 
@@ -72,7 +72,7 @@ static inline void rec_args_put(struct rec_args *a, struct rec_key key, enum fmt
 		rec_args_put_unlike(a, &key, type, value);
 }
 
-/* ---- shared by args.c and args_struct.c */
+/* ---- internal: shared by args.c and args_struct.c */
 
 #define REC_MOST_ELEMENTS 64 /* of an array */
 
@@ -86,7 +86,7 @@ void rec_put_hex(struct rec_args *m, struct rec_key key, const uint8_t *bytes, s
 void rec_put_value(struct rec_args *m, const struct rec_call *c, struct rec_key key,
 		   const struct api_arg *a, uint64_t v);
 
-/* Which allocation the address lies in, and where. */
+/* Adds the number of the allocation that contains the address, and the offset in it. */
 void rec_put_memory(struct rec_args *m, const struct rec_call *c, struct rec_key key,
 		    uint64_t address);
 
@@ -96,8 +96,8 @@ void rec_put_list(struct rec_args *m, struct rec_key key, const uint8_t *bytes, 
 void rec_put_handles(struct rec_args *m, const struct rec_call *c, struct rec_key key,
 		     enum api_meaning meaning, const uint8_t *bytes, size_t n);
 
-/* One struct, or several, which have numbers. `arg` is the argument that leads to it, -1 for one
- * that something else leads to. */
+/* Adds the fields of one struct, or of several with an index in their keys. `arg`: the argument
+ * that points to the struct, -1 if a field does. */
 void rec_put_structs(struct rec_args *m, const struct rec_call *c, struct rec_key key,
 		     const struct api_view *all, int arg);
 

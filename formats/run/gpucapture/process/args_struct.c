@@ -6,7 +6,7 @@
 #include "base/scope.h"
 #include "formats/trace/store/chunk.h"
 
-#define MOST_WORDS 16 /* of a kernel parameter that is a struct */
+#define MOST_WORDS 16 /* of a struct that is a kernel parameter */
 
 /* ---- structs */
 
@@ -19,7 +19,7 @@ static const struct rec_blob *behind(const struct rec_call *c, int arg, unsigned
 	return NULL;
 }
 
-/* Puts the bytes that a pointer field leads to in place of the address. */
+/* Adds the bytes that a pointer field points to, instead of the address. */
 static void put_behind(struct rec_args *m, const struct rec_call *c, struct rec_key key,
 		       const struct api_field *f, const struct rec_blob *b)
 {
@@ -59,7 +59,7 @@ static void put_field(struct rec_args *m, const struct rec_call *c, struct rec_k
 	const struct rec_key dot = rec_key_of(&prefix, "."), key = rec_key_of(&dot, f->is.name);
 	uint64_t value;
 
-	/* Kernel parameters stand apart. */
+	/* Kernel parameters are added separately. */
 	if (!api_field_counts(v, f) || f->is.length.kind == API_LENGTH_PARAMS ||
 	    f->is.length.kind == API_LENGTH_EXTRA)
 		return;
@@ -71,8 +71,8 @@ static void put_field(struct rec_args *m, const struct rec_call *c, struct rec_k
 		rec_put_value(m, c, key, &f->is, value);
 }
 
-/* One struct, or several, which have numbers. `arg` is the argument that leads to it, -1 for one
- * that something else leads to. */
+/* Adds the fields of one struct, or of several with an index in their keys. `arg`: the argument
+ * that points to the struct, -1 if a field does. */
 void rec_put_structs(struct rec_args *m, const struct rec_call *c, struct rec_key key,
 		     const struct api_view *all, int arg)
 {
@@ -96,8 +96,8 @@ void rec_put_structs(struct rec_args *m, const struct rec_call *c, struct rec_ke
 
 /* ---- kernel parameters */
 
-/* NCCL's kernels are given thousands of bytes that are never the same, and which nobody can replay
- * but NCCL. */
+/* NCCL's kernels have thousands of bytes of parameters that always differ, and that only NCCL could
+ * use again. */
 static bool is_of_nccl(const struct rec_call *c)
 {
 	fmt_str name = rec_kernel_name(c, (uint64_t)rec_value(c, "f", 0));
@@ -125,7 +125,8 @@ static void put_parameter(struct rec_args *m, const struct rec_call *c, struct r
 	}
 }
 
-/* The field of the argument that has the parameters; NULL: the argument itself has them. */
+/* Returns the field of the argument that contains the parameters; NULL: the argument itself
+ * does. */
 static const char *params_field(const struct api_arg *a)
 {
 	for (unsigned i = 0; a->layout && i < a->layout->n_fields; i++)

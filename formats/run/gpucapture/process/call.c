@@ -68,8 +68,8 @@ int rec_view(const struct rec_call *c, const char *name, struct api_view *ret)
 	return 1;
 }
 
-/* The length of a name without version and variant: of cuMemcpyHtoDAsync_v2_ptsz that of
- * cuMemcpyHtoDAsync. */
+/* Returns the length of a name without version and variant suffix: for cuMemcpyHtoDAsync_v2_ptsz
+ * that of cuMemcpyHtoDAsync. */
 static size_t stem_of(const char *name)
 {
 	size_t n = strlen(name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One recorded call, with what belongs to it: its description, its blobs, its thread. What the
- * rules for single calls look at. Everything stands until the next call is looked at. */
+/* One recorded call with its description, blobs and thread: the input of all functions that process
+ * a call. Valid until the next call is processed. */
 #pragma once
 
 #include "formats/api/fields.h"
@@ -10,26 +10,26 @@
 
 #define REC_CONTEXT_DEPTH 64
 
-/* An operation that a nested call launched, until the call around it says what it was for; or a
- * node that it became in a capture, where `event` is the call's. */
+/* An operation that a nested call launched, kept until the outermost call ends, which may turn it
+ * into a collective. In a capture it is a graph node, and `event` is that of the call. */
 struct rec_launched {
-	uint64_t ordinal; /* of the call */
+	uint64_t ordinal; /* of the call, within its ring */
 	uint32_t event;	  /* REC_NONE: first reading */
 	uint32_t track, index;
 	uint8_t depth;
 	uint8_t kind; /* enum fmt_kind */
 	bool captured;
 	uint32_t graph, node; /* see struct rec_graph_at */
-	uint32_t stream;      /* its number */
+	uint32_t stream;      /* number of the object */
 };
 
-/* A collective, or the sends and receives of one stream, that wait for the end of their group. */
+/* A collective, or the sends and receives of one stream, waiting for the end of their group. */
 struct rec_pending {
-	struct rec_collective is; /* of no event yet; without messages */
-	uint32_t stream;	  /* its number */
+	struct rec_collective is; /* without event and messages */
+	uint32_t stream;	  /* number of the object */
 	int64_t sent_bytes, received_bytes;
 	bool done;
-	bool is_named; /* a range says what the sends and receives are */
+	bool is_named; /* an annotation names the sends and receives */
 };
 
 struct rec_sent {
@@ -40,16 +40,17 @@ struct rec_sent {
 struct rec_thread {
 	uint32_t track;
 	uint32_t ring;
-	uint64_t seen, over; /* ordinals: the largest that was looked at; all up to there were */
-	uint64_t contexts[REC_CONTEXT_DEPTH]; /* the last is current */
+	uint64_t seen, over; /* ordinals: largest processed; all up to `over` are processed */
+	uint64_t contexts[REC_CONTEXT_DEPTH]; /* context stack; the last is current */
 	uint32_t n_contexts;
-	uint32_t kept_depth; /* calls around the last ones are kept if their depth is less */
+	uint32_t kept_depth; /* calls around the next calls are kept in the prologue if their depth
+				is less */
 	struct rec_launched *launched;
 	size_t n_launched, launched_cap;
 	uint32_t group; /* depth of ncclGroupStart */
 	struct rec_pending *pending;
 	size_t n_pending, pending_cap;
-	struct rec_sent *messages; /* of what is pending */
+	struct rec_sent *messages; /* of `pending` */
 	size_t n_messages, messages_cap;
 	struct rec_open *open;
 	size_t n_open, open_cap;
@@ -58,7 +59,7 @@ struct rec_thread {
 struct rec_blob {
 	uint16_t arg;
 	uint8_t what;	/* enum cap_blob_what */
-	uint16_t field; /* CAP_BLOB_FIELD: of the argument's struct */
+	uint16_t field; /* CAP_BLOB_FIELD: the field of the argument's struct */
 	const uint8_t *data;
 	uint32_t len;
 	uint64_t whole_len;
@@ -70,24 +71,24 @@ struct rec_call {
 	struct rec_process *process;
 	struct rec_thread *thread;
 	const struct cap_call_record *record;
-	const struct api_call *api; /* NULL: without a description */
-	const char *name;	    /* of an unknown one, too */
+	const struct api_call *api; /* NULL: unknown function */
+	const char *name;	    /* also set for an unknown function */
 	const struct rec_blob *blobs;
 	const struct cap_image_record *const *images;
 	uint32_t n_words, n_blobs, n_images;
 	struct {
 		const uint8_t *at;
 		size_t bytes;
-	} records[2]; /* all that came with the call, and with others */
+	} records[2]; /* records of this call; records held since before its nested calls */
 	int64_t start_ns, end_ns;
-	uint32_t event; /* it is, once it was added */
+	uint32_t event; /* index of its event, once added */
 };
 
-/* The index of an argument by name; -1. */
+/* Returns the index of an argument by name, or -1. */
 int rec_arg(const struct rec_call *c, const char *name);
 
-/* The value of an argument, extended to 64 bits by its type; `otherwise` if it has no such
- * argument. */
+/* Returns the value of an argument, extended to 64 bits by its type; `otherwise` if the call has no
+ * such argument. */
 int64_t rec_value(const struct rec_call *c, const char *name, int64_t otherwise);
 static inline int64_t rec_value_at(const struct rec_call *c, int arg)
 {
@@ -96,50 +97,51 @@ static inline int64_t rec_value_at(const struct rec_call *c, int arg)
 	return a->word < c->n_words ? (int64_t)api_extended(a, c->record->words[a->word]) : 0;
 }
 
-/* The memory that the argument of that name points to, before or after the call. NULL if it was not
+/* Returns the memory that the argument points to, before or after the call; NULL if not
  * recorded. */
 const struct rec_blob *rec_pointed(const struct rec_call *c, const char *name,
 				   enum cap_blob_what what);
 const struct rec_blob *rec_pointed_at(const struct rec_call *c, int arg, enum cap_blob_what what);
 
-/* The number of `bytes` bytes at `offset` of a blob; 1, or 0 when it is not there. */
+/* Reads the number of `bytes` bytes at `offset` of a blob. Returns 1, or 0 if out of range. */
 int rec_number(const struct rec_blob *b, size_t offset, size_t bytes, uint64_t *ret);
 
-/* The struct that an argument points to, before the call: 1; 0 if it is not a struct, or was not
- * recorded. */
+/* Reads the struct that an argument points to, before the call. Returns 1, or 0 if the argument is
+ * not a struct or was not recorded. */
 int rec_view(const struct rec_call *c, const char *name, struct api_view *ret);
 
-/* The name of the function or kernel of a handle; its address in hex if its making was not
+/* Returns the name of a function or kernel handle; the handle in hex if its creation was not
  * recorded. */
 fmt_str rec_kernel_name(const struct rec_call *c, uint64_t handle);
 
 int rec_is(const struct rec_call *c, const char *stem);
 
-/* The stream argument as the object that it stands for now: with the thread's own, and the
- * context's default, told apart. NULL without memory. */
+/* Returns the object of the stream argument. Resolves per-thread default streams and default
+ * streams of contexts to separate objects. NULL if out of memory. */
 struct rec_object *rec_stream(const struct rec_call *c);
 struct rec_object *rec_stream_of(const struct rec_call *c, uint64_t handle);
 
-/* The handle of the thread's current context; 0. Its device; -1 unknown. */
+/* Return the handle of the thread's current context, or 0; its device, or -1 if unknown. */
 uint64_t rec_current_context(const struct rec_call *c);
 int rec_current_device(const struct rec_call *c);
 
-/* Adds an event on the thread of the call, within its span, without a template yet. */
+/* Returns an event on the thread of the call, with the call's times and no template yet. */
 struct rec_event rec_call_event(const struct rec_call *c, enum fmt_kind kind);
 
-/* Adds the call itself, with its arguments by meaning. */
+/* Adds the call itself as an event, with its decoded arguments. */
 int rec_call_add(struct rec_call *c);
 
-/* The call is made for that device, whichever is current; -1 changes nothing. */
+/* Sets the device of the call, whichever context is current; -1 changes nothing. */
 void rec_call_is_on(const struct rec_call *c, int device);
 
-/* The call, and those around it, are in the prologue of a window: later ones need what it did. */
+/* Marks the call and its enclosing calls as needed by later calls: a window keeps them in its
+ * prologue. */
 void rec_call_keep(const struct rec_call *c);
 
-/* Follows what the call did to objects: what was made, before the call is added; what is gone and
- * which context is current, after it. */
+/* Update the objects: rec_call_makes() adds created objects, before the call's event is added;
+ * rec_call_ends() removes destroyed ones and sets the current context, after it. */
 int rec_call_makes(struct rec_call *c);
 int rec_call_ends(struct rec_call *c);
-/* The same of memory. */
+/* The same for allocations. */
 int rec_call_allocates(const struct rec_call *c);
 int rec_call_frees(const struct rec_call *c);

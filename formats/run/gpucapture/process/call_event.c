@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The call as an event of its process. */
+/* Adds a call as an event of its process. */
 #include "base/array.h"
 #include "formats/run/gpucapture/process/args.h"
 #include "formats/run/gpucapture/process/digests.h"
 
-/* The library that the call is of, as profilers call such things. */
+/* Returns the library of the call, with the category names of profilers. */
 static const char *category_of(const struct rec_call *c)
 {
 	static const char *const names[] = {
@@ -29,7 +29,7 @@ static int make_template(const struct rec_args *m, const struct rec_call *c, uin
 	return r < 0 ? r : fmt_names_template(m->names, &template, ret);
 }
 
-/* The function's last call; NULL of one without a description. */
+/* Returns the function's last call; NULL for a function without a description. */
 static struct rec_last_call *last_call(const struct rec_call *c)
 {
 	return c->api ? &c->process->memo.last_calls[c->record->api] : NULL;
@@ -78,8 +78,8 @@ static void note_last(struct rec_process *p, const struct rec_call *c, uint32_t 
 	p->end.last_call = fmt_template(p->names, template)->name;
 }
 
-/* The place of a call among those of its process whose times do not order threads, once a second
- * thread has made one. */
+/* Adds the order of a call whose time does not order threads, once a second thread has made such a
+ * call. */
 static void put_order(struct rec_args *m, const struct rec_call *c)
 {
 	struct rec_process *p = c->process;

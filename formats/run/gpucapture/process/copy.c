@@ -24,7 +24,7 @@ static enum rec_side host_side(const struct rec_call *c, uint64_t address)
 
 enum { MEMORY_HOST = 1, MEMORY_UNIFIED = 4 };
 
-/* A field of one side: "srcPitch" or "dstPitch". */
+/* Reads a field of one side: "srcPitch" or "dstPitch". */
 static uint64_t field_of(const struct api_view *v, const char *prefix, const char *side,
 			 const char *what)
 {

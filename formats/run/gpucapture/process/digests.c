@@ -5,9 +5,9 @@
 #include "base/scope.h"
 #include "formats/run/gpucapture/process/call.h"
 
-/* ---- as they come */
+/* ---- records */
 
-/* n more are to come of the call, or fewer. */
+/* Adds n, which may be negative, to the outstanding digests of the call. */
 static int count(struct rec_process *p, uint64_t id, int64_t n)
 {
 	const struct rec_wait made = {.id = id + 1, .event = REC_NONE, .n = n};
@@ -113,7 +113,7 @@ int rec_add_content(struct rec_process *p, const struct cap_payload_record *r)
 
 /* ---- between two segments */
 
-/* Whether the call was looked at: those inside it have greater ordinals and end before. */
+/* Returns true if the call was processed: nested calls have greater ordinals and end before. */
 static bool is_over(const struct rec_process *p, uint64_t id)
 {
 	for (size_t i = 0; i < p->n_threads; i++)
@@ -122,7 +122,7 @@ static bool is_over(const struct rec_process *p, uint64_t id)
 	return false;
 }
 
-/* Keeps the digests that are still of use. */
+/* Keeps the digests that are still needed. */
 static void keep(struct rec_process *p, const uint32_t *to)
 {
 	struct rec_digest *list = p->buffers.digests;
@@ -138,7 +138,7 @@ static void keep(struct rec_process *p, const uint32_t *to)
 	p->buffers.n_digests = kept;
 }
 
-/* Moves the pages of the digests that are left. */
+/* Moves the pages of the remaining digests. */
 static int carry_pages(struct rec_process *p)
 {
 	scoped(free_ptr) uint64_t *old = take(p->buffers.pages);
@@ -160,7 +160,8 @@ static int carry_pages(struct rec_process *p)
 	return 0;
 }
 
-/* What came of calls of which nothing was announced, or that are written. */
+/* Drops counts of calls whose digests were not announced, or whose operations were already
+ * written. */
 static void drop_late(struct rec_process *p)
 {
 	for (size_t i = 0; i < p->buffers.due.size;) {

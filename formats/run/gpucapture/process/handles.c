@@ -35,7 +35,7 @@ static uint32_t hash_of(uint32_t kind, uint64_t handle)
 	return fmt_hash_number(handle ^ (uint64_t)kind << 56);
 }
 
-/* The slot of the handle, or the free one for it. */
+/* Returns the slot of the handle, or a free slot for it. */
 static struct fmt_hash_slot *slot_of(const struct rec_handles *h, uint32_t kind, uint64_t handle)
 {
 	return fmt_hash_find(&h->table, hash_of(kind, handle), i,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The objects that handles of a traced process stand for. A handle value is used again after its
- * thing is gone, so each gets a number of its own, by kind (enum api_meaning), in the order of
- * making: 1, 2, 3 ... Pointers to objects stand until the table gets another one. One thread. */
+/* Maps handles of a traced process to objects. Drivers reuse handle values, so each object gets a
+ * number, by kind (enum api_meaning), in the order of creation: 1, 2, 3 ... Pointers to objects are
+ * valid until the next object is added. One thread. */
 #pragma once
 
 #include "formats/api/words.h"
@@ -13,14 +13,14 @@ struct rec_object {
 	uint32_t kind; /* 1 + enum api_meaning */
 	uint32_t number;
 	uint8_t gone;
-	uint8_t known;	    /* its making was seen */
+	uint8_t known;	    /* its creation was recorded */
 	int32_t device;	    /* contexts, streams, events, communicators; -1 unknown */
-	uint32_t track;	    /* streams: plus 1; 0 none yet */
-	uint32_t index;	    /* communicators: among those of the process */
+	uint32_t track;	    /* streams: 1 + track; 0: none yet */
+	uint32_t index;	    /* communicators: within the process */
 	fmt_str name;	    /* functions */
 	uint64_t bytes;	    /* physical memory */
-	uint64_t recorded;  /* events: correlation of the call that recorded it last; 0 none */
-	uint32_t on;	    /* events: number of the stream that it was recorded on */
+	uint64_t recorded;  /* events: correlation of the last cuEventRecord; 0: none */
+	uint32_t on;	    /* events: number of the stream of that record */
 	uint32_t capturing; /* streams, events: 1 + the graph they are captured into (graphs.h) */
 };
 
@@ -29,18 +29,18 @@ struct rec_handles;
 int rec_handles_new(struct rec_handles **ret);
 void rec_handles_free(struct rec_handles *h);
 
-/* The thing that the handle stands for now; NULL if not found. */
+/* Returns the live object of a handle, or NULL. */
 struct rec_object *rec_handles_find(const struct rec_handles *h, uint32_t kind, uint64_t handle);
 
-/* The same; one that was not there is made, as not known. NULL without memory. */
+/* The same, but adds a missing object, with known = 0. NULL if out of memory. */
 struct rec_object *rec_handles_get(struct rec_handles *h, uint32_t kind, uint64_t handle);
 
-/* A new thing for that handle, known. NULL without memory. */
+/* Adds a new object for the handle, with known = 1. NULL if out of memory. */
 struct rec_object *rec_handles_make(struct rec_handles *h, uint32_t kind, uint64_t handle);
 
-/* Calls `each` for all that live. */
+/* Calls `each` for all live objects. */
 void rec_handles_each(struct rec_handles *h, void (*each)(struct rec_object *t, void *context),
 		      void *context);
 
-/* Things that were used and never seen made. */
+/* Returns the number of objects that were used but whose creation was not recorded. */
 uint64_t rec_handles_unknown(const struct rec_handles *h);

@@ -5,7 +5,7 @@
 #include "base/scope.h"
 #include "formats/trace/json.h"
 
-#define MOST_ENDED 65536 /* rows of allocations that have ended */
+#define MOST_ENDED 65536 /* limit for rows of freed allocations */
 
 void rec_memory_done(struct rec_memory *m)
 {
@@ -19,7 +19,7 @@ void rec_memory_done(struct rec_memory *m)
 
 /* ---- ranges */
 
-/* The first span that ends behind the address. */
+/* Returns the first span that ends after the address. */
 static size_t span_from(const struct rec_memory_spans *s, uint64_t address)
 {
 	return array_bound(i, 0, s->n, s->spans[i].end <= address);
@@ -44,7 +44,7 @@ static int insert_span(struct rec_memory_spans *s, const struct rec_memory_span 
 	return 0;
 }
 
-/* The row of an allocation that has ended is used again when there are too many. */
+/* Ends a span. Reuses the row of the allocation if there are too many rows of freed ones. */
 static int end_span(struct rec_memory *m, struct rec_memory_spans *s, size_t at, uint64_t by)
 {
 	uint32_t row = s->spans[at].row;
@@ -195,7 +195,7 @@ uint32_t rec_memory_number(struct rec_memory *m, uint64_t call, int *ret_device)
 	return m->ids[at].number;
 }
 
-/* ---- as a fact */
+/* ---- the fact */
 
 static const char *const kind_names[] = {
 	[REC_MEMORY_DEVICE] = "device",	    [REC_MEMORY_MANAGED] = "managed",

@@ -20,7 +20,8 @@ int rec_current_device(const struct rec_call *c)
 	return context ? context->device : -1;
 }
 
-/* CU_STREAM_LEGACY and CU_STREAM_PER_THREAD; 0 is one of them, by the entry that was called. */
+/* CU_STREAM_LEGACY and CU_STREAM_PER_THREAD; 0 is one of them, depending on the called entry
+ * point. */
 enum { STREAM_LEGACY = 1, STREAM_PER_THREAD = 2 };
 
 struct rec_object *rec_stream_of(const struct rec_call *c, uint64_t handle)
@@ -100,7 +101,8 @@ static int makes(enum api_class class)
 	       class == API_CLASS_CAPTURE_END || class == API_CLASS_GRAPH_NODE;
 }
 
-/* Some calls give out what is there already; a capture may be into a graph that is. */
+/* Returns 1 for calls that may return an existing object, and for a capture, which may be into an
+ * existing graph. */
 static int may_be_there(const struct rec_call *c, enum api_meaning meaning)
 {
 	return c->api->class == API_CLASS_CAPTURE_END || meaning == API_MEANING_CONTEXT ||
@@ -109,7 +111,7 @@ static int may_be_there(const struct rec_call *c, enum api_meaning meaning)
 	       meaning == API_MEANING_MEMORY;
 }
 
-/* The name of a function or kernel: the requested one, or that of the object it was made from. */
+/* Names a function or kernel: by the requested name, or like the object it was made from. */
 static int name_function(const struct rec_call *c, struct rec_object *t)
 {
 	const struct rec_blob *name = rec_pointed(c, "name", CAP_BLOB_BEFORE);
@@ -176,13 +178,13 @@ int rec_call_makes(struct rec_call *c)
 
 /* ---- ending */
 
-/* A communicator among other arguments is what the thing that ends belongs to. */
+/* A communicator among other arguments owns the destroyed object. */
 static bool is_owner(const struct rec_call *c, const struct api_arg *a)
 {
 	return a->meaning == API_MEANING_COMM && c->api->n_args > 1;
 }
 
-/* The first argument of that sort ends. */
+/* Ends the first argument of that kind. */
 static void end_one(const struct rec_call *c)
 {
 	for (int i = 0; i < c->api->n_args; i++) {

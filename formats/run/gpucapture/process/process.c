@@ -162,7 +162,7 @@ int rec_add_image(struct rec_process *p, const struct cap_image_record *r)
 	return e;
 }
 
-/* A command line, whose words end with a zero byte each, as a list. */
+/* Converts a command line, whose words are NUL-terminated, to a JSON list. */
 static void list_json(struct text *json, const char *value, size_t len)
 {
 	text_char(json, '[');

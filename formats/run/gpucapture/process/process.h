@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One traced process while it is recorded: what its handles stand for, and the events that its
- * calls made, in the order in which the calls ended. Which rank they are part of is decided later
- * (run.h), so tracks are the process's own. One thread.
- */
+/* The import state of one recorded process: its objects, and the events of its calls in the order
+ * in which the calls ended. Events are assigned to ranks later (trace/ranks.h), so tracks belong to
+ * the process. One thread. */
 #pragma once
 
 #include "formats/raw/record.h"
@@ -25,31 +24,31 @@ struct rec_thread;
 /* The end of a process, and its last call. */
 struct rec_end {
 	uint8_t how;	      /* enum rec_ending */
-	uint8_t signal;	      /* that ended it; 0: not known */
+	uint8_t signal;	      /* that ended it; 0: unknown */
 	bool in_call;	      /* its last call had not returned */
 	int64_t last_call_ns; /* end of the call that ended last */
-	fmt_str last_call;    /* its name; in_call: of the one that had not returned */
+	fmt_str last_call;    /* its name; if in_call, of the call that had not returned */
 };
 
-/* Calls whose order is recorded apart from their times. */
+/* Calls whose order is recorded in addition to their times. */
 struct rec_order {
 	uint64_t n;
-	uint32_t track; /* of the first of them */
-	bool is_used;	/* several threads made them: they have the argument `order` */
+	uint32_t track; /* of the first call */
+	bool is_used;	/* several threads made such calls: they have the argument `order` */
 };
 
 struct rec_process {
 	int32_t pid;
 	uint64_t started;
 	uint32_t index;		       /* among all processes of the run */
-	uint32_t recording;	       /* that it is in */
-	const struct fmt_clock *clock; /* not owned; of its host; NULL: the reference */
+	uint32_t recording;	       /* that contains it */
+	const struct fmt_clock *clock; /* not owned; of its host; NULL: the reference clock */
 	bool only_plan;		       /* first reading: keeps what trace/plan.h needs, no events */
-	bool planned_times;	       /* first reading: the times of collectives are among that */
-	bool is_virtual;	       /* its times are those of an emulated driver */
+	bool planned_times;	       /* first reading: also keeps the times of collectives */
+	bool is_virtual;	       /* its times come from an emulated driver */
 	struct fmt_names *names;       /* not owned */
 
-	/* The segment: events and what belongs to them. */
+	/* The segment: events and their data. */
 	struct rec_event *events;
 	size_t n_events, events_cap;
 	struct rec_event *ranges;
@@ -62,7 +61,7 @@ struct rec_process {
 	/* The whole run. */
 	struct rec_track *tracks;
 	size_t n_tracks, tracks_cap;
-	struct rec_thread **threads; /* owned, what they lead to is not */
+	struct rec_thread **threads; /* the elements are not owned */
 	size_t n_threads, threads_cap;
 	struct rec_nccl nccl;
 	struct rec_handles *handles; /* owned */
@@ -71,15 +70,15 @@ struct rec_process {
 	void (*free_graphs)(struct rec_graphs *);
 	struct rec_open *open; /* ranges that may end on another thread */
 	size_t n_open, open_cap;
-	struct fmt_iteration *marks; /* where the program says that one begins; no durations */
+	struct fmt_iteration *marks; /* starts of iterations marked by the program */
 	size_t n_marks, marks_cap;
 	struct rec_image *images;
 	size_t n_images, images_cap;
 	struct rec_fact *facts;
 	size_t n_facts, facts_cap;
-	fmt_str *unknown; /* names of calls without a description, by number */
+	fmt_str *unknown; /* names of functions without a description, by number */
 	size_t unknown_cap;
-	int64_t first_ns, last_ns; /* of its calls, if has_span: set by rec_process_span() */
+	int64_t first_ns, last_ns; /* span of its calls, if has_span; set by rec_process_span() */
 	bool has_span;
 	struct rec_end end;
 	struct rec_order order;
@@ -94,23 +93,23 @@ void rec_process_free(struct rec_process *p);
 void rec_process_forget(struct rec_process *p);
 define_cleanup(rec_process_freep, struct rec_process *, rec_process_free);
 
-/* Each appends one; 0 or a negative errno. */
+/* Append one item. Return 0 or a negative errno. */
 int rec_add_event(struct rec_process *p, const struct rec_event *e, uint32_t *ret);
 int rec_add_range(struct rec_process *p, const struct rec_event *e);
 int rec_add_track(struct rec_process *p, const struct rec_track *track, uint32_t *ret);
 int rec_add_image(struct rec_process *p, const struct cap_image_record *r);
-/* Whether both are in one communicator. */
+/* Returns true if both are members of one communicator. */
 bool rec_comms_meet(const struct rec_process *a, const struct rec_process *b);
-/* The latest JSON of a fact of the process; NULL. */
+/* Returns the latest JSON value of a fact of the process, or NULL. */
 const char *rec_fact(const struct rec_process *p, const char *key);
 int rec_add_fact(struct rec_process *p, const char *key, size_t key_len, const char *value,
 		 size_t value_len);
 
-/* The operation `event` (REC_NONE: first reading) is that collective, with its messages. */
+/* Adds a collective with its messages, as operation `event` (REC_NONE: first reading). */
 int rec_add_collective(struct rec_process *p, const struct rec_collective *of,
 		       const struct fmt_message *messages, uint32_t event);
 /* Extends the span of the process's calls. */
 void rec_process_span(struct rec_process *p, int64_t start_ns, int64_t end_ns);
 
-/* The event's values, n of them, that are written next; or -ENOMEM. */
+/* Appends `n` values and returns the index of the first in *ret. Returns 0 or -ENOMEM. */
 int rec_add_values(struct rec_process *p, const int64_t *values, size_t n, uint32_t *ret);

@@ -10,52 +10,53 @@
 #include <stdbool.h>
 
 #define REC_MOST_UNKNOWN 65535
-#define REC_LATEST_NS (INT64_MAX / 4) /* what is later was scribbled: sums of times are safe */
+#define REC_LATEST_NS (INT64_MAX / 4) /* later times are invalid; sums of others do not wrap */
 
-#define REC_NO_TIME (-1) /* the duration of an operation whose times did not come */
+#define REC_NO_TIME (-1) /* duration of an operation whose times have not arrived */
 
-/* A call or an operation, or a range; ops have a duration of REC_NO_TIME until their times come. */
+/* A call, an operation or a range. An operation has the duration REC_NO_TIME until its times
+ * arrive. */
 struct rec_event {
 	int64_t start_ns, duration_ns;
-	uint64_t correlation; /* 1 + id of the call; ops have their call's */
-	uint32_t first_value; /* of the process's values */
+	uint64_t correlation; /* 1 + id of the call; operations have that of their call */
+	uint32_t first_value; /* index in the process's values */
 	uint32_t template, track;
-	uint32_t call;	/* ops: the event that launched it; else REC_NONE */
-	uint32_t index; /* ops: among those of their call */
+	uint32_t call;	/* operations: the event that launched it; else REC_NONE */
+	uint32_t index; /* operations: within their call */
 	int16_t device; /* -1: unknown */
 	uint8_t kind;	/* enum fmt_kind */
-	uint8_t keeps;	/* calls: a window keeps it from before its first iteration */
+	uint8_t keeps;	/* calls: a window keeps it although it is before the first iteration */
 };
 
 struct rec_track {
 	uint8_t kind;	/* enum fmt_track_kind */
-	int16_t device; /* of a stream; of a thread: the first that it launched on, or -1 */
+	int16_t device; /* of a stream; of a thread: the first device that it launched on, or -1 */
 	int64_t number; /* thread id, or number of the stream */
 	fmt_str name;
-	uint32_t timed; /* of streams: the last event whose times came; 0: none */
+	uint32_t timed; /* streams: the last event whose times arrived; 0: none */
 };
 
-/* The part of one rank in a collective, as one operation. */
+/* One rank's participation in a collective, as one operation. */
 struct rec_collective {
 	uint32_t event; /* the operation; REC_NONE: first reading */
-	uint32_t comm;	/* of the process */
+	uint32_t comm;	/* index within the process */
 	fmt_str op;	/* "all_reduce" */
 	fmt_str dtype;
 	int64_t bytes;
-	fmt_str parts; /* JSON, for FMT_KEY_PARTS; 0: it is of one call */
+	fmt_str parts; /* JSON, for FMT_KEY_PARTS; 0: a single call */
 	uint8_t is_message;
-	uint8_t per_rank; /* the bytes are to be multiplied by the communicator's ranks */
-	uint32_t first_message, n_messages; /* of the process */
-	uint32_t number;		    /* among all of the process, from 0 on */
-	int64_t start_ns, end_ns; /* first reading: of the operation; end_ns 0: no times came */
+	uint8_t per_rank;		    /* `bytes` must be multiplied by the number of ranks */
+	uint32_t first_message, n_messages; /* index within the process */
+	uint32_t number;		    /* within the process, from 0 */
+	int64_t start_ns, end_ns; /* first reading: of the operation; end_ns 0: none arrived */
 };
 
 struct rec_comm {
-	uint64_t id;	 /* the same on all ranks, and of no other communicator */
-	uint64_t parent; /* id of what it was split from, where rank is its rank; 0: none */
-	int64_t key;	 /* what ranks of a split are ordered by */
+	uint64_t id;	 /* globally unique, equal on all ranks */
+	uint64_t parent; /* of a split: id of its parent, in which `rank` counts; else 0 */
+	int64_t key;	 /* orders the ranks of a split */
 	uint32_t rank, n;
-	uint32_t splits; /* so many were made of it */
+	uint32_t splits; /* number of communicators made from it */
 	int16_t device;
 };
 
@@ -66,31 +67,31 @@ struct rec_fact {
 struct rec_digest {
 	uint64_t id;
 	uint32_t index;
-	uint32_t event;		  /* once it was looked for; REC_NONE: not found */
-	bool is_content;	  /* in place of a digest: the name of a content */
-	struct fmt_digest digest; /* pages are the process's; op is not set */
+	uint32_t event;		  /* once searched; REC_NONE: not found */
+	bool is_content;	  /* `digest.digest` is the hash of a content */
+	struct fmt_digest digest; /* pages are indexes in the process's pages; op is not set */
 };
 
-/* A code image that was loaded. */
+/* A loaded code image. */
 struct rec_image {
-	uint64_t name[2]; /* of its content */
+	uint64_t name[2]; /* hash of its content */
 	uint64_t bytes, offset_bytes;
-	fmt_str file, build_id; /* where it lies, where it is not a content; the second in hex */
+	fmt_str file, build_id; /* path and build id (hex) if its content is not stored */
 	uint8_t kind;		/* enum fmt_image_kind */
 	uint8_t stored;		/* the content is in the session folder */
 };
 
-/* A range that has begun. */
+/* A range that has not ended. */
 struct rec_open {
 	int64_t start_ns;
 	fmt_str text, domain;
 	uint64_t key;
 };
 
-/* Times that wait for their operations, and operations that wait for theirs. */
+/* Times that wait for their operations, and operations that wait for their times. */
 struct rec_times {
 	struct rec_waits waits;
-	bool none; /* nobody asked for them: nothing waits */
+	bool none; /* device times are not recorded: nothing waits for them */
 };
 
 /* Communicators, and the collectives of the segment. */
@@ -101,14 +102,14 @@ struct rec_nccl {
 	size_t n_collectives, collectives_cap;
 	struct fmt_message *messages; /* of the collectives, in their order */
 	size_t n_messages, messages_cap;
-	uint32_t made; /* collectives of all segments */
+	uint32_t made; /* number of collectives in all segments */
 };
 
-/* Digests and contents that wait for their operations, or for the segment to be written. */
+/* Digests and contents that wait for their operations or for the end of the segment. */
 struct rec_buffers {
-	struct rec_waits due;	    /* that are announced, by call */
+	struct rec_waits due;	    /* announced digests, by call */
 	struct rec_digest *digests; /* owned */
 	size_t n_digests, digests_cap;
-	uint64_t *pages; /* owned: of the digests */
+	uint64_t *pages; /* owned: pages of the digests */
 	size_t n_pages, pages_cap;
 };

@@ -9,8 +9,8 @@ static void set_event_times(struct rec_process *p, uint32_t event, int64_t start
 	track->timed = event > track->timed ? event : track->timed;
 	if (end_ns < start_ns)
 		return;
-	/* Its host moment is read before the call's own, and the thread may be held up in between.
-	 */
+	/* Its host time is read before that of its call, and the thread may be preempted in
+	 * between. */
 	if (op->call != REC_NONE && start_ns < p->events[op->call].start_ns)
 		start_ns = p->events[op->call].start_ns;
 	op->start_ns = start_ns < end_ns ? start_ns : end_ns;
@@ -112,7 +112,7 @@ int rec_times_await_planned(struct rec_process *p, uint64_t id, uint32_t index)
 		       : 0;
 }
 
-/* Times of one stream come in the order of its operations, or nearly so. */
+/* Times of one stream arrive roughly in the order of its operations. */
 #define DISORDER 1024
 
 static bool is_lost(const struct rec_process *p, uint32_t event)

@@ -16,7 +16,7 @@ static size_t home(const struct rec_waits *w, const struct rec_wait *s)
 	       (w->size - 1);
 }
 
-/* The slot that holds `of`, or the empty one for it. */
+/* Returns the slot that contains `of`, or an empty one for it. */
 static struct rec_wait *find_slot(const struct rec_waits *w, const struct rec_wait *of)
 {
 	size_t at = home(w, of);
@@ -55,7 +55,7 @@ int rec_waits_put(struct rec_waits *w, const struct rec_wait *made)
 	return 0;
 }
 
-/* What is found further from its home than the free slot moves there. */
+/* Moves entries whose home is not after the free slot into it (linear probing). */
 void rec_waits_drop(struct rec_waits *w, struct rec_wait *slot)
 {
 	size_t mask = w->size - 1, hole = (size_t)(slot - w->slots);

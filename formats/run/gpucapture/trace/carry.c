@@ -7,7 +7,7 @@
 #include "formats/run/gpucapture/process/digests.h"
 #include "formats/run/gpucapture/process/times.h"
 
-/* The call that launched it, or it. */
+/* Returns the call that launched the event, or the event itself if it is a call. */
 static uint32_t owner_of(const struct rec_process *p, uint32_t event)
 {
 	uint32_t call = p->events[event].call;
@@ -15,8 +15,8 @@ static uint32_t owner_of(const struct rec_process *p, uint32_t event)
 	return call == REC_NONE ? event : call;
 }
 
-/* The first event from `from` on of which something is still to come: its times, or what the call
- * around it was for. Those before it are settled, or given up. */
+/* Returns the first event >= `from` whose times, or whose enclosing call, are outstanding. Earlier
+ * events are complete or given up. */
 static uint32_t complete(const struct rec_process *p, uint32_t from)
 {
 	uint32_t end = (uint32_t)p->n_events, waits = rec_times_first(p, from);
@@ -49,19 +49,20 @@ size_t rec_count_events(struct rec_process *const *processes, size_t n)
 	return sum;
 }
 
-/* When the last call that was looked at ended; INT64_MIN. */
+/* Returns the end of the last processed call, or INT64_MIN. */
 static int64_t last_end(const struct rec_process *p)
 {
 	return p->n_events > 0 ? p->end.last_call_ns : INT64_MIN;
 }
 
-/* When the call began that the event is, or that launched it. */
+/* Returns the start of the event's call. */
 static int64_t began(const struct rec_process *p, const struct rec_event *e)
 {
 	return e->call == REC_NONE ? e->start_ns : p->events[e->call].start_ns;
 }
 
-/* When about so many of the events had not begun yet: as the process has it that did most. */
+/* Returns a time after which about `last` events began, according to the process with the most
+ * events. */
 static int64_t begin_of_last(struct rec_process *const *processes, size_t n, size_t last)
 {
 	size_t there = rec_count_events(processes, n);
@@ -86,8 +87,8 @@ static uint32_t count_older(const struct rec_process *p, int64_t than_ns)
 	return n;
 }
 
-/* Calls stand in the order of their ends: what begins before the first that is left out does has
- * nearly always ended as well. What has not is written with the next segment. */
+/* Calls are sorted by their ends: events that begin before the first one left out have nearly
+ * always ended, too. Others are written with the next segment. */
 int rec_reach_find(struct rec_process *const *processes, size_t n, bool force, size_t least,
 		   struct rec_reach *ret)
 {
@@ -96,7 +97,7 @@ int rec_reach_find(struct rec_process *const *processes, size_t n, bool force, s
 	*ret = (struct rec_reach){malloc((n + 1) * sizeof(*ret->ends)), INT64_MIN, force};
 	if (!ret->ends)
 		return -ENOMEM;
-	/* One that does nothing any more holds nobody up. */
+	/* A process that is idle delays no other. */
 	for (size_t i = 0; i < n; i++)
 		if (last_end(processes[i]) > ret->until_ns)
 			ret->until_ns = last_end(processes[i]);
@@ -111,9 +112,9 @@ int rec_reach_find(struct rec_process *const *processes, size_t n, bool force, s
 	return 0;
 }
 
-/* ---- what stays */
+/* ---- remaining records */
 
-/* Moves the values of the events that stay; their numbers in the process are the new ones. */
+/* Moves the values of the remaining events, which get new indexes. */
 static int carry_values(struct rec_process *p)
 {
 	int64_t *old = take(p->values);
@@ -144,7 +145,7 @@ static void renumber_launched(struct rec_thread *t, const uint32_t *to)
 	t->n_launched = n;
 }
 
-/* With their messages, which stand in the same order. */
+/* Also renumbers their messages, which are in the same order. */
 static void renumber_collectives(struct rec_process *p, const uint32_t *to)
 {
 	size_t n = 0, n_messages = 0;
@@ -188,8 +189,7 @@ int rec_process_carry(struct rec_process *p, const bool *gone)
 
 	if (!to)
 		return -ENOMEM;
-	to[p->n_events] =
-		REC_NONE; /* where there are no events, what tracks have for the last one */
+	to[p->n_events] = REC_NONE; /* initial value of `timed` of tracks without events */
 	for (size_t i = 0; i < p->n_events; i++) {
 		to[i] = gone[i] ? REC_NONE : (uint32_t)n;
 		if (!gone[i])

@@ -53,7 +53,7 @@ static int by_name(const void *a, const void *b)
 	return array_order(x[1], y[1]) ?: array_order(x[0], y[0]);
 }
 
-/* 1 when it is stored, 0 when it is missing, and counted by reason. */
+/* Returns 1 if stored, 0 if missing, which is counted by reason. */
 static int store(struct contents *c, const uint64_t name[2], struct rec_contents_result *ret,
 		 struct fmt_error *err)
 {
@@ -81,7 +81,7 @@ static int store(struct contents *c, const uint64_t name[2], struct rec_contents
 	return r == 0 ? 1 : r == -EBADMSG ? 0 : r;
 }
 
-/* Keeps all contents that are needed and can be read. */
+/* Stores all contents that are needed and readable. */
 static int keep_all(struct contents *c, struct rec_contents_result *ret, struct fmt_error *err)
 {
 	size_t n = 0;
@@ -119,7 +119,7 @@ static int put_list(struct contents *c, uint32_t number, struct fmt_digest *list
 	return kept == 0 ? 0 : fmt_blobs_contents(c->out, number, list, kept, err);
 }
 
-/* ---- what the trace says of them */
+/* ---- facts */
 
 static int put_missing(struct fmt_names *names, const struct rec_contents_result *result)
 {

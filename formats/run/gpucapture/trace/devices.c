@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* Attributes of a device, by their numbers in the driver, as the PyTorch profiler calls them. */
+/* Attributes of a device, by their numbers in the driver, with the PyTorch profiler's names. */
 static const struct {
 	int number;
 	const char *key;

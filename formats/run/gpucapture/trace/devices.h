@@ -5,6 +5,6 @@
 
 #include "formats/run/gpucapture/trace/ranks.h"
 
-/* Names the devices of each rank, which inference looks at. 0 or a negative errno. */
+/* Adds the names of each rank's devices, which inference uses. Returns 0 or a negative errno. */
 int rec_devices_put(struct rec_process *const *processes, const struct rec_ranks *ranks,
 		    struct fmt_names *names);

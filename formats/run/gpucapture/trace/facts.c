@@ -10,7 +10,7 @@
 #include "formats/trace/facts.h"
 #include "formats/trace/json.h"
 
-/* ---- facts one by one */
+/* ---- single facts */
 
 /* Facts of the whole trace, or of a rank. After an error, others are not put. */
 struct facts {
@@ -25,7 +25,7 @@ static void put_fact(struct facts *f, const char *key, const char *json)
 		f->error = fmt_names_fact_json(f->names, f->rank, key, json, strlen(json));
 }
 
-/* A long one; none where it is empty. */
+/* Adds a long fact; omitted if empty. */
 static void put_text(struct facts *f, const char *key, const struct text *json)
 {
 	if (!f->error && (json->error || json->len > 0))
@@ -55,7 +55,7 @@ static void put_reason(struct facts *f, const char *key, int error)
 		put_fact(f, key, text);
 }
 
-/* ---- of a rank */
+/* ---- facts of a rank */
 
 struct shown {
 	const struct rec_ranks *ranks;
@@ -63,7 +63,7 @@ struct shown {
 	uint32_t rank;
 };
 
-/* Memory is listed by its device; that of the host by the first rank of the process. */
+/* Memory is listed with its device; host memory with the first rank of the process. */
 static bool is_shown(const struct rec_allocation *a, const void *context)
 {
 	const struct shown *s = context;
@@ -131,7 +131,7 @@ static int put_rank(struct rec_process *const *processes, struct fmt_names *name
 	return f.error;
 }
 
-/* ---- of the whole */
+/* ---- facts of the whole trace */
 
 int rec_origin_put(const struct fmt_origin *origin, struct rec_process *const *processes, size_t n,
 		   struct fmt_names *names)
@@ -163,7 +163,7 @@ int rec_repetition_put(struct fmt_names *names, const struct rec_iterations_of *
 	return f.error;
 }
 
-/* Sums over the processes of one of their counts. */
+/* Returns the sum of a counter over the processes. */
 static uint64_t sum(struct rec_process *const *processes, size_t n, size_t offset)
 {
 	uint64_t all = 0, v;
@@ -175,7 +175,7 @@ static uint64_t sum(struct rec_process *const *processes, size_t n, size_t offse
 	return all;
 }
 
-/* Calls that came in, and calls that went out. */
+/* Adds counts of calls that began and of calls that were recorded. */
 static void put_check(struct facts *f, struct rec_process *const *processes, size_t n,
 		      const struct rec_window *window)
 {
@@ -194,7 +194,7 @@ static void put_check(struct facts *f, struct rec_process *const *processes, siz
 	put_reason(f, "capture.stopped", unread->stopped);
 }
 
-/* Operations whose end the library had not seen when the process ended. */
+/* Returns the number of operations whose end the library had not seen when the process ended. */
 static uint64_t unended_operations(const struct rec_process *p)
 {
 	const char *fact = rec_fact(p, "device_times"), *value;

@@ -9,14 +9,13 @@
 #include "formats/run/gpucapture/trace/segment.h"
 #include "formats/trace/origin.h"
 
-/* All return 0 or a negative errno. */
+/* Functions return 0 or a negative errno. */
 
-/* Writes the host and the clock of the recording; without a clock if the driver was emulated. */
+/* Adds the host and the clock of the recording; no clock if the driver was emulated. */
 int rec_origin_put(const struct fmt_origin *origin, struct rec_process *const *processes, size_t n,
 		   struct fmt_names *names);
 
-/* Says that iterations were found by repetition, where they were, and how many repetitions each is.
- */
+/* If iterations were found by repetition, adds this fact and the number of repetitions in each. */
 int rec_repetition_put(struct fmt_names *names, const struct rec_iterations_of *steps, uint32_t n);
 
 int rec_facts_put(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,

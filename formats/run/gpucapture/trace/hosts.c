@@ -61,7 +61,7 @@ static int list_clocks(struct rec_hosts *h, const struct rec_plan *plan,
 	return 0;
 }
 
-/* Sets offsets by the realtime clocks of hosts, if both are known. */
+/* Sets offsets by the CLOCK_REALTIME of hosts, if both are known. */
 static void guess(struct rec_hosts *h, const struct fmt_origin *reference)
 {
 	for (size_t i = 0; i < h->n; i++) {
@@ -73,7 +73,7 @@ static void guess(struct rec_hosts *h, const struct fmt_origin *reference)
 	}
 }
 
-/* Whether each rank of it waits for what all others bring. */
+/* Returns true if each rank of the collective waits for data of all others. */
 static bool do_all_wait(const struct fmt_names *n, fmt_str op)
 {
 	static const char *const ops[] = {"all_reduce", "all_gather", "reduce_scatter",
@@ -108,7 +108,8 @@ static int see_process(const struct rec_hosts *h, const struct rec_plan *plan,
 	return 0;
 }
 
-/* Sets the clocks by what has been seen, or by that alone which all wait for. */
+/* Aligns the clocks by the sightings, or only by collectives in which all ranks wait for all
+ * others. */
 static int align_by(struct rec_hosts *h, const struct fmt_origin *reference,
 		    const struct sightings *seen, bool all_wait)
 {
@@ -183,9 +184,9 @@ int rec_hosts_align(struct rec_hosts *h, const struct rec_plan *plan,
 	return r;
 }
 
-/* ---- what the trace says of it */
+/* ---- facts */
 
-/* Ranks and where their processes were. */
+/* The ranks and the hosts of their processes. */
 struct rank_hosts {
 	const struct rec_hosts *hosts;
 	const struct rec_plan *plan;
@@ -209,7 +210,7 @@ static bool on_one_host(const struct rank_hosts *p, uint32_t a, uint32_t b)
 	return clock_of(p, a) == clock_of(p, b) && strcmp(host_of(p, a), host_of(p, b)) == 0;
 }
 
-/* How the clock of a rank's host was set. */
+/* Returns the method by which the clock of a rank's host was aligned. */
 static const char *set_by(const struct rank_hosts *p, uint32_t rank)
 {
 	const struct fmt_clock *c = &p->hosts->clocks[clock_of(p, rank)];
@@ -222,7 +223,7 @@ static const char *set_by(const struct rank_hosts *p, uint32_t rank)
 	return p->hosts->origins[recording].realtime_ns && c->ahead_ns ? "realtime" : "unknown";
 }
 
-/* The host of `first`, of which no rank comes before. */
+/* Adds the host of `first`, its first rank. */
 static void put_host(const struct rank_hosts *p, struct fmt_json *json, uint32_t first)
 {
 	const struct fmt_clock *c = &p->hosts->clocks[clock_of(p, first)];

@@ -6,10 +6,10 @@
 #include "formats/raw/step_name.h"
 #include "formats/run/gpucapture/trace/repeats.h"
 
-/* A step may overlap the next one by such a part of it. */
+/* Overlap of consecutive iterations is tolerated up to this fraction of an iteration. */
 #define MOST_OVERLAP 10
 
-/* One that ends before it starts has no length. */
+/* If it ends before it starts, its duration is 0. */
 static int add(struct fmt_iterations *s, int64_t number, int64_t start_ns, int64_t end_ns)
 {
 	return fmt_iterations_add(s, number, start_ns, end_ns > start_ns ? end_ns - start_ns : 0);
@@ -43,13 +43,13 @@ static int from_marks(struct fmt_iterations *s, const struct rec_process *p,
 	return 0;
 }
 
-/* ---- ranges that are numbered: "step 4", "ProfilerStep#4" */
+/* ---- numbered ranges: "step 4", "ProfilerStep#4" */
 
-/* The prefix that the names of numbered ranges share. */
+/* A common prefix of the names of numbered ranges. */
 struct prefix {
 	const char *text;
 	size_t len;
-	bool says; /* that they are iterations */
+	bool says; /* it is a usual name of iterations */
 };
 
 static bool is_numbered(const struct fmt_names *names, const struct fmt_event *e,
@@ -71,8 +71,8 @@ static bool is_like(const struct prefix *a, const struct prefix *b)
 	return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
 }
 
-/* Shortens the last step to the begin of the next one, which another thread may have begun a little
- * before the end. Returns false if they overlap by more than that. */
+/* Shortens the last iteration to the start of the next one, which another thread may have begun
+ * shortly before. Returns false if they overlap by more. */
 static bool end_last(struct fmt_iterations *s, const struct fmt_event *next)
 {
 	struct fmt_iteration *last = s->n > 0 ? &s->list[s->n - 1] : NULL;
@@ -87,8 +87,8 @@ static bool end_last(struct fmt_iterations *s, const struct fmt_event *next)
 	return true;
 }
 
-/* Those that begin as `like` does, one after the other with rising numbers; what time they cover,
- * or -1. */
+/* Collects ranges with the prefix `like` that follow each other with ascending numbers. Returns the
+ * time that they cover, or -1. */
 static int64_t collect(const struct fmt_names *names, const struct fmt_run_part *part,
 		       const struct prefix *like, struct fmt_iterations *s)
 {
@@ -111,8 +111,8 @@ static int64_t collect(const struct fmt_names *names, const struct fmt_run_part 
 	return s->n < 2 ? -1 : covers;
 }
 
-/* Whether prefix `a` is more likely than `b` to name iterations: a usual name of iterations wins,
- * else the prefix that covers more time. */
+/* Returns true if prefix `a` is more likely than `b` to name iterations: a usual name of iterations
+ * wins, else the prefix that covers more time. */
 static bool is_better(const struct prefix *a, int64_t a_covers, const struct prefix *b,
 		      int64_t b_covers)
 {
@@ -149,7 +149,8 @@ static void from_ranges(struct fmt_iterations *s, const struct fmt_names *names,
 	*ret = best;
 }
 
-/* Those of a segment; if their numbers fall, they are numbered on. */
+/* Adds the iterations of a further segment; if their numbers decrease, continues the previous
+ * numbers. */
 static int more_ranges(struct fmt_iterations *s, const struct fmt_names *names,
 		       const struct fmt_run_part *part, const struct rec_iterations_of *of)
 {
@@ -191,7 +192,7 @@ int rec_iterations_plan(struct fmt_names *names, const struct rec_process *proce
 	return fmt_names_string(names, like.text, strlen(like.text), &ret->like);
 }
 
-/* Iterations that repeat are numbered from `next` on. */
+/* Finds repetitions, and numbers them from `next`. */
 static int find_repeats(const struct fmt_run *run, struct fmt_run_rank *rank,
 			const struct fmt_run_part *part, int64_t from_ns,
 			struct rec_iterations_of *of, struct fmt_iterations *s)
@@ -206,8 +207,8 @@ static int find_repeats(const struct fmt_run *run, struct fmt_run_rank *rank,
 	return r;
 }
 
-/* The iterations of one rank in this segment. What comes before the first mark of a rank is no
- * iteration. */
+/* Finds the iterations of one rank in this segment. Events before the first marker of a rank are in
+ * no iteration. */
 static int find_one(const struct fmt_run *run, struct fmt_run_rank *rank,
 		    const struct rec_process *process, const struct fmt_run_part *part,
 		    struct rec_iterations_of *of)
@@ -234,7 +235,7 @@ static int find_one(const struct fmt_run *run, struct fmt_run_rank *rank,
 	return 0;
 }
 
-/* The iteration that begins nearest to that moment. */
+/* Returns the number of the iteration that begins nearest to that time. */
 static int64_t nearest(const struct fmt_run_rank *rank, int64_t at_ns)
 {
 	const struct fmt_iteration *all = rank->iterations;
@@ -246,7 +247,7 @@ static int64_t nearest(const struct fmt_run_rank *rank, int64_t at_ns)
 	return (int64_t)i;
 }
 
-/* Until ends are known, iterations that begin together have one number. */
+/* Gives iterations that begin together the same number, until their ends are known. */
 static void align_begins(struct fmt_run *run)
 {
 	int64_t least = 0;
@@ -266,8 +267,8 @@ static void align_begins(struct fmt_run *run)
 			run->ranks[i].iterations[k].number -= least;
 }
 
-/* Which of two GPUs of a process tells the iterations: one whose ranges say so, else the one that
- * did most. */
+/* Returns true if GPU `a` of a process is better than `b` for finding its iterations: its ranges
+ * mark iterations, else it ran more operations. */
 static bool tells_better(const struct fmt_run *run, const struct rec_iterations_of *of, uint32_t a,
 			 uint32_t b)
 {
@@ -310,8 +311,8 @@ static int copy_steps(const struct fmt_run_rank *from, struct fmt_run_rank *to)
 	return 0;
 }
 
-/* GPUs of one process have the same iterations: a GPU that found fewer or more, or whose threads
- * have no ranges, takes those of the leader; all do in a run of several segments. */
+/* Makes GPUs of one process have the same iterations: a GPU that found fewer or more, or whose
+ * threads have no ranges, gets those of the leader; in a run of several segments all do. */
 static int share(const struct fmt_run *run, const struct rec_ranks *ranks, bool more,
 		 struct rec_iterations_of *of)
 {
@@ -331,7 +332,7 @@ static int share(const struct fmt_run *run, const struct rec_ranks *ranks, bool 
 	return r;
 }
 
-/* Makes one iteration of several repetitions of very little. */
+/* Groups several short repetitions into one iteration. */
 static void group(const struct fmt_run *run, struct rec_iterations_of *of)
 {
 	size_t size = 1;
@@ -349,7 +350,7 @@ static void group(const struct fmt_run *run, struct rec_iterations_of *of)
 	}
 }
 
-/* Numbers what nobody numbered from where the first rank is that was there before. */
+/* Numbers a late rank from the number that the first earlier rank has reached. */
 static void align_late(struct fmt_run *run, uint32_t rank, const struct rec_iterations_of *of)
 {
 	struct fmt_run_rank *late = &run->ranks[rank];
@@ -375,7 +376,7 @@ static bool any_begun(const struct fmt_run *run, const struct rec_iterations_of 
 	return false;
 }
 
-/* Groups and numbers those of the first segment. */
+/* Groups and numbers the iterations of the first segment. */
 static void number_first(struct fmt_run *run, bool more, struct rec_iterations_of *of)
 {
 	bool repeats = false;
@@ -389,7 +390,7 @@ static void number_first(struct fmt_run *run, bool more, struct rec_iterations_o
 		fmt_iterations_align(run);
 }
 
-/* The same for a later one. */
+/* The same for a later segment. */
 static void number_more(struct fmt_run *run, struct rec_iterations_of *of)
 {
 	for (uint32_t i = 0; i < run->n_ranks; i++)
@@ -428,11 +429,11 @@ int rec_iterations_find(struct fmt_run *run, const struct rec_ranks *ranks,
 	return 0;
 }
 
-/* ---- where a segment ends */
+/* ---- the end of a segment */
 
-/* The number of iterations that can be written: not the last, which may continue. If iterations
- * were found by repetition, not the one before either: it determines where the last of the run
- * ends. */
+/* Returns the number of iterations that can be written: not the last, which may continue. With
+ * repetitions, not the one before either, since it determines the end of the run's last
+ * iteration. */
 static size_t count_over(const struct rec_iterations_of *of, const struct fmt_run_rank *rank,
 			 int64_t until_ns)
 {
@@ -449,7 +450,7 @@ bool rec_iterations_can_cut(const struct rec_iterations_of *of, const struct fmt
 						      (of->way == REC_ITERATIONS_NONE || force));
 }
 
-/* The rank's iterations are the next ones. */
+/* Continues with the iterations after those of the rank. */
 static void pass(struct rec_iterations_of *of, const struct fmt_run_rank *rank)
 {
 	bool goes_on = of->inside && rank->iterations[0].number == of->last.number;

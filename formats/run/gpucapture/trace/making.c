@@ -10,8 +10,8 @@
 #include "formats/run/gpucapture/trace/segment.h"
 #include "formats/trace/store/names_code.h"
 
-/* If so many segments of calls and operations are pending, the records that would complete them are
- * missing: events older than the newest segment are no longer waited for. */
+/* If this many segments of calls and operations are pending, the records that would complete them
+ * are missing: stop waiting for events older than the newest segment. */
 #define TOO_MANY 4
 /* Such a part of a segment is little. */
 #define ENOUGH 4
@@ -23,20 +23,20 @@ struct rec_making {
 	char *path;
 	struct rec_iterations_of *steps; /* of the plan */
 	struct rec_window_of *kept;	 /* owned: by rank, as is the next */
-	struct fmt_rank_writer **files;	 /* owned, what they lead to is the writer's */
+	struct fmt_rank_writer **files;	 /* owned, the elements belong to the writer */
 	struct fmt_writer *writer;	 /* NULL: nothing is written yet */
 	bool *written;			 /* owned: by rank */
 	bool inferred;			 /* a segment was */
 	bool begun;			 /* a segment was made */
 	struct rec_result result;
 	struct fmt_run_reading *read; /* owned: by rank */
-	size_t segment;		      /* calls and operations of one */
-	size_t enough;		      /* for the next one */
-	struct rec_segment *writing;  /* owned: that is being written; NULL: none */
+	size_t segment;		      /* calls and operations in a segment */
+	size_t enough;		      /* number of events that start the next segment */
+	struct rec_segment *writing;  /* owned: the segment being written; NULL: none */
 	int n_threads;
 };
 
-/* Adds the names and counts of a segment that is written. */
+/* Adds the names and counts of a written segment. */
 static int finish_segment(struct rec_making *m, struct rec_segment *s)
 {
 	int r = s->names ? fmt_names_merge(m->names, s->names, s->run.n_ranks) : 0;
@@ -47,7 +47,7 @@ static int finish_segment(struct rec_making *m, struct rec_segment *s)
 	return r;
 }
 
-/* Waits for the segment that is being written. */
+/* Waits until the current segment is written. */
 static int finish_writing(struct rec_making *m, struct fmt_error *err)
 {
 	scoped(rec_segment_freep) struct rec_segment *s = take(m->writing);
@@ -119,7 +119,7 @@ static bool has_any(const struct rec_segment *s, uint32_t rank)
 	return s->run.ranks[rank].n_events > 0 || s->parts[rank].n_ranges > 0;
 }
 
-/* Whether no GPU of the rank's process did anything since the last segment. */
+/* Returns true if no GPU of the rank's process ran anything since the last segment. */
 static bool is_idle(const struct rec_making *m, const struct rec_segment *s, uint32_t rank)
 {
 	const struct rec_rank *ranks = m->plan->ranks.ranks;
@@ -130,8 +130,8 @@ static bool is_idle(const struct rec_making *m, const struct rec_segment *s, uin
 	return true;
 }
 
-/* Whether the segment of the rank's process can be written: there is much of it, or an iteration.
- */
+/* Returns true if the segment of the rank's process can be written: it is large enough, or contains
+ * an iteration. */
 static bool can_write(const struct rec_making *m, const struct rec_segment *s, uint32_t rank,
 		      const struct rec_reach *reach)
 {
@@ -149,8 +149,8 @@ static bool can_write(const struct rec_making *m, const struct rec_segment *s, u
 	return false;
 }
 
-/* A rank that has just begun, of which too little is known, or one that cannot end the segment, as
- * it does nothing any more: the little that they did stays for the next one. */
+/* Keeps the few events of some ranks for the next segment: of ranks that just began, about which
+ * too little is known, and of idle ranks, which cannot end the segment. */
 static int hold_back(const struct rec_making *m, struct rec_segment *s,
 		     const struct rec_reach *reach)
 {
@@ -192,7 +192,7 @@ static int cut(const struct rec_making *m, struct rec_segment *s, const struct r
 	return r < 0 ? r : 1;
 }
 
-/* Whether the rank is written with the segment: it did something, or it never will. */
+/* Returns true if the rank is written with the segment: it has events, or will never have any. */
 static bool is_due(const struct rec_making *m, const struct rec_segment *s, uint32_t rank)
 {
 	return !is_idle(m, s, rank) || (s->is_last && !m->written[rank]);
@@ -209,8 +209,8 @@ static int open_files(struct rec_making *m, struct fmt_error *err)
 	return r;
 }
 
-/* Says which ranks are written with the segment: those that did something, or never will; and what
- * their files need to know of the segments around it. */
+/* Selects the ranks to write with the segment: those that have events, or will never have any. Also
+ * sets the iterations before and after for their files. */
 static void choose_ranks(struct rec_making *m, struct rec_segment *s)
 {
 	size_t n_events = 0;
@@ -218,7 +218,7 @@ static void choose_ranks(struct rec_making *m, struct rec_segment *s)
 	for (uint32_t i = 0; i < s->run.n_ranks; i++) {
 		struct rec_segment_rank *rank = &s->ranks[i];
 
-		/* The prologue of a window tells nothing of the machine. */
+		/* The prologue of a window does not characterise the machine. */
 		if (m->window->first < 0 || m->kept[i].n > 0)
 			n_events += s->run.ranks[i].n_events;
 		rank->is_written = is_due(m, s, i) && s->run.ranks[i].n_iterations > 0;
@@ -235,7 +235,7 @@ static void choose_ranks(struct rec_making *m, struct rec_segment *s)
 	m->inferred |= s->is_inferred;
 }
 
-/* Cuts the window out of the segment. Returns whether there is something to write so far. */
+/* Cuts the window out of the segment. Returns 1 if there is something to write so far. */
 static int keep_window(struct rec_making *m, struct rec_segment *s, struct fmt_error *err)
 {
 	bool windowed = m->window->first >= 0, any = !windowed;
@@ -263,9 +263,9 @@ static int keep_window(struct rec_making *m, struct rec_segment *s, struct fmt_e
 	return 1;
 }
 
-/* ---- what stays */
+/* ---- remaining events */
 
-/* Whether the event, or its call, began before the next segment. */
+/* Returns true if the event, or its call, began before the next segment. */
 static bool is_written(const struct rec_making *m, const struct rec_process *p,
 		       const struct rec_event *e)
 {
@@ -295,7 +295,7 @@ static int forget(struct rec_making *m, struct rec_process *p, uint32_t end)
 	return rec_process_carry(p, gone);
 }
 
-/* ---- all of it */
+/* ---- the whole run */
 
 /* Makes a segment of complete events and begins to write it: 1; 0 if no segment is complete. */
 static int make_segment(struct rec_making *m, struct rec_process *const *processes, size_t n,
@@ -345,7 +345,7 @@ int rec_making_more(struct rec_making *m, struct rec_process *const *processes, 
 	return r;
 }
 
-/* Who is in which communicator, and did what there before the window. */
+/* Adds the communicators of each rank, and the number of collectives before the window. */
 static int put_members(struct rec_making *m)
 {
 	const struct rec_pairing *all = &m->plan->pairing;
@@ -359,7 +359,7 @@ static int put_members(struct rec_making *m)
 	return fmt_participants_put(all->participants, all->n, m->plan->ranks.n, m->names);
 }
 
-/* Whether the processes saw an iteration begin while they ran. */
+/* Returns true if the processes recorded the start of an iteration. */
 static bool any_begun(struct rec_process *const *processes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -380,7 +380,7 @@ static int put_contents(struct rec_making *m, struct rec_process *const *process
 				  &m->plan->ranks, m->names, ret, err);
 }
 
-/* Writes what is known of the whole run. */
+/* Writes the data of the whole run. */
 static int put_whole(struct rec_making *m, struct rec_process *const *processes, size_t n,
 		     struct fmt_error *err)
 {
@@ -407,7 +407,7 @@ static bool is_written_at_all(const struct rec_making *m)
 	return m->writer && (m->window->first < 0 || m->result.n_iterations > 0);
 }
 
-/* Writes all that is left. */
+/* Writes the remaining events. */
 static int make_last(struct rec_making *m, struct rec_process *const *processes, size_t n,
 		     struct fmt_error *err)
 {

@@ -18,7 +18,7 @@ void rec_pairing_done(struct rec_pairing *m)
 	*m = (struct rec_pairing){0};
 }
 
-/* The participant that a process is in its communicator. */
+/* Returns the participant for a process in a communicator. */
 static struct fmt_participant participant_of(const struct rec_process *p, const struct rec_comm *c,
 					     const struct rec_ranks *ranks)
 {
@@ -31,7 +31,7 @@ static struct fmt_participant participant_of(const struct rec_process *p, const 
 		.owner = p->index};
 }
 
-/* A participant for each communicator of the process, from m->n on, with what was done there. */
+/* Adds a participant with its collectives for each communicator of the process, from m->n. */
 static int list_process(struct rec_pairing *m, const struct rec_process *p,
 			const struct rec_ranks *ranks)
 {
@@ -105,11 +105,11 @@ int rec_pairing_find(struct rec_process *const *processes, size_t n, const struc
 	return r;
 }
 
-/* ---- what the trace says of them */
+/* ---- arguments */
 
 #define MORE_ARGS 10 /* of the kernel */
 
-/* The peers that the collective sends to, or receives from, as a JSON list; 0: none. */
+/* Returns the peers that the collective sends to, or receives from, as a JSON list; 0: none. */
 static int peers_of(const struct rec_process *p, const struct rec_collective *c, uint8_t receives,
 		    fmt_str *ret)
 {
@@ -126,8 +126,8 @@ static int peers_of(const struct rec_process *p, const struct rec_collective *c,
 	return json.error ? json.error : fmt_names_string(p->names, json.data, json.len, ret);
 }
 
-/* The collective as every importer writes it, in place of the kernel that it was taken for. What
- * varies of that comes behind what varies of every collective. */
+/* Replaces the kernel's template by that of a collective, as every importer writes it. Arguments of
+ * the kernel that vary follow those of collectives. */
 static int collective_template(const struct rec_process *p, const struct rec_collective *c,
 			       const struct fmt_comm *comm, fmt_str peers, uint32_t *template)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Facts that depend on the whole run, found before any of it is written: ranks, communicators,
- * numbers of collectives, and how iterations are delimited. A recording is read twice. The first
- * reading keeps no events (struct rec_process, only_plan); the second one writes them (making.h).
- * One thread. */
+/* Facts that depend on the whole run: ranks, communicators, numbers of collectives, and the
+ * delimiters of iterations. A recording is read twice. The first reading finds the plan and keeps
+ * no events (rec_process.only_plan); the second one writes them (making.h). One thread. */
 #pragma once
 
 #include "formats/run/gpucapture/trace/iterations.h"
@@ -19,9 +18,11 @@ struct rec_plan {
 
 void rec_plan_done(struct rec_plan *p);
 
-/* Fills the plan when all was read: names devices and communicators. 0 or a negative errno. */
+/* Fills the plan after the first reading: names devices and communicators. Returns 0 or a negative
+ * errno. */
 int rec_plan_find(struct rec_plan *plan, struct rec_process *const *processes, size_t n,
 		  struct fmt_names *names);
 
-/* Whether the plan is of such processes: a recording must not change between two readings. */
+/* Returns true if the plan was made of these processes: a recording must not change between two
+ * readings. */
 bool rec_plan_fits(const struct rec_plan *plan, struct rec_process *const *processes, size_t n);

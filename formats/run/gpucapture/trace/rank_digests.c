@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Digests and contents of a process as those of the operations that they belong to. */
+/* Assigns digests and contents of a process to the operations of ranks. */
 #include "formats/run/gpucapture/trace/rank_events.h"
 
 #include "base/array.h"
@@ -20,7 +20,7 @@ static int compare_ids(const void *a, const void *b)
 	       ?: array_order(x->index, y->index);
 }
 
-/* The event that a digest is of: the operation, else its call; NULL: it is not there. */
+/* Returns the event of a digest: the operation, else its call; NULL: not found. */
 static const struct by_id *find_id(const struct by_id *list, size_t n, uint64_t correlation,
 				   uint32_t index)
 {
@@ -52,8 +52,8 @@ static int64_t moment(const struct fmt_run_rank *run, const struct fmt_run_part 
 	return run->events[call == FMT_RUN_NONE ? i : call].start_ns;
 }
 
-/* The first operation of the rank that was launched after the moment, or the last one before it; a
- * call if there is none; FMT_RUN_NONE. */
+/* Returns the first operation of the rank that was launched after at_ns, or the last one before it;
+ * a call if there is no operation; FMT_RUN_NONE. */
 static uint32_t neighbour(const struct rec_rank_events *places, uint32_t rank, int64_t at_ns,
 			  bool after)
 {
@@ -79,7 +79,7 @@ static uint32_t neighbour(const struct rec_rank_events *places, uint32_t rank, i
 	return best;
 }
 
-/* Fills k for a keyframe of which `of` is the next call of its thread, or the last one. */
+/* Fills k for a keyframe; `of` is the next call of its thread, or the last one. */
 static void find_keyframe(const struct rec_process *p, const struct rec_rank_events *places,
 			  const struct by_id *of, const struct rec_digest *d, uint32_t rank,
 			  struct keyframe *k)
@@ -134,7 +134,7 @@ static int add(const struct rec_process *p, const struct rec_digest *from, struc
 	return 0;
 }
 
-/* Adds the digests to the parts that their operations are in. */
+/* Adds the digests to the parts with their operations. */
 static int attach(struct rec_process *p, const struct rec_rank_events *places,
 		  const struct by_id *list, size_t n)
 {

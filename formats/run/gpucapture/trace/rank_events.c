@@ -4,11 +4,11 @@
 #include "base/array.h"
 #include "base/scope.h"
 
-#define MOST_MOVES 8 /* an event, on average: else sorting is quicker */
+#define MOST_MOVES 8 /* average moves for each event; beyond that, sorting is faster */
 
-/* Cache: the track of a rank that was found last for a track of the process. */
+/* Cache: the track of a rank that was last found for a track of the process. */
 struct rec_rank_event_track {
-	uint32_t rank; /* 1 + its index; 0: none yet */
+	uint32_t rank; /* 1 + index; 0: none yet */
 	uint32_t track;
 };
 
@@ -48,7 +48,7 @@ int rec_rank_events_track(struct rec_rank_events *p, uint32_t rank,
 	return 0;
 }
 
-/* The rank and the track there; 0 where the event is left out. */
+/* Finds the rank and its track. Returns 0 if the event is left out. */
 static int find_track(struct rec_rank_events *p, const struct rec_process *process,
 		      const struct rec_event *e, uint32_t *rank, uint32_t *track)
 {
@@ -63,7 +63,7 @@ static int find_track(struct rec_rank_events *p, const struct rec_process *proce
 
 /* ---- by rank and track */
 
-/* An event of the processes. */
+/* An event of a process. */
 struct source {
 	uint32_t process, event;
 };
@@ -130,7 +130,8 @@ static int list_events(struct rec_rank_events *p, struct all_lists *l)
 	return 0;
 }
 
-/* Calls within others begin behind them; on a stream, what takes no time ends before the next. */
+/* Nested calls sort after the enclosing call; on a stream, an operation without duration sorts
+ * before the next. */
 static int compare(const void *a, const void *b, void *places)
 {
 	const struct rec_rank_events *p = places;
@@ -144,8 +145,8 @@ static int compare(const void *a, const void *b, void *places)
 	       ?: array_order(x->process, y->process) ?: array_order(x->event, y->event);
 }
 
-/* A track's events were looked at in the order in which their calls ended: most are in order, and
- * an outer call belongs a few places before. */
+/* The events of a track are in the order in which their calls ended. Most are sorted; an outer call
+ * belongs a few places before. */
 static void sort(struct rec_rank_events *p, struct list *l)
 {
 	size_t i, moves = 0;
@@ -163,7 +164,7 @@ static void sort(struct rec_rank_events *p, struct list *l)
 		qsort_r(l->events, l->n, sizeof(*l->events), compare, p);
 }
 
-/* ---- the run's */
+/* ---- events of the run */
 
 static int add_event(struct rec_rank_events *p, const struct source *s, uint32_t track,
 		     uint32_t rank, size_t *cap)
@@ -185,7 +186,7 @@ static int add_event(struct rec_rank_events *p, const struct source *s, uint32_t
 				 .track = track,
 				 .first_value = (uint32_t)run->n_values};
 	if (process->index != p->ranks->ranks[rank].process)
-		to->correlation = 0; /* joins calls and operations of one process */
+		to->correlation = 0; /* correlations are only unique within one process */
 	if (n_values > 0)
 		memcpy(run->values + run->n_values, process->values + e->first_value,
 		       n_values * sizeof(*run->values));
@@ -238,7 +239,7 @@ static int find_calls(struct rec_rank_events *p, const struct lists *l, uint32_t
 	return 0;
 }
 
-/* ---- all of it */
+/* ---- all events */
 
 static int allocate(struct rec_rank_events *p)
 {

@@ -16,7 +16,7 @@ void rec_ranks_done(struct rec_ranks *r)
 	*r = (struct rec_ranks){0};
 }
 
-/* One more than the largest device number of a stream or communicator. */
+/* Returns 1 + the largest device number of a stream or communicator. */
 static uint32_t count_devices(struct rec_process *const *processes, size_t n)
 {
 	int most = 0;
@@ -35,7 +35,7 @@ static uint32_t count_devices(struct rec_process *const *processes, size_t n)
 	return (uint32_t)most + 1;
 }
 
-/* Whether the process launched operations on the device, or is a rank of a communicator there. */
+/* Returns true if the process launched operations on the device, or has a communicator there. */
 static bool uses(const struct rec_process *p, uint32_t device)
 {
 	for (size_t k = 0; k < p->nccl.n_comms; k++)
@@ -83,7 +83,7 @@ static int list_all(struct rec_ranks *r, struct rec_process *const *processes, s
 
 /* ---- numbers */
 
-/* The largest communicator that the rank's GPU is in. */
+/* Returns the largest communicator of the rank's GPU. */
 static const struct rec_comm *world_of(const struct rec_process *p, const struct rec_rank *rank)
 {
 	const struct rec_comm *best = NULL;
@@ -100,7 +100,7 @@ static const struct rec_comm *world_of(const struct rec_process *p, const struct
 	return best;
 }
 
-/* A fact of the process that is a number, or -1. */
+/* Returns the value of a numeric fact of the process, or -1. */
 static int64_t number_fact(const struct rec_process *p, const char *key)
 {
 	for (size_t i = 0; i < p->n_facts; i++)
@@ -128,7 +128,7 @@ static int by_number(const void *a, const void *b)
 }
 
 #define NO_NUMBER UINT32_MAX
-#define MOST_NUMBER (1u << 30) /* larger ones are not believed */
+#define MOST_NUMBER (1u << 30) /* larger numbers are invalid */
 
 static uint32_t world_rank(const struct rec_process *p, const struct rec_rank *rank)
 {
@@ -165,16 +165,16 @@ static uint32_t number_by(struct rec_ranks *r, struct rec_process *const *proces
 	return n;
 }
 
-/* Ranks without a number get the next ones. */
+/* Gives ranks without a number the next ones. */
 static void number_rest(struct rec_ranks *r, uint32_t n)
 {
 	for (uint32_t i = n; i < r->n; i++)
 		r->ranks[i].number = i > 0 ? r->ranks[i - 1].number + 1 : 0;
 }
 
-/* By communicator or by launcher, where that tells all ranks apart; else where it tells some apart,
- * such as those of a communicator beside a process that failed before it joined; else in the order
- * of processes and devices. */
+/* Numbers by communicator or by launcher, if all ranks get different numbers; else if some do, for
+ * example if a process failed before it joined the communicator; else in the order of processes and
+ * devices. */
 static void number_all(struct rec_ranks *r, struct rec_process *const *processes)
 {
 	uint32_t n;

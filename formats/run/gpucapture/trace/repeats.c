@@ -8,15 +8,17 @@
 #define MANY 4096
 #define LEAST 1024
 
-#define MOST_GONE_ON 60 /* percent of the launches that a continuing repetition must cover */
+#define MOST_GONE_ON                                                                               \
+	60 /* minimum share of the launches, in percent, that a continuing repetition must cover   \
+	    */
 
 static int64_t end_of(const struct fmt_event *e)
 {
 	return e->start_ns + e->duration_ns;
 }
 
-/* When the last iteration ends: where it no longer does what the one before it did, with the time
- * that was left there. */
+/* Returns the end of the last iteration: where it stops repeating the previous one, plus the rest
+ * of that one's duration. */
 static int64_t end_of_last(const struct fmt_names *names, const struct fmt_run_rank *rank,
 			   uint32_t before, uint32_t last)
 {
@@ -33,8 +35,8 @@ static int64_t end_of_last(const struct fmt_names *names, const struct fmt_run_r
 	return end_of(&e[last + same - 1]) + e[last].start_ns - end_of(&e[before + same - 1]);
 }
 
-/* Replaces the launches that begin an iteration by the outermost calls around them: calls of a
- * track stand in order, enclosing before enclosed. */
+/* Replaces the launches that begin an iteration by their outermost enclosing calls: events of a
+ * track are sorted, enclosing before enclosed. */
 static void enclose(const struct fmt_run_rank *run, struct fmt_run_launch *list, size_t n)
 {
 	const struct fmt_event *e = run->events;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Iterations without markers, found by repeated sequences of launches. One thread. */
+/* Finds iterations without markers, by repeated sequences of launches. One thread. */
 #pragma once
 
 #include "formats/run/iterations.h"
@@ -8,22 +8,22 @@
 
 #include <stdbool.h>
 
-/* What is launched in an iteration: names. */
+/* The names of the operations that one iteration launches. */
 struct rec_pattern {
 	uint32_t *symbols; /* owned */
 	size_t n;
 };
 
-/* Finds the iterations of the launches from `from_ns` on, numbered from 0. If the repetition in
- * *last continues, it is followed. Sets *last to the launches of the last iteration. Finds none if
- * nothing repeats. 0 or a negative errno. */
+/* Finds the iterations among launches from `from_ns`, numbered from 0. Continues the repetition in
+ * *last, if it still holds. Sets *last to the launches of the last iteration. Finds none if nothing
+ * repeats. Returns 0 or a negative errno. */
 int rec_repeats_find(const struct fmt_run *run, const struct fmt_run_rank *rank,
 		     const struct fmt_run_part *part, int64_t from_ns, struct rec_pattern *last,
 		     struct fmt_iterations *s);
 
-/* The number of repetitions that one iteration should have, so that slices are not tiny. */
+/* Returns the number of repetitions to group into one iteration, so that slices are not tiny. */
 size_t rec_repeats_each(const struct fmt_run_rank *rank);
 
-/* Makes one iteration of each `size`; counted from the last, which is the same on all ranks, or
- * from the first. */
+/* Groups `size` repetitions into each iteration, counted from the last repetition, which is the
+ * same on all ranks, or from the first. */
 void rec_repeats_group(struct fmt_run_rank *rank, size_t size, bool from_last);

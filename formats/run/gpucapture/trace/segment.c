@@ -106,7 +106,7 @@ int rec_segment_new(struct rec_process *const *processes, size_t n, const uint32
 /* The ranks of a segment on their way to their files, by several threads. */
 struct writing {
 	struct rec_segment *segment;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the following members */
 	uint32_t next;	      /* rank */
 	int r;
 	struct fmt_error err;
@@ -137,7 +137,7 @@ static struct fmt_run_source source_of(struct rec_segment *s, uint32_t i)
 	return source;
 }
 
-/* Numbers the events of ranks that share processes, for the edges between them. */
+/* Numbers the events of ranks that share processes, for edges between them. */
 static int number_ranks(struct rec_segment *s)
 {
 	int r = 0;
@@ -171,7 +171,7 @@ static int write_rank(struct rec_segment *s, uint32_t i, bool shows, struct fmt_
 	return fmt_run_write_more(s->run.names, &s->run.ranks[i], i, &source, rank->file, err);
 }
 
-/* Writes ranks until none is left, or one failed. */
+/* Writes ranks until all are written, or one failed. */
 static void write_ranks(struct writing *w, bool shows)
 {
 	struct rec_segment *s = w->segment;

@@ -4,7 +4,8 @@
 #include "base/array.h"
 #include "base/scope.h"
 
-/* Which iterations stay; from the first one's start to the last one's end. 0: none. */
+/* Drops iterations outside of the window, and sets the time span of the others. Returns 0 if none
+ * remains. */
 static int keep_iterations(const struct rec_window *w, struct fmt_run_rank *run, int64_t *from_ns,
 			   int64_t *to_ns)
 {
@@ -133,7 +134,7 @@ static bool is_message(const struct fmt_names *names, const struct fmt_template 
 	       fmt_template_const(names, template, FMT_KEY_FROM, &peers);
 }
 
-/* Counts what was done in communicators before this moment. */
+/* Counts the collectives in communicators before this time. */
 static int skip(const struct fmt_names *names, const struct fmt_run_rank *run,
 		const struct fmt_run_part *part, int64_t until_ns, struct rec_window_of *of)
 {

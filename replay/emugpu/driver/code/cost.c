@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The recorded durations of the kernel. Threads may look them up at once: they find the same. */
+/* Returns the recorded durations of the kernel. Concurrent look-ups have the same result. */
 static const struct emu_timing *timing_of(struct emu_function *f, const struct emu_timing **end)
 {
 	const struct emu_timing *first;
@@ -31,7 +31,7 @@ static const struct emu_timing *timing_of(struct emu_function *f, const struct e
 	return first;
 }
 
-/* The recorded duration of this shape; else the mean over all shapes; -1: not recorded. */
+/* Returns the recorded duration of this shape; else the mean over all shapes; -1: not recorded. */
 static int64_t recorded_ns(struct emu_function *f, const struct gpuemu_launch *l)
 {
 	const struct emu_timing *end, *t = timing_of(f, &end);
@@ -47,7 +47,7 @@ static int64_t recorded_ns(struct emu_function *f, const struct gpuemu_launch *l
 	return n ? sum / n : -1;
 }
 
-/* The work of a function by its name. Threads may look it up at once: one result stays. */
+/* Returns the work of a function by its name. Of concurrent look-ups, one result is kept. */
 static const struct cost_name *kind_of(struct emu_function *f)
 {
 	const struct cost_name *known = __atomic_load_n(&f->kind, __ATOMIC_ACQUIRE);
@@ -79,8 +79,8 @@ static struct cost slower(struct cost a, struct cost b)
 	return b.ns > a.ns ? b : a;
 }
 
-/* Of a kernel whose host kernel says what its work is. Convolutions and attention may be
- * fused with operations that read and write more. */
+/* Cost of a kernel whose host kernel states its work. Convolutions and attention may be fused with
+ * operations that read and write more. */
 static struct cost stated_cost(const struct cost_gpu *g, const struct gpuemu_cost *c,
 			       struct cost_launch *l)
 {

@@ -12,7 +12,7 @@
 #define SYMBOL_MANAGED 0x04 /* st_other */
 #define PARAMS_MAX 4096
 
-/* Attributes of .nv.info: form, number, then 16 bits that are the value or its length. */
+/* Attributes of .nv.info: form, number, then 16 bits: the value or its length. */
 enum { FORM_SIZED = 4 };
 enum {
 	ATTR_MAX_THREADS = 0x05,
@@ -79,7 +79,7 @@ static int set_param(struct emu_entry *to, uint32_t ordinal, struct emu_param p)
 	return 0;
 }
 
-/* The attributes of one kernel, or, with `to` NULL, those of the whole image. */
+/* Parses the attributes of one kernel, or, if `to` is NULL, those of the whole image. */
 static int parse_info(const struct elf *e, const Elf64_Shdr *s, struct emu_entry *to)
 {
 	const uint8_t *at = e->data + s->sh_offset, *end = at + s->sh_size;
@@ -112,7 +112,7 @@ static int parse_info(const struct elf *e, const Elf64_Shdr *s, struct emu_entry
 	return 0;
 }
 
-/* The attributes that name a kernel by its symbol: registers and local memory. */
+/* Parses attributes that refer to a kernel by its symbol: registers and local memory. */
 static void parse_global_info(const struct elf *e, const Elf64_Shdr *s, const Elf64_Shdr *symbols,
 			      const Elf64_Shdr *strings, struct emu_image *image)
 {

@@ -117,7 +117,7 @@ static int parse_part(struct emu_image *image, const struct part *p)
 /* Higher than the compute capability of any GPU. */
 #define ARCH_END 1000
 
-/* How well a part suits a GPU; the best part is used. */
+/* Rates how well a part matches a GPU; the best part is used. */
 static int suits(const struct part *p, int arch)
 {
 	int runs = (int)p->arch <= arch && (int)p->arch / 10 == arch / 10;

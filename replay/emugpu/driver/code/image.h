@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Code images: the kernels and variables of a fat binary, a cubin or PTX. The code itself is not
- * read. */
+/* Code images: the kernels and variables of a fat binary, a cubin or PTX. Instructions are not
+ * decoded. */
 #pragma once
 
 #include <cuda.h>
@@ -39,7 +39,7 @@ struct emu_image {
 	size_t n_variables, variables_cap;
 };
 
-/* The head of an image linked by code/link.c. The parts follow: length (8 bytes), bytes, then at
+/* Header of an image linked by code/link.c. The parts follow: length (8 bytes), bytes, then at
  * least one zero byte up to a multiple of 8. */
 #define EMU_LINKED_MAGIC 0x6b6e6c67u
 struct emu_linked {
@@ -49,18 +49,18 @@ struct emu_linked {
 /* Reads a file and appends zeroes; the caller frees *ret. */
 CUresult emu_image_read(const char *path, char **ret, size_t *bytes);
 
-/* Reads the image at `data`: fat binary (or its wrapper), ELF, PTX text ended by a NUL. Of a fat
- * binary, the part that suits compute capability `arch` best. -EBADMSG: unknown form, or damaged.
- */
+/* Parses the image at `data`: fat binary (or its wrapper), ELF, or NUL-terminated PTX text. Of a
+ * fat binary, selects the part that matches compute capability `arch` best. -EBADMSG: unknown
+ * format, or damaged. */
 int emu_image_parse(const void *data, int arch, struct emu_image *ret);
 
-/* The same for at most `bytes` (at least 4; text ends with a NUL), without wrappers and linked
- * images. */
+/* The same for at most `bytes` bytes (at least 4; text ends with a NUL). Does not accept wrappers
+ * and linked images. */
 int emu_image_parse_bytes(const uint8_t *data, size_t bytes, int arch, struct emu_image *ret);
 void emu_image_done(struct emu_image *image);
 
-/* Parsers of each form, of `bytes` at `data` (a fat binary contains its size). The caller calls
- * emu_image_done(), also on failure. */
+/* Parsers of each format, of `bytes` bytes at `data` (a fat binary contains its size). The caller
+ * calls emu_image_done(), also on failure. */
 int emu_image_parse_fatbin(struct emu_image *image, const uint8_t *data, size_t bytes, int arch);
 int emu_image_parse_elf(struct emu_image *image, const uint8_t *data, size_t bytes);
 int emu_image_parse_ptx(struct emu_image *image, const char *text);

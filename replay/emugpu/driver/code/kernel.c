@@ -21,7 +21,7 @@ static int kernel_blocks(const struct emu_op *op)
 	return host && host->flags & GPUEMU_BLOCKS;
 }
 
-/* The size of parameter i: from the image, else from the host kernel. Returns 0 at the end. */
+/* Returns the size of parameter i: from the image, else from the host kernel. 0 at the end. */
 static int param_bytes(const struct emu_op *op, int i, size_t *ret)
 {
 	const struct emu_entry *e = op->kernel.function->entry;

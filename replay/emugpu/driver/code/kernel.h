@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Kernels: what their image says about them, their host kernels, and their durations. */
+/* Kernels: their description in the image, host kernels and durations. */
 #pragma once
 
 #include "replay/cost/cost.h"
@@ -19,11 +19,11 @@ struct emu_function {
 	int dynamic_shared_bytes; /* limit for launches */
 	int carveout;
 	struct emu_host_kernel host_kernel;
-	struct emu_missing *missing; /* NULL: not launched without a host kernel so far */
+	struct emu_missing *missing; /* NULL: not yet launched without a host kernel */
 	int loaded; /* launched, or queried for an attribute that requires loading */
 	const struct emu_timing *timing, *timing_end; /* recorded durations */
 	int timing_sought;
-	const struct cost_name *kind; /* NULL: not sought; never freed */
+	const struct cost_name *kind; /* NULL: not looked up yet; never freed */
 };
 
 struct emu_module {
@@ -38,23 +38,23 @@ struct emu_module {
 	struct emu_module *next;	     /* in the list of unloaded modules */
 };
 
-/* NULL for an invalid handle. */
+/* Returns NULL for an invalid handle. */
 struct emu_function *emu_function_of(CUfunction f);
 
-/* The host kernel of a function, or NULL. */
+/* Returns the host kernel of a function, or NULL. */
 static inline const struct gpuemu_kernel *emu_host_kernel_of(struct emu_function *f)
 {
 	return emu_host_kernel_find(f->entry->name, &f->host_kernel);
 }
 
-/* The duration of a launch on `d`, and the fraction of its multiprocessors that it uses. */
+/* Returns the duration of a launch on `d`, and the fraction of its multiprocessors that it uses. */
 struct cost emu_kernel_cost(const struct emu_device *d, struct emu_function *f,
 			    const struct gpuemu_launch *launch, void *const *args, double *share);
 
-/* Returns whether the op is a kernel whose host kernel has `issue`; if so, and `ret` is not NULL,
- * calls it for a launch of a graph and stores the ticket. */
+/* Returns 1 if the op is a kernel whose host kernel has `issue`. Then, unless `ret` is NULL, calls
+ * `issue` for a launch of a graph and stores the ticket. */
 int emu_kernel_issue(const struct emu_op *op, uint64_t *ret);
 
-/* Blocks of this shape that fit on a multiprocessor at once. */
+/* Returns the number of blocks of this shape that fit on a multiprocessor at once. */
 int emu_occupancy(const struct emu_device *d, const struct emu_function *f, int block_threads,
 		  size_t shared_bytes);

@@ -108,8 +108,8 @@ EMU_API CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned gx, uns
 	return cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared_bytes, stream, params, NULL);
 }
 
-/* Most launch attributes are hints for the hardware. Only an event that the launch records is
- * honoured. */
+/* Most launch attributes are hints for the hardware. Only an event recorded by the launch is
+ * supported. */
 EMU_API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **params,
 				  void **extra)
 {

@@ -20,17 +20,17 @@ struct emu_missing {
 };
 
 /* The last writer of an address: a kernel without a host kernel, which should have written it, or
- * `written` for all others. In doubt if the address was written before the kernel, which may only
+ * `written` for all others. in_doubt: the address was written before the kernel, which may only
  * have read it. */
 struct writer {
-	struct emu_missing *kernel; /* NULL: not known */
+	struct emu_missing *kernel; /* NULL: unknown */
 	int in_doubt;
 };
 
 static struct emu_missing written;
 
-/* `writer` holds both members of struct writer, in_doubt in the lowest bit. A race between threads
- * loses an entry. */
+/* `writer` contains both members of struct writer, in_doubt in the lowest bit. A race between
+ * threads loses an entry. */
 static struct slot {
 	uintptr_t at, writer;
 } slots[16384];
@@ -70,7 +70,7 @@ static void set_writer(uintptr_t at, struct writer w)
 	__atomic_store_n(&s->at, at, __ATOMIC_RELEASE);
 }
 
-/* Returns whether a value in a parameter may be an address. */
+/* Returns 1 if a value in a parameter may be an address. */
 static int is_address(uint64_t value)
 {
 	return value >= 1 << 20 && value < UINT64_C(1) << 48;
@@ -130,7 +130,7 @@ static struct emu_missing *missing_of(struct emu_function *f)
 
 /* ---- poison ---- */
 
-/* Returns whether $GPUEMU_POISON is set: such kernels fill their outputs with NaN. */
+/* Returns 1 if $GPUEMU_POISON is set: kernels without a host kernel fill their outputs with NaN. */
 static int poisons(void)
 {
 	static int known; /* 1: no, 2: yes */
@@ -140,9 +140,9 @@ static int poisons(void)
 	return __atomic_load_n(&known, __ATOMIC_RELAXED) == 2;
 }
 
-/* The bytes that a kernel may write at `at`: 16 for each thread, but not beyond the allocation, nor
- * beyond the next multiple of ALIGN that a parameter, copy or fill has named: another tensor of
- * PyTorch begins there. 0 for memory of the host. */
+/* Returns the number of bytes that a kernel may write at `at`: 16 for each thread, but not beyond
+ * the allocation, nor beyond the next multiple of ALIGN used by a parameter, copy or fill, at which
+ * another tensor of PyTorch begins. 0 for host memory. */
 static size_t output_bytes(const struct emu_kernel_op *k, uintptr_t at)
 {
 	struct emu_region r = emu_region_find(at);

@@ -65,7 +65,7 @@ static CUresult load(const void *data, struct emu_context *c, int is_library,
 	return CUDA_SUCCESS;
 }
 
-/* The structs stay allocated, so that stale handles are recognised. */
+/* Structs remain allocated to recognise stale handles. */
 static void unload(struct emu_module *m)
 {
 	static struct emu_module *unloaded;
@@ -97,7 +97,7 @@ static CUresult find_function(struct emu_module *m, const char *name, struct emu
 	return CUDA_ERROR_NOT_FOUND;
 }
 
-/* The address of a managed variable, the same for all devices. */
+/* Returns the address of a managed variable, the same for all devices. */
 static CUdeviceptr managed_new(size_t bytes)
 {
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Operations as an observer (observe.h) sees them. */
+/* Reports operations to an observer (observe.h). */
 #include "replay/emugpu/driver/observed.h"
 #include "replay/emugpu/driver/code/kernel.h"
 

@@ -95,7 +95,8 @@ static unsigned cluster_of(const CUlaunchConfig *c)
 	return 1;
 }
 
-/* Blocks of the launch that fit on the device at once; and the size of the largest cluster. */
+/* Returns the number of blocks of the launch that fit on the device at once, and the size of the
+ * largest cluster. */
 static CUresult held_of(struct emu_thread *self, CUfunction function, const CUlaunchConfig *c,
 			unsigned *largest, int *ret)
 {

@@ -24,7 +24,7 @@ static const char *skip_space(const char *s)
 	}
 }
 
-/* The next word: a name or directive, a number, or one character. NULL at the end. */
+/* Returns the next word: a name or directive, a number, or one character. NULL at the end. */
 static const char *next(const char **at, size_t *len)
 {
 	const char *s = skip_space(*at), *end = s;
@@ -47,7 +47,7 @@ static int word_is(const char *word, size_t len, const char *what)
 	return word && strlen(what) == len && memcmp(word, what, len) == 0;
 }
 
-/* The bytes of a type (".b8", ".u64", ".f32"); 0 if it is not a type. */
+/* Returns the size of a type (".b8", ".u64", ".f32"); 0 if it is not a type. */
 static uint32_t type_bytes(const char *word, size_t len)
 {
 	unsigned bits;
@@ -186,7 +186,7 @@ int emu_image_parse_ptx(struct emu_image *image, const char *text)
 			r = parse_entry(image, &at);
 		if (word_is(word, len, ".global") || word_is(word, len, ".const"))
 			r = parse_variable(image, &at);
-		/* The brace that ends an entry's head opens its body. */
+		/* The brace after an entry's head opens its body. */
 		if (at > text && at[-1] == '{' && word_is(word, len, ".entry"))
 			depth++;
 	}

@@ -212,7 +212,7 @@ static void mark_back(struct emu_node *n)
 		mark_back(n->deps[i]);
 }
 
-/* Ends the capture on all streams; returns whether all have been joined to the first one. */
+/* Ends the capture on all streams. Returns 1 if all were joined to the first one. */
 static int joined(struct emu_capture *c)
 {
 	struct emu_stream *o = c->origin;

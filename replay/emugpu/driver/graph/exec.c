@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Executable graphs: a copy of the nodes, in topological order. A launch is one op of its stream;
- * within it, each node starts when all nodes that it waits for have ended. A launch keeps the plan
- * that it was launched with: later changes are made in a copy. */
+ * within it, each node starts when all its dependencies have ended. A launch keeps its plan: later
+ * changes are made in a copy. */
 #include "base/array.h"
 #include "base/scope.h"
 #include "replay/emugpu/driver/code/kernel.h"
@@ -21,7 +21,7 @@ struct step {
 
 struct emu_plan {
 	int refs;
-	pthread_mutex_t lock; /* launches run one after another, as in CUDA */
+	pthread_mutex_t lock; /* launches run sequentially, as in CUDA */
 	struct step *steps;
 	size_t n_steps, steps_cap;
 	uint32_t *deps;
@@ -100,7 +100,7 @@ static int add_dep(struct emu_plan *x, uint32_t step)
 }
 
 /* Appends the nodes of `g`. Its root nodes wait for step `before`, unless that is UINT32_MAX. A
- * child graph is followed by its node, which waits for all of it. */
+ * child graph is followed by its node, which waits for the whole child graph. */
 static int flatten(struct emu_plan *x, struct emu_graph *g, uint32_t before)
 {
 	scoped(free_ptr) struct emu_node **order = NULL;
@@ -150,7 +150,7 @@ static CUresult plan_of(struct emu_graph *g, struct emu_plan **ret)
 	return CUDA_SUCCESS;
 }
 
-/* A copy of `of` that no launch uses. */
+/* Returns a copy of `of` that no launch uses. */
 static struct emu_plan *plan_copy(const struct emu_plan *of)
 {
 	scoped(plan_dropp) struct emu_plan *x = plan_new();
@@ -277,7 +277,7 @@ EMU_API CUresult cuGraphInstantiateWithParams(CUgraphExec *ret, CUgraph graph,
 	return r;
 }
 
-/* Calls `issue` of the host kernels that have it. 0 or -ENOMEM. */
+/* Calls `issue` of the host kernels that have it. Returns 0 or -ENOMEM. */
 static int issue(struct emu_plan *x, uint64_t **ret)
 {
 	uint64_t *turns = NULL;

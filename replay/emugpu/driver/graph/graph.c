@@ -177,7 +177,7 @@ int emu_graph_order(struct emu_graph *g, struct emu_node ***ret)
 	return r;
 }
 
-/* ---- ops that exist only in graphs ---- */
+/* ---- ops of graphs alone ---- */
 
 static int64_t empty_run(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {

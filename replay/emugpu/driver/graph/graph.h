@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Graphs: ops and their dependencies; captures of streams into graphs.
+/* Graphs: ops and their dependencies; stream captures into graphs.
  *
  * A graph is used by one thread at a time, as in CUDA; an executable graph can be launched by any
- * thread.
- */
+ * thread. */
 #pragma once
 
 #include "replay/emugpu/driver/capture.h"
@@ -24,14 +23,14 @@ struct emu_node {
 struct emu_graph {
 	uint32_t magic;
 	struct emu_context *context;
-	struct emu_node **nodes; /* in the order in which they were added; owned */
+	struct emu_node **nodes; /* in order of creation; owned */
 	size_t n_nodes, nodes_cap;
 	struct emu_user_object **objects;
 	size_t n_objects, objects_cap;
 	int is_child; /* it belongs to a child graph node */
 };
 
-/* NULL for an invalid handle. */
+/* Return NULL for an invalid handle. */
 struct emu_graph *emu_graph_of(CUgraph g);
 struct emu_node *emu_node_of(CUgraphNode n);
 
@@ -40,18 +39,18 @@ void emu_graph_free(struct emu_graph *g);
 /* Releases the user objects of the graph (userobject.c). */
 void emu_graph_drop_objects(struct emu_graph *g);
 
-/* Adds a node that waits for `deps`. Takes over what `op` owns, also on failure. */
+/* Adds a node that waits for `deps`. Takes ownership of the data of `op`, also on failure. */
 CUresult emu_graph_add(struct emu_graph *g, struct emu_op *op, struct emu_node *const *deps,
 		       size_t n_deps, struct emu_node **ret);
-/* -> CUDA_ERROR_NOT_SUPPORTED if the graph allocates or frees memory. */
+/* Returns CUDA_ERROR_NOT_SUPPORTED if the graph allocates or frees memory. */
 CUresult emu_graph_clone(const struct emu_graph *g, struct emu_graph **ret);
 
-/* Copies an op with its arguments. 0, -ENOMEM, or -EINVAL if the size of the arguments is unknown.
- */
+/* Copies an op with its arguments. Returns 0, -ENOMEM, or -EINVAL if the size of the arguments is
+ * unknown. */
 int emu_op_copy(const struct emu_op *from, struct emu_op *to);
 
-/* Replaces the op of a node, from the next launch on. The kind must be the same. Takes over `op`,
- * also on failure. */
+/* Replaces the op of a node, from the next launch. The kind must be the same. Takes ownership of
+ * the data of `op`, also on failure. */
 CUresult emu_exec_change(CUgraphExec exec, CUgraphNode node, struct emu_op *op);
 
 /* Sorts the nodes topologically; -EINVAL if there is a cycle. */

@@ -73,8 +73,8 @@ static CUresult host_op(const CUDA_HOST_NODE_PARAMS *p, struct emu_op *ret)
 	return CUDA_SUCCESS;
 }
 
-/* `params` are those of the public functions for that kind of node; of an event's, the event. Any
- * context of the node's device will do. */
+/* `params` is the parameter struct of the public functions for that kind of node; for an event
+ * node, the event. Any context of the node's device is valid. */
 static CUresult make_op(const struct emu_op_type *type, const void *params, CUcontext context,
 			struct emu_op *ret)
 {
@@ -176,7 +176,8 @@ EMU_API CUresult cuGraphAddChildGraphNode(CUgraphNode *ret, CUgraph graph, const
 	return r;
 }
 
-/* Adds a node of any kind. The parameters of each begin with those of its own function. */
+/* Adds a node of any kind. The parameters of each kind begin with those of its specific
+ * function. */
 EMU_API CUresult cuGraphAddNode_v2(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
 				   const CUgraphEdgeData *data, size_t n_deps, CUgraphNodeParams *p)
 {
@@ -338,7 +339,7 @@ EMU_API CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NOD
 	return CUDA_SUCCESS;
 }
 
-/* No attribute can be set; all have their defaults. */
+/* No attribute can be set; all have default values. */
 EMU_API CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute,
 					       CUkernelNodeAttrValue *ret)
 {

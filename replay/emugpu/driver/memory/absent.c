@@ -12,14 +12,14 @@
 
 #define PAGE 4096u
 
-/* A part of memory whose pages all exist, or are all absent. */
+/* A part of memory whose pages are all present, or all absent. */
 struct extent {
 	size_t bytes;
 	int absent, has_file;
 };
 
-/* The file behind `at`, and the offset in it; -1 if not known. Cuts *bytes off where the file's
- * memory ends. */
+/* Returns the file of `at`, and the offset in it; -1 if unknown. Limits *bytes to the end of the
+ * file's memory. */
 static int file_of(const uint8_t *at, size_t *bytes, uint64_t *offset)
 {
 	struct emu_region r = emu_region_find((uintptr_t)at);
@@ -57,7 +57,7 @@ static struct extent extent_at(const uint8_t *at, size_t bytes)
 	return e;
 }
 
-/* Clears memory that exists. */
+/* Clears present memory. */
 static void clear(uint8_t *at, const struct extent *e)
 {
 	uint8_t *end = at + e->bytes;
@@ -115,7 +115,7 @@ EMU_API int gpuemu_is_absent(const void *address, uint64_t bytes)
 	return 1;
 }
 
-/* What a kernel without a host kernel leaves is undefined. It may contain pages of an earlier use
+/* A kernel without a host kernel leaves undefined values, which may include pages of an earlier use
  * of the memory. */
 EMU_API int gpuemu_is_undefined(const void *address, uint64_t bytes)
 {

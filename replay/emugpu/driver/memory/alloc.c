@@ -53,7 +53,7 @@ EMU_API CUresult cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *pitch, size_t widt
 	return cuMemAlloc_v2(ret, *pitch * height);
 }
 
-/* Freeing waits for work that may still use the memory. */
+/* Freeing waits for operations that may still use the memory. */
 EMU_API CUresult cuMemFree_v2(CUdeviceptr at)
 {
 	EMU_ENTER(EMU_CALL_MALLOC);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Memory and events of another process. A handle contains the process and its file descriptor;
- * while the process lives, /proc/PID/fd opens the file. The files have no names, so none is left
- * behind. */
+ * while the process lives, /proc/PID/fd opens the file. The files have no names, so no files
+ * remain. */
 #include "base/scope.h"
 #include "replay/emugpu/driver/memory.h"
 #include "replay/emugpu/driver/shared_event.h"

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* The device of an address, for attributes; of host memory, the device of the context that
+/* Returns the device of an address, for attributes; for host memory, the device of the context that
  * allocated it. */
 static struct emu_context *context_of(const struct emu_region *r)
 {
@@ -94,7 +94,7 @@ EMU_API CUresult cuPointerGetAttribute(void *ret, CUpointer_attribute what, CUde
 	return attribute(ret, what, at, &r);
 }
 
-/* For memory that CUDA did not allocate, all attributes are zero. */
+/* For memory not allocated by CUDA, all attributes are zero. */
 static void unknown(void *ret, CUpointer_attribute what)
 {
 	switch (what) {

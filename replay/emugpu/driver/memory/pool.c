@@ -217,7 +217,7 @@ EMU_API CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t bytes)
 	return pool_of(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The storage of an attribute; NULL for an unknown one. */
+/* Returns the storage of an attribute; NULL for an unknown one. */
 static void *attribute(struct emu_pool *p, CUmemPool_attribute what, size_t *bytes)
 {
 	*bytes = sizeof(cuuint64_t);

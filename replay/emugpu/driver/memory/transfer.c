@@ -110,8 +110,8 @@ static int64_t recorded_ns(const struct emu_copy_op *c)
 				  : emu_timing_ns(names[c->pageable][c->kind], 0, total_bytes(c));
 }
 
-/* The recorded duration, else from the model. Without access of one GPU to the other, the copy is
- * staged in host memory, a part at a time. */
+/* Returns the recorded duration, else that of the model. If one GPU cannot access the other, the
+ * copy is staged in host memory, a part at a time. */
 static int64_t copy_ns(const struct emu_copy_op *c, const struct emu_device *d)
 {
 	const struct cost_gpu *m = &d->model;
@@ -195,7 +195,7 @@ CUresult emu_copy(struct emu_thread *self, struct emu_stream *s, struct emu_copy
 	return CUDA_SUCCESS;
 }
 
-/* The start of one side of a 3D copy; NULL for arrays. */
+/* Returns the start of one side of a 3D copy; NULL for arrays. */
 static uint8_t *side(CUmemorytype type, const void *host, CUdeviceptr device, size_t x, size_t y,
 		     size_t z, size_t pitch, size_t height)
 {
@@ -243,7 +243,7 @@ CUresult emu_copy_3d(struct emu_thread *self, struct emu_stream *s, const CUDA_M
 
 /* ---- fills ---- */
 
-/* Returns whether a fill writes: with --no-data, only if it is small, or to host memory. */
+/* Returns 1 if a fill writes: with --no-data, only if it is small, or to host memory. */
 static int fills(const struct emu_set_op *s)
 {
 	struct emu_region at = {0};

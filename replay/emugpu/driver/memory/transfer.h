@@ -8,12 +8,12 @@
 /* Derives the kind of the copy from its addresses; `d` is the stream's device. */
 void emu_copy_classify(struct emu_copy_op *c, struct emu_device *d);
 
-/* Submits a copy whose addresses and sizes are set. `blocking`: a synchronous call, which waits as
- * far as CUDA promises. */
+/* Submits a copy with addresses and sizes set. `blocking`: a synchronous call, which waits as far
+ * as CUDA guarantees. */
 CUresult emu_copy(struct emu_thread *self, struct emu_stream *s, struct emu_copy_op *c,
 		  int blocking);
 
-/* The same for 2D and 3D copies; -> CUDA_ERROR_NOT_SUPPORTED for arrays. */
+/* The same for 2D and 3D copies. Return CUDA_ERROR_NOT_SUPPORTED for arrays. */
 CUresult emu_copy_3d(struct emu_thread *self, struct emu_stream *s, const CUDA_MEMCPY3D *p,
 		     int blocking);
 CUresult emu_copy_from_3d(const CUDA_MEMCPY3D *p, struct emu_copy_op *ret);

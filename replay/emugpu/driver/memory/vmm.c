@@ -54,7 +54,7 @@ EMU_API CUresult cuMemGetAllocationGranularity(size_t *ret, const CUmemAllocatio
 	return CUDA_SUCCESS;
 }
 
-/* Reserves `bytes` aligned to `align`, at the wanted address if that is free. */
+/* Reserves `bytes` aligned to `align`, at the requested address if that is free. */
 static void *reserve(size_t bytes, size_t align, void *wanted)
 {
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -149,7 +149,7 @@ EMU_API CUresult cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
 		if (emu_memory_charge(d->memory, (int64_t)bytes) < 0)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	/* The name tells an importing process which device the memory belongs to. */
+	/* From the name, an importing process gets the device of the memory. */
 	snprintf(name, sizeof(name), "gpuemu-%d", d ? d->physical : -1);
 	scoped(close_fd) int fd = memfd_create(name, MFD_CLOEXEC);
 	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The part of NVML's binary interface that programs on emulated GPUs depend on, for builds without
- * NVIDIA's nvml.h. Programs that cannot load libnvidia-ml.so.1, or that miss one of these functions
- * in it, call a null pointer: PyTorch with expandable segments does. tests/emugpu/nvml_layout.c
- * compares every type and constant with NVIDIA's header where there is one.
- */
+ * NVIDIA's nvml.h. Programs that cannot load libnvidia-ml.so.1, or that do not find one of these
+ * functions in it, call a null pointer: PyTorch with expandable segments does.
+ * tests/emugpu/nvml_layout.c compares every type and constant with NVIDIA's header if available. */
 #pragma once
 
 #define NVML_API_VERSION 13
