@@ -5,6 +5,9 @@
 [ -x "$BUILD/tools/gpuemu" ] || skip "gpuemu was not built (no CUDA headers)"
 GPUEMU_TORCH_PYTHON=${GPUEMU_TORCH_PYTHON:-${GPUEMU_TORCH_SHORT:-}}
 [ -n "$GPUEMU_TORCH_PYTHON" ] || skip "no python with PyTorch"
+for library in cufft cusolver cusparse; do
+	[ -e "$BUILD/replay/emugpu/lib$library.so.12" ] || skip "lib$library.so.12 was not built (no header)"
+done
 unset PYTHONUNBUFFERED # lines of several ranks would mix
 
 program=$SOURCE/tests/e2e/torch_train.py
