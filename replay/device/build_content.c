@@ -9,6 +9,7 @@
 #include "replay/device/place.h"
 
 enum { MEMORY_HOST = 1, MEMORY_DEVICE = 2, MEMORY_UNIFIED = 4 }; /* CUmemorytype */
+enum { OPERAND_POINTER = 1 };					 /* CUmemcpy3DOperandType */
 
 int rex_build_image(struct rex_built *b, void **ret, size_t *len)
 {
@@ -55,33 +56,57 @@ static uint64_t argument(const struct rex_built *b, const char *key)
 	return (uint64_t)value;
 }
 
-/* Whether the memory at an argument or field is the host's; `is_host`: it is so if it lies in no
- * allocation. */
-static bool is_on_host(const struct rex_built *b, const char *name, bool is_host, struct source *s)
+/* Returns whether `bytes` bytes at an argument or field are host memory, and sets s->at if they lie
+ * in an allocation. `is_host`: memory outside of allocations is the host's. */
+static bool is_on_host(const struct rex_built *b, const char *name, bool is_host, uint64_t bytes,
+		       struct source *s)
 {
 	char key[REX_KEY_BYTES];
 	int64_t id;
 
 	if (!rex_args_int(&b->call->args, rex_key(key, name, "id"), NULL, &id))
 		return is_host;
-	s->is_locked =
-		rex_place_host((uint64_t)id, argument(b, rex_key(key, name, "offset")), 0) != NULL;
+	s->at = rex_place_host((uint64_t)id, argument(b, rex_key(key, name, "offset")), bytes);
+	s->is_locked = s->at != NULL;
 	return s->is_locked;
 }
 
-/* The source of rows on the host; NULL: not on the host. */
-static uint8_t *rows_source(const struct rex_built *b, const struct api_view *v, struct source *s)
+/* Computes the bytes of the source from its first row on. False: it is empty or too large. */
+static bool span_of(const struct source *s, uint64_t *ret)
+{
+	uint64_t rows, layers;
+
+	return s->width > 0 && s->rows > 0 && s->layers > 0 && s->width < UINT64_MAX &&
+	       !__builtin_mul_overflow(s->rows - 1, s->pitch, &rows) &&
+	       !__builtin_mul_overflow(s->layers - 1, s->layer_bytes, &layers) &&
+	       !__builtin_add_overflow(rows, layers, ret) &&
+	       !__builtin_add_overflow(*ret, s->width, ret);
+}
+
+/* Finds the source of rows, of `bytes` bytes from its address on. False: not on the host. */
+static bool rows_source(const struct rex_built *b, const struct api_view *v, uint64_t bytes,
+			struct source *s)
 {
 	uint64_t type = api_number(v, "srcMemoryType");
 
 	if (type == MEMORY_HOST) {
-		is_on_host(b, "pCopy.srcHost", true, s);
-		return (uint8_t *)api_number(v, "srcHost");
+		s->at = (uint8_t *)api_number(v, "srcHost");
+		return is_on_host(b, "pCopy.srcHost", true, bytes, s) && s->at;
 	}
+	s->at = (uint8_t *)api_number(v, "srcDevice");
 	return (type == MEMORY_DEVICE || type == MEMORY_UNIFIED) &&
-			       is_on_host(b, "pCopy.srcDevice", type == MEMORY_UNIFIED, s)
-		       ? (uint8_t *)api_number(v, "srcDevice")
-		       : NULL;
+	       is_on_host(b, "pCopy.srcDevice", type == MEMORY_UNIFIED, bytes, s) && s->at;
+}
+
+/* Computes the offset of the first row from the source's address. False: it is too large. */
+static bool first_row_of(const struct api_view *v, const struct source *s, uint64_t *ret)
+{
+	uint64_t y, z;
+
+	return !__builtin_mul_overflow(api_number(v, "srcY"), s->pitch, &y) &&
+	       !__builtin_mul_overflow(api_number(v, "srcZ"), s->layer_bytes, &z) &&
+	       !__builtin_add_overflow(y, z, ret) &&
+	       !__builtin_add_overflow(*ret, api_number(v, "srcXInBytes"), ret);
 }
 
 /* cuMemcpy2D and cuMemcpy3D from the host: their only argument is a struct. False: another copy. */
@@ -89,24 +114,24 @@ static bool rows_of(const struct rex_built *b, struct source *ret)
 {
 	const struct api_arg *a = &b->call->api->args[0];
 	const struct api_view v = {.layout = a->layout, .bytes = b->behind[0], .len = b->bytes[0]};
-	uint64_t height;
+	uint64_t height, first, bytes;
 
 	if (!a->layout || !b->behind[0] || !api_field(a->layout, "srcHost"))
-		return false;
-	ret->at = rows_source(b, &v, ret);
-	if (!ret->at)
 		return false;
 	ret->width = api_number(&v, "WidthInBytes");
 	ret->rows = api_number(&v, "Height");
 	ret->layers = api_field(a->layout, "Depth") ? api_number(&v, "Depth") : 1;
 	ret->pitch = api_number(&v, "srcPitch") ?: ret->width;
 	height = api_number(&v, "srcHeight") ?: ret->rows;
-	ret->layer_bytes = ret->pitch * height;
+	if (__builtin_mul_overflow(ret->pitch, height, &ret->layer_bytes))
+		return false;
 	ret->to_pitch = api_number(&v, "dstPitch") ?: ret->width;
 	height = api_number(&v, "dstHeight") ?: ret->rows;
 	ret->to_layer_bytes = ret->to_pitch * height;
-	ret->at += api_number(&v, "srcXInBytes") + api_number(&v, "srcY") * ret->pitch +
-		   api_number(&v, "srcZ") * ret->layer_bytes;
+	if (!span_of(ret, &bytes) || !first_row_of(&v, ret, &first) ||
+	    __builtin_add_overflow(bytes, first, &bytes) || !rows_source(b, &v, bytes, ret))
+		return false;
+	ret->at += first;
 	return true;
 }
 
@@ -130,8 +155,8 @@ static bool range_of(const struct rex_built *b, struct source *ret)
 	ret->at = (uint8_t *)b->words[from->word];
 	/* Addresses of any memory (cuMemcpy): an address without an allocation is host
 	 * memory. */
-	return (is_on_host(b, from->name, true, ret) || from->meaning == API_MEANING_HOST) &&
-	       ret->at != NULL && ret->width > 0;
+	return ret->width > 0 && ret->width < UINT64_MAX &&
+	       is_on_host(b, from->name, true, ret->width, ret) && ret->at != NULL;
 }
 
 #define LISTED 64 /* addresses of a batch that are recorded with their allocations */
@@ -155,15 +180,16 @@ static bool batch_of(const struct rex_built *b, size_t i, struct source *ret)
 	const uint64_t *from = b->behind[1], *sizes = b->behind[2];
 	uint64_t id = element(b, "srcs", "id", i);
 
-	ret->is_locked = id && rex_place_host(id, element(b, "srcs", "offset", i), sizes[i]);
-	ret->at = (uint8_t *)from[i];
+	ret->at = id ? rex_place_host(id, element(b, "srcs", "offset", i), sizes[i])
+		     : (uint8_t *)from[i];
+	ret->is_locked = id != 0;
 	ret->width = sizes[i];
 	ret->rows = ret->layers = 1;
 	ret->pitch = ret->to_pitch = ret->layer_bytes = ret->to_layer_bytes = ret->width;
 	ret->is_batched = true;
 	ret->to_allocation = element(b, "dsts", "id", i);
 	ret->to_offset = element(b, "dsts", "offset", i);
-	return !id || ret->is_locked;
+	return ret->at && ret->width > 0;
 }
 
 /* Copy `i` of cuMemcpy3DBatchAsync(count, ops, ...). */
@@ -174,7 +200,10 @@ static bool batch_3d_of(const struct rex_built *b, size_t i, struct source *ret)
 				   .bytes = (uint8_t *)b->behind[1] + i * a->layout->bytes,
 				   .len = a->layout->bytes};
 	char op[REX_KEY_BYTES], to[REX_KEY_BYTES], key[REX_KEY_BYTES];
+	uint64_t bytes;
 
+	if (api_number(&v, "src.type") != OPERAND_POINTER)
+		return false;
 	if (b->words[0] > 1)
 		rex_key_at(op, a->name, i);
 	else
@@ -185,14 +214,18 @@ static bool batch_3d_of(const struct rex_built *b, size_t i, struct source *ret)
 	ret->rows = api_number(&v, "extent.height");
 	ret->layers = api_number(&v, "extent.depth");
 	ret->pitch = api_number(&v, "src.op.ptr.rowLength") ?: ret->width;
-	ret->layer_bytes = ret->pitch * (api_number(&v, "src.op.ptr.layerHeight") ?: ret->rows);
+	if (__builtin_mul_overflow(ret->pitch,
+				   api_number(&v, "src.op.ptr.layerHeight") ?: ret->rows,
+				   &ret->layer_bytes))
+		return false;
 	ret->to_pitch = api_number(&v, "dst.op.ptr.rowLength") ?: ret->width;
 	ret->to_layer_bytes =
 		ret->to_pitch * (api_number(&v, "dst.op.ptr.layerHeight") ?: ret->rows);
 	ret->is_batched = true;
 	ret->to_allocation = argument(b, rex_key(key, to, "id"));
 	ret->to_offset = argument(b, rex_key(key, to, "offset"));
-	return ret->at && is_on_host(b, rex_key(key, op, "src.op.ptr.ptr"), true, ret);
+	return span_of(ret, &bytes) &&
+	       is_on_host(b, rex_key(key, op, "src.op.ptr.ptr"), true, bytes, ret) && ret->at;
 }
 
 /* Copy `i` of the call. False: not from the host. */
@@ -222,10 +255,11 @@ static size_t count_of(const struct rex_built *b)
 static int build_batch(struct rex_built *b)
 {
 	const uint64_t *sizes = b->behind[2];
-	size_t n = strncmp(b->call->api->name, "cuMemcpyBatchAsync", 18) == 0 ? count_of(b) : 0;
+	bool is_batch = strncmp(b->call->api->name, "cuMemcpyBatchAsync", 18) == 0;
+	size_t n = is_batch ? count_of(b) : 0;
 	int r = 0;
 
-	if (n > LISTED)
+	if (count_of(b) > LISTED)
 		return rex_built_fail(b, -ENOTSUP, "more than %d copies", LISTED);
 	for (size_t i = 0; i < 2 * n && r == 0; i++) {
 		uint64_t *at = (uint64_t *)b->behind[i % 2] + i / 2;

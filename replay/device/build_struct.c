@@ -36,10 +36,14 @@ static uint64_t number(const struct made *m, const char *side, const char *name)
 static uint64_t rows_bytes(const struct made *m, const struct api_field *f)
 {
 	const char *side = strncmp(f->is.name, "src", 3) == 0 ? "src" : "dst";
-	uint64_t width = number(m, side, "XInBytes") + api_number(&m->view, "WidthInBytes");
-	uint64_t rows = number(m, side, "Y") + api_number(&m->view, "Height");
-	uint64_t layers = number(m, side, "Z") + api_number(&m->view, "Depth");
 	uint64_t pitch = number(m, side, "Pitch"), height = number(m, side, "Height"), bytes;
+	uint64_t width, rows, layers;
+	bool overflows = __builtin_add_overflow(number(m, side, "XInBytes"),
+						api_number(&m->view, "WidthInBytes"), &width) |
+			 __builtin_add_overflow(number(m, side, "Y"),
+						api_number(&m->view, "Height"), &rows) |
+			 __builtin_add_overflow(number(m, side, "Z"), api_number(&m->view, "Depth"),
+						&layers);
 
 	if (api_field(m->view.layout, "extent.width")) { /* of a batch */
 		width = api_number(&m->view, "extent.width");
@@ -56,7 +60,7 @@ static uint64_t rows_bytes(const struct made *m, const struct api_field *f)
 		return UINT64_MAX;
 	if (rows == 0)
 		return 0;
-	return __builtin_mul_overflow(rows - 1, pitch, &bytes) ||
+	return overflows || __builtin_mul_overflow(rows - 1, pitch, &bytes) ||
 			       __builtin_add_overflow(bytes, width, &bytes)
 		       ? UINT64_MAX
 		       : bytes;

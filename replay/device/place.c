@@ -185,6 +185,8 @@ int rex_place_find(const struct rex_process *p)
 
 int rex_place_reserve(bool relocate, bool can_retry, uint64_t *taken)
 {
+	int e;
+
 	regions.relocates = relocate;
 	for (size_t i = 0; i < regions.n; i++) {
 		struct region *r = &regions.items[i];
@@ -198,9 +200,11 @@ int rex_place_reserve(bool relocate, bool can_retry, uint64_t *taken)
 		r->guarded = at == (void *)r->start;
 		if (r->guarded)
 			continue;
+		e = at == MAP_FAILED ? errno : EEXIST;
 		*taken = r->start;
-		if (!relocate || can_retry)
-			return at == MAP_FAILED ? -errno : -EEXIST;
+		/* A new process has another layout, but the same limits. */
+		if (!relocate || (can_retry && e == EEXIST))
+			return -e;
 		if (at != MAP_FAILED)
 			munmap(at, r->end - r->start);
 		if (!is_host)

@@ -10,6 +10,7 @@
 /* Exported by libcuda.so.1. */
 __attribute__((weak)) int gpuemu_is_absent(const void *address, uint64_t bytes);
 __attribute__((weak)) int gpuemu_is_undefined(const void *address, uint64_t bytes);
+__attribute__((weak)) int gpuemu_is_unwritten(const void *address);
 __attribute__((weak)) void gpuemu_clear(void *address, uint64_t bytes);
 
 /* Smaller transfers read and write all pages. */
@@ -26,6 +27,12 @@ static inline int emu_is_absent(const void *at, uint64_t bytes)
 static inline int emu_is_undefined(const void *at, uint64_t bytes)
 {
 	return gpuemu_is_undefined && gpuemu_is_undefined(at, bytes);
+}
+
+/* Returns whether a kernel without a host kernel should have written the memory at an address. */
+static inline int emu_is_unwritten(const void *at)
+{
+	return gpuemu_is_unwritten && gpuemu_is_unwritten(at);
 }
 
 /* Fills memory with zeros. Whole pages of device memory become absent. */

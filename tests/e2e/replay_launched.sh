@@ -52,7 +52,7 @@ NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc)
 PartitionName=all Nodes=$host Default=YES
 CONF
 	export SLURM_CONF=$at/slurm.conf
-	trap 'status=$?; stop_slurm; (exit $status) || false; cleanup' EXIT
+	trap 'status=$?; set +e; stop_slurm; (exit $status); cleanup' EXIT
 	munged --force --key-file="$at/key" --socket="$at/socket" --pid-file="$at/munged.pid" \
 		--log-file="$at/munged.log" --seed-file="$at/seed" 2>/dev/null &&
 		slurmctld -i && slurmd && eventually srun --immediate=5 true 2>/dev/null

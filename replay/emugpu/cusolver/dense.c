@@ -180,7 +180,7 @@ static cusolverStatus_t solve(cusolverDnHandle_t handle, int64_t n, int64_t colu
 		int lda, c_type *B[], int ldb, int *d_info, int batchSize)                         \
 	{                                                                                          \
 		return solve(handle, n, nrhs, fill_of(uplo), 'N', operand(A, type, lda, 1), NULL,  \
-			     operand(B, type, ldb, 1), NULL, batchSize);                           \
+			     operand(B, type, ldb, 1), d_info, batchSize);                         \
 	}                                                                                          \
 	EMU_API cusolverStatus_t cusolverDn##x##getrf_bufferSize(                                  \
 		cusolverDnHandle_t handle, int m, int n, c_type *A, int lda, int *Lwork)           \

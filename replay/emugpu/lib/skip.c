@@ -16,7 +16,12 @@ static uint64_t extent_of(const struct emu_matrix *m, int64_t rows, int64_t colu
 
 static int is_undefined(const struct emu_matrix *m, int64_t rows, int64_t columns)
 {
-	return emu_is_undefined(m->data, extent_of(m, rows, columns));
+	uint64_t bytes = extent_of(m, rows, columns);
+
+	/* Between the columns lies other memory, which may be absent. */
+	if (bytes != (uint64_t)(rows * columns) * emu_type_bytes(m->type))
+		return emu_is_absent(m->data, bytes);
+	return emu_is_undefined(m->data, bytes);
 }
 
 static void clear_matrix(const struct emu_matrix *m, int64_t rows, int64_t columns)
@@ -51,8 +56,12 @@ int emu_work_skip(const struct emu_gemm_work *w, const struct emu_gemm *g)
 		return 0;
 	if (w->sum_of && !(w->sum_of == 'A' ? no_a : no_b))
 		return 0;
-	if (w->sum_of)
-		emu_clear(g->epilogue->bias_grad, (uint64_t)(w->sum_of == 'A' ? g->m : g->n) *
+	/* Zeros that the program wrote have a bias and an activation. */
+	if (w->has_epilogue && !(no_a && emu_is_unwritten(g->a.data)) &&
+	    !(no_b && emu_is_unwritten(g->b.data)))
+		return 0;
+	if (w->has_epilogue && g->epilogue->bias_grad)
+		emu_clear(g->epilogue->bias_grad, (uint64_t)(w->sum_of == 'B' ? g->n : g->m) *
 							  emu_type_bytes(g->epilogue->bias_type));
 	clear_matrix(&g->d, g->m, g->n);
 	return 1;

@@ -262,10 +262,26 @@ static int run_factor(const struct emu_work *work)
 			r = emu_factor(&a, w->m, w->n, w->fill, p, &info);
 		else
 			r = emu_factor_solve(&a, w->n, w->fill, w->op, p, &b, w->columns);
-		if (w->info)
+		if (w->info && (work->kind == EMU_WORK_FACTOR || i == 0))
 			w->info[i] = info;
 	}
 	return r;
+}
+
+/* Reports success of work that is too large to be computed: without row exchanges. */
+static void skip_factor(const struct emu_work *work)
+{
+	const struct emu_factor_work *w = &work->factor;
+	int64_t n = w->m < w->n ? w->m : w->n;
+
+	if (work->kind == EMU_WORK_SOLVE && w->info)
+		w->info[0] = 0;
+	for (int64_t i = 0; work->kind == EMU_WORK_FACTOR && i < w->batch; i++) {
+		if (w->info)
+			w->info[i] = 0;
+		for (int64_t k = 0; w->pivots && k < n; k++)
+			w->pivots[i * n + k] = (int32_t)k + 1;
+	}
 }
 
 static int run_sparse(const struct emu_sparse_work *w)
@@ -301,8 +317,11 @@ static int computes(const struct emu_work *w)
 
 int emu_work_run(const struct emu_work *w)
 {
-	if (!computes(w))
+	if (!computes(w)) {
+		if (w->kind == EMU_WORK_FACTOR || w->kind == EMU_WORK_SOLVE)
+			skip_factor(w);
 		return 1;
+	}
 	switch (w->kind) {
 	case EMU_WORK_GEMM:
 		return run_gemm(&w->gemm);
@@ -368,7 +387,7 @@ static double times_complex(enum emu_type type)
 static struct emu_work_cost factor_cost(const struct emu_work *work)
 {
 	const struct emu_factor_work *w = &work->factor;
-	double m = (double)w->m, n = (double)w->n, columns = (double)w->columns;
+	double m = (double)w->m, n = (double)w->n, columns = (double)w->columns, least = fmin(m, n);
 	struct emu_work_cost cost = {.type = w->a.m.type};
 
 	cost.bytes = m * n;
@@ -376,7 +395,7 @@ static struct emu_work_cost factor_cost(const struct emu_work *work)
 		cost.operations = 2 * n * n * columns;
 		cost.bytes += 2 * n * columns;
 	} else {
-		cost.operations = w->fill ? n * n * n / 3 : fmin(m, n) * (m * n - n * n / 3);
+		cost.operations = w->fill ? n * n * n / 3 : least * (m * n - least * least / 3);
 		cost.bytes *= 2;
 	}
 	cost.operations *= (double)w->batch * times_complex(cost.type);

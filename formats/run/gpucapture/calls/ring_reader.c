@@ -207,7 +207,7 @@ void rec_ring_reader_damaged(struct rec_ring_reader *f)
 
 void rec_ring_reader_round(struct rec_ring_reader *f)
 {
-	if (f->at / MOST_MOVED >= f->n - f->at) {
+	if (f->at > 0 && f->at / MOST_MOVED >= f->n - f->at) {
 		memmove(f->queue, f->queue + f->at, f->n - f->at);
 		f->n -= f->at;
 		f->group_end -= f->group_end ? f->at : 0;
@@ -274,6 +274,13 @@ static bool is_work(const struct rec_call *c)
 	return c->api && c->api->library == API_LIBRARY_CUDA && classes >> c->api->class & 1;
 }
 
+/* Whether the call adds a host function: to a stream, or to a graph during its capture. */
+static bool is_host_call(const struct rec_call *c)
+{
+	return c->api && c->api->library == API_LIBRARY_CUDA &&
+	       c->api->class == API_CLASS_HOST_CALL;
+}
+
 /* What the call did to the objects of its process: what was made is known before it is added. */
 static int follow(struct rec_call *c)
 {
@@ -293,7 +300,7 @@ static int look_at_call(struct rec_call *c)
 	struct rec_thread *t = c->thread;
 	int r = is_work(c) ? rec_call_add(c) : follow(c);
 
-	if (r == 0 && is_work(c))
+	if (r == 0 && (is_work(c) || is_host_call(c)))
 		r = rec_call_work(c);
 	if (cap_id_ordinal(c->record->id) > t->seen)
 		t->seen = cap_id_ordinal(c->record->id);

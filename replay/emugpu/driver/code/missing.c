@@ -238,8 +238,9 @@ void emu_missing_filled(const void *to)
 
 int emu_missing_wrote(const void *at)
 {
-	return __atomic_load_n(&launches, __ATOMIC_RELAXED) > 0 &&
-	       writer_of((uintptr_t)at).kernel != &written;
+	const struct emu_missing *m = writer_of((uintptr_t)at).kernel;
+
+	return m && m != &written;
 }
 
 static int explain_read(char *text, size_t size, int in_doubt)

@@ -115,6 +115,11 @@ EMU_API int gpuemu_is_absent(const void *address, uint64_t bytes)
 	return 1;
 }
 
+EMU_API int gpuemu_is_unwritten(const void *address)
+{
+	return emu_missing_wrote(address);
+}
+
 /* A kernel without a host kernel leaves undefined values, which may include pages of an earlier use
  * of the memory. */
 EMU_API int gpuemu_is_undefined(const void *address, uint64_t bytes)
@@ -126,7 +131,7 @@ EMU_API int gpuemu_is_undefined(const void *address, uint64_t bytes)
 		e = extent_at(at, left);
 		absent += e.absent ? e.bytes : 0;
 	}
-	return absent >= bytes / 2 &&
+	return absent > 0 && absent >= bytes / 2 &&
 	       (emu_missing_wrote(address) || gpuemu_is_absent(address, bytes));
 }
 
