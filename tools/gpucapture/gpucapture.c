@@ -37,8 +37,9 @@ static const struct cli_option options[] = {
 	[OPT_OUTPUT] = {"output", 'o', "OUT", "trace directory to create (required)"},
 	[OPT_DIGEST] = {"digest", 0, "none|comm|step|launch",
 			"buffers to digest: none (default); comm: those of collectives and host "
-			"copies (default with --payloads); step: also all allocations when an "
-			"iteration begins; launch: also all that a launch can reach"},
+			"copies, and host memory that kernels read (default with --payloads); "
+			"step: also all allocations when an iteration begins; launch: also all "
+			"that a launch can reach"},
 	[OPT_ITERATIONS] = {"iterations", 0, "A-B", "keep these iterations only"},
 	[OPT_TIMES] = {"device-times", 0, "off|events|nodes",
 		       "timing of operations: none, by events (default), or also of each "
