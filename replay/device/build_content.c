@@ -372,7 +372,7 @@ static int put_contents(const struct rex_built *b, const struct source *s, size_
 			put_content(s, list[i].offset_bytes - first, data, len, false);
 		if (r < 0)
 			return r;
-		rex_place_scan(data, len);
+		rex_place_scan(b->context->objects, data, len);
 	}
 	*ret = found;
 	return 0;

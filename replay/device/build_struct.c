@@ -211,19 +211,21 @@ static void translate_pointer(struct rex_built *b, const char *key, void *at)
 
 	memcpy(&value, at, 8);
 	if (rex_args_int(&b->call->args, rex_key(beside, key, "id"), NULL, &id) &&
-	    rex_address(b->context->objects, value, &here))
+	    rex_memory_address(b->context->objects, value, &here))
 		memcpy(at, &here, 8);
 }
 
 /* Translates words of a parameter that were recorded as bytes: addresses of moved memory are
- * rewritten. A number that happens to equal such an address is unlikely. */
+ * rewritten. A number that happens to equal such an address is unlikely. Reserved addresses without
+ * memory are not rewritten: PyTorch reserves so many that a number of 4 bytes often equals one,
+ * together with a gap after it that holds the upper half of an old pointer. */
 static void translate_words(struct rex_built *b, uint8_t *at, size_t size)
 {
 	uint64_t value, here;
 
 	for (size_t i = 0; i + 8 <= size; i += 8) {
 		memcpy(&value, at + i, 8);
-		if (value && rex_address(b->context->objects, value, &here))
+		if (value && rex_memory_address(b->context->objects, value, &here))
 			memcpy(at + i, &here, 8);
 	}
 }

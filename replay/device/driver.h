@@ -58,3 +58,8 @@ extern struct rex_driver rex_driver;
 
 /* Looks up all functions. Called once. */
 void rex_driver_find(void *(*find)(const char *name));
+
+/* Reserves addresses: the wanted ones, or if the driver does not follow that hint, others with the
+ * same low 32 bits. Returns the driver's result. rex_driver_unreserve() ends the reservation. */
+int rex_driver_reserve(uint64_t *ret, size_t bytes, uint64_t wanted);
+int rex_driver_unreserve(uint64_t at, size_t bytes);

@@ -45,7 +45,7 @@ static int restore(const struct rex_process *p, const struct rex_allocations *a,
 	}
 	if (r < 0)
 		return r;
-	rex_place_scan(data, len);
+	rex_place_scan(objects, data, len);
 	return rex_driver.copy(here, (uint64_t)data, len) == 0 ? 0 : -EIO;
 }
 

@@ -14,6 +14,11 @@ struct range {
 	uint64_t start, bytes, here;
 };
 
+struct ranges {
+	struct range *items; /* by start; they do not overlap */
+	size_t n, cap;
+};
+
 /* Host memory that was replaced by a larger one for its address remains: copies may still use
  * it. */
 struct host {
@@ -25,8 +30,7 @@ struct rex_objects {
 	pthread_mutex_t lock;
 	struct handle *handles; /* a hash table with open addressing; handles are never removed */
 	size_t n_handles, slots;
-	struct range *ranges; /* by start */
-	size_t n_ranges, ranges_cap;
+	struct ranges memory, reserved;
 	struct host *hosts; /* by start */
 	size_t n_hosts, hosts_cap;
 };
@@ -55,7 +59,8 @@ void rex_objects_free(struct rex_objects *o)
 	for (size_t i = 0; i < o->n_hosts; i++)
 		free(o->hosts[i].here);
 	free(o->handles);
-	free(o->ranges);
+	free(o->memory.items);
+	free(o->reserved.items);
 	free(o->hosts);
 	free(o);
 }
@@ -129,61 +134,115 @@ bool rex_handle_get(struct rex_objects *o, enum api_meaning meaning, uint64_t re
 /* ---- addresses */
 
 /* Returns the index of the first range that ends after `address`. */
-static size_t range_at(const struct rex_objects *o, uint64_t address)
+static size_t range_at(const struct ranges *all, uint64_t address)
 {
-	return array_bound(i, 0, o->n_ranges, o->ranges[i].start + o->ranges[i].bytes <= address);
+	return array_bound(i, 0, all->n, all->items[i].start + all->items[i].bytes <= address);
 }
 
-static void remove_ranges(struct rex_objects *o, size_t first, size_t end)
+/* Removes ranges that overlap the given one. Returns the index at which to insert it. */
+static size_t remove_overlapping(struct ranges *all, uint64_t start, uint64_t bytes)
 {
-	memmove(&o->ranges[first], &o->ranges[end], (o->n_ranges - end) * sizeof(o->ranges[0]));
-	o->n_ranges -= end - first;
+	size_t first = range_at(all, start), end = first;
+
+	while (end < all->n && all->items[end].start < start + bytes)
+		end++;
+	if (end > first)
+		memmove(&all->items[first], &all->items[end],
+			(all->n - end) * sizeof(all->items[0]));
+	all->n -= end - first;
+	return first;
+}
+
+static int set_range(struct ranges *all, uint64_t start, uint64_t bytes, uint64_t here)
+{
+	size_t at;
+
+	if (array_reserve(&all->items, all->n + 1, &all->cap) < 0)
+		return -ENOMEM;
+	at = remove_overlapping(all, start, bytes);
+	memmove(&all->items[at + 1], &all->items[at], (all->n - at) * sizeof(all->items[0]));
+	all->items[at] = (struct range){start, bytes, here};
+	all->n++;
+	return 0;
+}
+
+static bool find_address(const struct ranges *all, uint64_t recorded, uint64_t *ret)
+{
+	size_t i = range_at(all, recorded);
+	bool found = i < all->n && all->items[i].start <= recorded;
+
+	if (found)
+		*ret = all->items[i].here + (recorded - all->items[i].start);
+	return found;
 }
 
 int rex_range_set(struct rex_objects *o, uint64_t recorded, uint64_t bytes, uint64_t here)
 {
-	size_t first, end;
-	int r = -ENOMEM;
+	int r;
 
 	pthread_mutex_lock(&o->lock);
-	if (array_reserve(&o->ranges, o->n_ranges + 1, &o->ranges_cap) == 0) {
-		first = end = range_at(o, recorded);
-		while (end < o->n_ranges && o->ranges[end].start < recorded + bytes)
-			end++;
-		remove_ranges(o, first, end);
-		memmove(&o->ranges[first + 1], &o->ranges[first],
-			(o->n_ranges - first) * sizeof(o->ranges[0]));
-		o->ranges[first] = (struct range){recorded, bytes, here};
-		o->n_ranges++;
-		r = 0;
-	}
+	r = set_range(&o->memory, recorded, bytes, here);
+	pthread_mutex_unlock(&o->lock);
+	return r;
+}
+
+int rex_reserved_set(struct rex_objects *o, uint64_t recorded, uint64_t bytes, uint64_t here)
+{
+	int r;
+
+	pthread_mutex_lock(&o->lock);
+	remove_overlapping(&o->memory, recorded, bytes); /* what was mapped there before */
+	r = set_range(&o->reserved, recorded, bytes, here);
 	pthread_mutex_unlock(&o->lock);
 	return r;
 }
 
 bool rex_address(struct rex_objects *o, uint64_t recorded, uint64_t *ret)
 {
-	size_t i;
 	bool found;
 
 	pthread_mutex_lock(&o->lock);
-	i = range_at(o, recorded);
-	found = i < o->n_ranges && o->ranges[i].start <= recorded;
-	if (found)
-		*ret = o->ranges[i].here + (recorded - o->ranges[i].start);
+	found = find_address(&o->memory, recorded, ret) ||
+		find_address(&o->reserved, recorded, ret);
 	pthread_mutex_unlock(&o->lock);
 	return found;
 }
 
+bool rex_memory_address(struct rex_objects *o, uint64_t recorded, uint64_t *ret)
+{
+	bool found;
+
+	pthread_mutex_lock(&o->lock);
+	found = find_address(&o->memory, recorded, ret);
+	pthread_mutex_unlock(&o->lock);
+	return found;
+}
+
+uint64_t rex_moved_addresses(struct rex_objects *o, const void *data, size_t bytes)
+{
+	uint64_t n = 0;
+
+	pthread_mutex_lock(&o->lock);
+	for (size_t i = 0; i + 8 <= bytes; i += 8) {
+		uint64_t word, here;
+
+		memcpy(&word, (const char *)data + i, 8);
+		n += word && find_address(&o->memory, word, &here) && here != word;
+	}
+	pthread_mutex_unlock(&o->lock);
+	return n;
+}
+
 bool rex_address_holds(struct rex_objects *o, uint64_t recorded, uint64_t bytes)
 {
+	const struct ranges *all = &o->memory;
 	bool holds;
 
 	pthread_mutex_lock(&o->lock);
-	for (size_t i = range_at(o, recorded); bytes > 0 && i < o->n_ranges; i++) {
-		const struct range *r = &o->ranges[i], *next = r + 1;
+	for (size_t i = range_at(all, recorded); bytes > 0 && i < all->n; i++) {
+		const struct range *r = &all->items[i], *next = r + 1;
 		uint64_t left = r->start <= recorded ? r->bytes - (recorded - r->start) : 0;
-		bool goes_on = i + 1 < o->n_ranges && next->start == r->start + r->bytes &&
+		bool goes_on = i + 1 < all->n && next->start == r->start + r->bytes &&
 			       next->here == r->here + r->bytes;
 
 		if (left >= bytes)

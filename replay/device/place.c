@@ -24,7 +24,7 @@ struct region {
 	uint32_t rank;	/* of a device */
 	uint8_t kind;	/* enum kind */
 	bool guarded;	/* reserved in the address space */
-	bool is_mapped; /* usable by the driver */
+	bool is_mapped; /* usable by the driver, or reserved with it */
 };
 
 static struct {
@@ -213,6 +213,7 @@ int rex_place_reserve(bool relocate, bool can_retry, uint64_t *taken)
 		if (at == MAP_FAILED)
 			return -errno;
 		r->here = (uint64_t)at;
+		regions.moved = true;
 	}
 	return 0;
 }
@@ -256,22 +257,17 @@ static int give_access(const struct region *r, int device)
 	return rex_driver.set_access(r->here, r->end - r->start, all, (size_t)n);
 }
 
-/* Reserves the addresses of the region with the driver, for which the wanted address is a hint. */
+/* Reserves the addresses of the region with the driver. */
 static int reserve_region(struct region *r, uint64_t bytes)
 {
-	uint64_t at = 0;
-	int rc;
+	int rc = rex_driver_reserve(&r->here, bytes, r->start);
 
-	if (r->guarded)
-		munmap((void *)r->start, bytes);
-	rc = rex_driver.reserve(&at, bytes, 0, r->start, 0);
-	if (rc == 0 && at != r->start && !regions.relocates) {
-		rex_driver.unreserve(at, bytes);
-		regions.refused = r->start;
-		rc = REX_INVALID_VALUE;
-	}
-	r->here = at;
-	return rc;
+	regions.moved |= rc == 0 && r->here != r->start;
+	if (rc != 0 || r->here == r->start || regions.relocates)
+		return rc;
+	rex_driver_unreserve(r->here, bytes);
+	regions.refused = r->start;
+	return REX_INVALID_VALUE;
 }
 
 static int map_device(struct region *r)
@@ -280,6 +276,8 @@ static int map_device(struct region *r)
 	uint64_t handle, bytes = r->end - r->start;
 	int rc = rex_driver.device(&prop.location.id);
 
+	if (rc == 0 && r->guarded)
+		munmap((void *)r->start, bytes);
 	if (rc == 0)
 		rc = reserve_region(r, bytes);
 	if (rc == 0)
@@ -307,7 +305,6 @@ static int place(uint64_t address, uint64_t *ret)
 							       REX_PORTABLE | REX_DEVICE_MAP);
 	if (rc == 0) {
 		r->is_mapped = true;
-		regions.moved |= r->here != r->start;
 		*ret = r->here + (address - r->start);
 	}
 	pthread_mutex_unlock(&regions.lock);
@@ -334,17 +331,11 @@ uint64_t rex_place_refused(void)
 	return regions.refused;
 }
 
-void rex_place_scan(const void *data, size_t bytes)
+void rex_place_scan(struct rex_objects *objects, const void *data, size_t bytes)
 {
 	pthread_mutex_lock(&regions.lock);
-	for (size_t i = 0; regions.moved && i + 8 <= bytes; i += 8) {
-		const struct region *r;
-		uint64_t word;
-
-		memcpy(&word, (const char *)data + i, 8);
-		r = word ? region_of(word) : NULL;
-		regions.old_addresses += r && r->is_mapped && r->here != r->start;
-	}
+	if (regions.moved)
+		regions.old_addresses += rex_moved_addresses(objects, data, bytes);
 	pthread_mutex_unlock(&regions.lock);
 }
 
@@ -386,7 +377,7 @@ static uint64_t take_next(const char *function)
 static bool is_placed(uint64_t here)
 {
 	for (size_t i = 0; i < regions.n; i++)
-		if (regions.items[i].is_mapped &&
+		if (regions.items[i].is_mapped && regions.items[i].kind != RESERVED &&
 		    here - regions.items[i].here < regions.items[i].end - regions.items[i].start)
 			return true;
 	return false;
@@ -457,11 +448,23 @@ static int (*real_reserve)(uint64_t *, size_t, size_t, uint64_t, unsigned long l
 static int reserve(uint64_t *ret, size_t bytes, size_t align, uint64_t at, unsigned long long flags)
 {
 	uint64_t address = take_next("cuMemAddressReserve");
+	struct region *r = regions.items, *end = r + regions.n, *reserved = NULL;
+	int rc;
 
-	for (size_t i = 0; address && i < regions.n; i++)
-		if (regions.items[i].start == address && take(regions.items[i].guarded))
+	for (; address && r < end; r++) {
+		if (r->start == address && take(r->guarded))
 			munmap((void *)address, bytes);
-	return real_reserve(ret, bytes, align, address ? address : at, flags);
+		if (r->start == address && r->kind == RESERVED)
+			reserved = r;
+	}
+	if (!reserved)
+		return real_reserve(ret, bytes, align, at, flags);
+	pthread_mutex_lock(&regions.lock);
+	rc = reserve_region(reserved, bytes);
+	reserved->is_mapped = rc == 0;
+	*ret = reserved->here;
+	pthread_mutex_unlock(&regions.lock);
+	return rc;
 }
 
 void *rex_place_wrap(const char *name, void *real, void *(*find)(const char *name))
@@ -484,6 +487,7 @@ void *rex_place_wrap(const char *name, void *real, void *(*find)(const char *nam
 		{"cuMemFreeAsync_ptsz", free_async_ptsz, &real_free_async_ptsz},
 		{"cuMemFreeHost", free_host, &real_free_host},
 		{"cuMemAddressReserve", reserve, &real_reserve},
+		{"cuMemAddressFree", rex_driver_unreserve, &rex_driver.unreserve},
 	};
 
 	if (!rex_driver.reserve && real)

@@ -34,9 +34,9 @@ void *rex_place_host(uint64_t number, uint64_t offset_bytes, uint64_t length_byt
 /* Returns the recorded address at which the driver did not place memory; 0: none. */
 uint64_t rex_place_refused(void);
 
-/* Counts words that are addresses of regions that are elsewhere here. Memory is about to be filled
- * with `data`; such words stay as they are. */
-void rex_place_scan(const void *data, size_t bytes);
+/* Counts words of `data` that are recorded addresses of moved memory. Memory is about to be filled
+ * with `data`; such words are not rewritten. */
+void rex_place_scan(struct rex_objects *objects, const void *data, size_t bytes);
 
 /* Adds regions, moved_regions and old_addresses. */
 void rex_place_count(struct rex_counts *counts);

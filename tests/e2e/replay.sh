@@ -169,6 +169,16 @@ gputrace diff --operations nodes nodes.again | has_line 'the same'
 fails -1 env GPUEMU_ADDRESS_HINTS=0 gpuemu -o report -- gpureplay memory1
 has_line '^[1-9] of [1-9] regions of memory are at other addresses than recorded.*(2 in contents' <stdout
 
+# Addresses of mapped memory are rewritten; 4-byte numbers beside gaps that hold halves of addresses are not.
+gpucapture --digest=launch --payloads=0-1000 --embed-images -o reserved -- \
+	gpuemu -o report -- "$programs/tests/e2e/replay_memory" reserved | has_line -x '256 256 1'
+GPUEMU_ADDRESS_HINTS=0 gpuemu -o report --kernels "$programs/tests/e2e/replay_memory.so" -- gpureplay reserved >out ||
+	die "$(cat out)"
+has_line -x 'All are the same.' <out
+has_line '^1 of 1 regions of memory are at other addresses than recorded' <out
+fails -4 env GPUEMU_ADDRESS_HINTS=0 gpuemu -o report -- gpureplay --same-addresses reserved
+grep -q 'the driver does not put memory at 0x.*, where it was recorded' stderr || die "$(cat stderr)"
+
 # Without contents of copies from the host, the report says why nothing can be compared.
 gpucapture --digest=launch --embed-images -o bare -- gpuemu -o report -- "$examples/ddp" --steps 1 --hidden 16 >/dev/null
 fails -1 replay 1 bare

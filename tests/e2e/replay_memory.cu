@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Uses every kind of memory, copies of rows, events between streams, a captured graph, a host
- * function and copies between GPUs, on each GPU. With -DPLUGIN only the host kernels. */
+ * function and copies between GPUs, on each GPU; with an argument, only reserved addresses. With
+ * -DPLUGIN only the host kernels. */
 #include "check.h"
+#include <cuda.h>
 #include <gpuemu.h>
 
+#include <cstdint>
 #include <vector>
 
 #define N 4096
@@ -63,7 +66,73 @@ static void follow_host(float **list, int n)
 }
 GPUEMU_HOST_KERNEL(follow, follow_host)
 
+/* A number beside a gap. */
+struct numbered {
+	unsigned *out;
+	unsigned number, gap;
+};
+
+/* Longer than structs whose words are recorded one by one. */
+struct long_numbered {
+	struct numbered first;
+	uint64_t rest[20];
+};
+
+__global__ void put_numbers(struct numbered a, struct long_numbered b)
+{
+	a.out[0] = a.number;
+	b.first.out[1] = b.first.number;
+}
+
+static void put_numbers_host(struct numbered a, struct long_numbered b)
+{
+	a.out[0] = a.number;
+	b.first.out[1] = b.first.number;
+}
+GPUEMU_HOST_KERNEL(put_numbers, put_numbers_host)
+
 #ifndef PLUGIN
+#define DRIVER(call)                                                                               \
+	do {                                                                                       \
+		if ((call) != CUDA_SUCCESS)                                                        \
+			exit((fprintf(stderr, "failed: %s\n", #call), 1));                         \
+	} while (0)
+
+/* Reserves many addresses and maps memory to few of them, as PyTorch's allocator does. A gap in a
+ * parameter holds half of a pointer; with the number before it, it equals a reserved address, or
+ * one of memory. */
+static void use_reserved()
+{
+	const size_t unit = 2 << 20;
+	const CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE},
+					CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	CUmemAllocationProp prop = {CU_MEM_ALLOCATION_TYPE_PINNED};
+	struct long_numbered numbered = {};
+	CUmemGenericAllocationHandle memory;
+	unsigned read[4], *out;
+	CUdeviceptr at;
+
+	CUDA(cudaSetDevice(0));
+	prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+	DRIVER(cuMemAddressReserve(&at, (size_t)16 << 30, 0, 0, 0));
+	for (int i = 0; i < 2; i++) {
+		DRIVER(cuMemCreate(&memory, unit, &prop, 0));
+		DRIVER(cuMemMap(at + i * unit, unit, 0, memory, 0));
+		DRIVER(cuMemSetAccess(at + i * unit, unit, &access, 1));
+		DRIVER(cuMemRelease(memory));
+	}
+	out = (unsigned *)(at + unit);
+	numbered.first = {out, 256, (unsigned)((at >> 32) + 1)};
+	CUDA(cudaMemset(out, 0, sizeof(read)));
+	put_numbers<<<1, 1>>>(numbered.first, numbered);
+	numbered.first = {out + 2, (unsigned)at + 8, (unsigned)(at >> 32)};
+	put_numbers<<<1, 1>>>(numbered.first, numbered);
+	CUDA(cudaMemcpy(read, out, sizeof(read), cudaMemcpyDeviceToHost));
+	printf("%u %u %d\n", read[0], read[1], read[2] == (unsigned)at + 8 && read[3] == read[2]);
+	DRIVER(cuMemUnmap(at, 2 * unit));
+	DRIVER(cuMemAddressFree(at, (size_t)16 << 30));
+}
+
 static void CUDART_CB count_call(void *calls)
 {
 	*(int *)calls += 1;
@@ -210,10 +279,14 @@ static void allocate_again(struct gpu *g)
 	CUDA(cudaDeviceSynchronize());
 }
 
-int main()
+int main(int argc, char **)
 {
 	int calls = 0, gpus = device_count();
 
+	if (argc > 1) {
+		use_reserved();
+		return 0;
+	}
 	for (int d = 0; d < gpus; d++) {
 		std::vector<float> host(N, 1.5f + d);
 		struct gpu g;

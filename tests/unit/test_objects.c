@@ -39,6 +39,18 @@ TEST(later_ranges_replace_earlier_ones)
 	ck_assert(rex_address(o, 1149, &here) && here == 9099);
 	ck_assert(!rex_address(o, 1000, &here) && !rex_address(o, 1150, &here));
 
+	/* Reserved addresses are no memory, until some is mapped there; a new reservation has none.
+	 */
+	ck_assert_int_eq(rex_reserved_set(o, 2000, 1000, 20000), 0);
+	ck_assert(rex_address(o, 2999, &here) && here == 20999);
+	ck_assert(!rex_memory_address(o, 2100, &here) && !rex_address_holds(o, 2100, 1));
+	ck_assert_int_eq(rex_range_set(o, 2100, 100, 20100), 0);
+	ck_assert(rex_memory_address(o, 2199, &here) && here == 20199);
+	ck_assert(!rex_memory_address(o, 2200, &here) && rex_address(o, 2200, &here));
+	ck_assert_int_eq(rex_reserved_set(o, 2000, 1000, 30000), 0);
+	ck_assert(!rex_memory_address(o, 2100, &here) && rex_address(o, 2100, &here));
+	ck_assert_uint_eq(here, 30100);
+
 	/* Host memory: the same for the same address; more for more. */
 	small = rex_host_memory(o, 4096, 10);
 	large = rex_host_memory(o, 4096, 1000);

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Maps recorded objects and memory to those that a call returned. */
+#include "replay/device/build.h"
+
+#include "base/array.h"
+
+#include <string.h>
+
+/* Returns the number of bytes that the call allocated, if its arguments contain it. */
+static uint64_t memory_bytes(const struct rex_built *b)
+{
+	static const char *const keys[] = {"bytesize", "size", "bytes.out", "bytes"};
+	int64_t bytes = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (rex_args_int(&b->call->args, keys[i], NULL, &bytes) && bytes > 0)
+			return (uint64_t)bytes;
+	return 0;
+}
+
+/* Maps the memory that the call allocated or mapped at a recorded address. */
+static int note_memory(struct rex_built *b, uint64_t recorded, uint64_t here)
+{
+	uint64_t bytes = memory_bytes(b);
+
+	if (bytes == 0 || b->call->api->class == API_CLASS_QUERY)
+		return 0;
+	return b->call->api->class == API_CLASS_RESERVE
+		       ? rex_reserved_set(b->context->objects, recorded, bytes, here)
+		       : rex_range_set(b->context->objects, recorded, bytes, here);
+}
+
+/* cuMemMap(ptr, size, ...). */
+static int note_mapping(struct rex_built *b)
+{
+	int64_t recorded = 0;
+
+	if (strcmp(b->call->api->name, "cuMemMap") != 0)
+		return 0;
+	rex_args_int(&b->call->args, "ptr", NULL, &recorded);
+	return note_memory(b, (uint64_t)recorded, b->words[0]);
+}
+
+static int note_pointed(struct rex_built *b, unsigned i)
+{
+	const struct api_arg *a = &b->call->api->args[i];
+	uint64_t recorded[64] = {0}, here = 0;
+	char key[REX_KEY_BYTES];
+	size_t n, width = b->bytes[i] < 8 ? b->bytes[i] : 8;
+	int r = 0;
+
+	n = rex_args_bytes(&b->call->args, rex_key(key, a->name, "out"), 8, recorded,
+			   b->bytes[i] < sizeof(recorded) ? b->bytes[i] : sizeof(recorded));
+	if (a->meaning == API_MEANING_UNIQUE_ID ||
+	    (a->meaning == API_MEANING_BYTES && strncmp(b->call->api->name, "cuIpcGet", 8) == 0))
+		return rex_share_put(b->context->share, recorded, b->bytes[i], b->behind[i]);
+	for (size_t k = 0; 8 * k < n && r == 0; k++) {
+		memcpy(&here, (char *)b->behind[i] + 8 * k, width);
+		if (a->meaning == API_MEANING_DEVPTR || a->meaning == API_MEANING_HOST) {
+			r = note_memory(b, recorded[k], here);
+		} else {
+			r = rex_handle_set(b->context->objects, (enum api_meaning)a->meaning,
+					   recorded[k], here);
+		}
+	}
+	return r;
+}
+
+int rex_built_results(struct rex_built *b)
+{
+	const struct api_call *call = b->call->api;
+	int r = note_mapping(b);
+
+	for (unsigned i = 0; i < call->n_args && r == 0; i++) {
+		const struct api_arg *a = &call->args[i];
+
+		if ((a->direction != API_DIRECTION_OUT && a->direction != API_DIRECTION_INOUT) ||
+		    !b->behind[i])
+			continue;
+		if (api_is_handle((enum api_meaning)a->meaning) ||
+		    a->meaning == API_MEANING_DEVPTR || a->meaning == API_MEANING_HOST ||
+		    a->meaning == API_MEANING_UNIQUE_ID || a->meaning == API_MEANING_BYTES ||
+		    a->meaning == API_MEANING_REDUCTION)
+			r = note_pointed(b, i);
+	}
+	return r;
+}
