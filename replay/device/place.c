@@ -50,11 +50,6 @@ static __thread struct {
 
 /* ---- recorded memory */
 
-static uint64_t round_down(uint64_t at, uint64_t to)
-{
-	return at / to * to;
-}
-
 static uint64_t round_up(uint64_t at, uint64_t to)
 {
 	return (at + to - 1) / to * to;
@@ -115,7 +110,7 @@ static int add_region(const struct rex_call *c, const struct api_arg *a)
 			return r;
 	}
 	regions.items[regions.n++] = (struct region){
-		.start = round_down((uint64_t)address, unit),
+		.start = (uint64_t)address / unit * unit,
 		.end = round_up((uint64_t)address + (uint64_t)bytes, unit),
 		.rank = c->rank,
 		.kind = (uint8_t)kind,
@@ -185,8 +180,6 @@ int rex_place_find(const struct rex_process *p)
 
 int rex_place_reserve(bool relocate, bool can_retry, uint64_t *taken)
 {
-	int e;
-
 	regions.relocates = relocate;
 	for (size_t i = 0; i < regions.n; i++) {
 		struct region *r = &regions.items[i];
@@ -196,14 +189,13 @@ int rex_place_reserve(bool relocate, bool can_retry, uint64_t *taken)
 				is_host ? PROT_READ | PROT_WRITE : PROT_NONE,
 				flags | MAP_FIXED_NOREPLACE, -1, 0);
 
+		int e = at == MAP_FAILED ? errno : EEXIST;
+
 		r->here = r->start;
-		r->guarded = at == (void *)r->start;
-		if (r->guarded)
+		if ((r->guarded = at == (void *)r->start))
 			continue;
-		e = at == MAP_FAILED ? errno : EEXIST;
 		*taken = r->start;
-		/* A new process has another layout, but the same limits. */
-		if (!relocate || (can_retry && e == EEXIST))
+		if (!relocate || (can_retry && e == EEXIST)) /* a new process has another layout */
 			return -e;
 		if (at != MAP_FAILED)
 			munmap(at, r->end - r->start);
