@@ -32,18 +32,23 @@ static uint64_t number(const struct made *m, const char *side, const char *name)
 	return api_number(&m->view, key);
 }
 
-/* Returns the bytes of host memory that a copy of rows uses, from its address. */
+/* Adds; UINT64_MAX if the sum overflows. */
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	uint64_t all;
+
+	return __builtin_add_overflow(a, b, &all) ? UINT64_MAX : all;
+}
+
+/* Returns the bytes of host memory that a copy of rows uses, from its address; UINT64_MAX if
+ * there are too many. */
 static uint64_t rows_bytes(const struct made *m, const struct api_field *f)
 {
 	const char *side = strncmp(f->is.name, "src", 3) == 0 ? "src" : "dst";
 	uint64_t pitch = number(m, side, "Pitch"), height = number(m, side, "Height"), bytes;
-	uint64_t width, rows, layers;
-	bool overflows = __builtin_add_overflow(number(m, side, "XInBytes"),
-						api_number(&m->view, "WidthInBytes"), &width) |
-			 __builtin_add_overflow(number(m, side, "Y"),
-						api_number(&m->view, "Height"), &rows) |
-			 __builtin_add_overflow(number(m, side, "Z"), api_number(&m->view, "Depth"),
-						&layers);
+	uint64_t width = sum(number(m, side, "XInBytes"), api_number(&m->view, "WidthInBytes"));
+	uint64_t rows = sum(number(m, side, "Y"), api_number(&m->view, "Height"));
+	uint64_t layers = sum(number(m, side, "Z"), api_number(&m->view, "Depth"));
 
 	if (api_field(m->view.layout, "extent.width")) { /* of a batch */
 		width = api_number(&m->view, "extent.width");
@@ -60,7 +65,7 @@ static uint64_t rows_bytes(const struct made *m, const struct api_field *f)
 		return UINT64_MAX;
 	if (rows == 0)
 		return 0;
-	return overflows || __builtin_mul_overflow(rows - 1, pitch, &bytes) ||
+	return __builtin_mul_overflow(rows - 1, pitch, &bytes) ||
 			       __builtin_add_overflow(bytes, width, &bytes)
 		       ? UINT64_MAX
 		       : bytes;
@@ -87,6 +92,7 @@ static bool is_device(const struct made *m, const struct api_field *f)
 static int make_number(const struct made *m, const struct api_field *f, const char *key)
 {
 	int64_t value;
+	uint64_t bytes;
 	double real;
 	int r;
 
@@ -110,9 +116,12 @@ static int make_number(const struct made *m, const struct api_field *f, const ch
 	}
 	if (!rex_args_int(&m->b->call->args, key, &f->is, &value))
 		return 0; /* of another member of the union */
+	bytes = is_memory(f) ? rows_bytes(m, f) : 0;
+	if (bytes == UINT64_MAX)
+		return rex_built_fail(m->b, -EBADMSG, "the copy of %s is too large", key);
 	r = rex_translate(m->b,
 			  is_device(m, f) ? API_MEANING_DEVICE : (enum api_meaning)f->is.meaning,
-			  (uint64_t)value, is_memory(f) ? rows_bytes(m, f) : 0, (uint64_t *)&value);
+			  (uint64_t)value, bytes, (uint64_t *)&value);
 	store(m, f, (uint64_t)value);
 	return r;
 }
