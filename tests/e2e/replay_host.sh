@@ -4,6 +4,7 @@
 # it, and executed again.
 . "$(dirname "$0")/lib.sh"
 need_capture
+export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" # LeakSanitizer does not work in a confined worker
 program=$programs/tests/e2e/replay_host
 [ -x "$program" ] || skip "the program was not built (no nvcc)"
 cd "$work"
