@@ -17,7 +17,7 @@ struct api_view {
 	const uint64_t *words; /* of the call */
 };
 
-/* Returns NULL if there is no field of that name. */
+/* Returns the field of that name, or NULL. */
 const struct api_field *api_field(const struct api_struct *s, const char *name);
 
 /* Reads element `i` of the field, a number, pointer or handle of 8 bytes at most, extended to 64

@@ -227,8 +227,8 @@ static int walk(const uint8_t *raw, uint64_t len,
 	return 0;
 }
 
-/* Searches for the next complete chunk after *from. Returns 1 and sets *from to its offset, or 0 if
- * there is none. Tries only offsets with the magic number of a chunk header. */
+/* Searches for the next complete chunk after *from. Returns 1 and sets *from to its offset, or 0 at
+ * the end of the file. Tries only offsets with the magic number of a chunk header. */
 static int find_chunk(int fd, uint64_t *from)
 {
 	static const uint32_t magic = FMT_SKIP_MAGIC; /* files are little-endian, as this machine */

@@ -126,7 +126,7 @@ int rec_raw_read(struct rec_raw *s, int (*take)(void *context, const struct rec_
 int rec_raw_next(struct rec_raw *s, int (*take)(void *context, const struct rec_piece *piece),
 		 void *context);
 /* After rec_raw_next() returned 0: skips damaged bytes up to the next complete chunk. Returns 1, or
- * 0 if there is none. Not allowed with `append`. */
+ * 0 at the end of the file. Not allowed with `append`. */
 int rec_raw_skip(struct rec_raw *s);
 /* Makes the next rec_raw_next() read the first chunk. */
 void rec_raw_rewind(struct rec_raw *s);

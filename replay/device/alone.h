@@ -16,8 +16,8 @@ struct rex_alone_refusal {
 };
 
 /* Finds the first call that this rank cannot execute without the others. Returns 1 with the call
- * and the reason in *ret; 0 if there is none; or a negative errno as fmt_slice_load(), with
- * *err. */
+ * and the reason in *ret; 0 if it can execute all calls; or a negative errno as fmt_slice_load(),
+ * with *err. */
 int rex_alone_check(const struct rex_process *p, struct rex_alone_refusal *ret,
 		    struct fmt_error *err);
 

@@ -271,7 +271,7 @@ static int build_batch(struct rex_built *b)
 }
 
 /* Returns the source of the memory `offset` bytes after the destination's first byte; *left bytes
- * follow in the row. NULL: there is none. */
+ * follow in the row. NULL between rows and behind the last row. */
 static uint8_t *source_of(const struct source *s, uint64_t offset, uint64_t *left)
 {
 	uint64_t layer = s->to_layer_bytes ? offset / s->to_layer_bytes : 0;

@@ -379,7 +379,7 @@ static int hold_slice(struct rewrite *w, struct rank_rewrite *rank, const struct
 	return 0;
 }
 
-/* Returns the track of the slice's iteration annotation; the first track if there is none. */
+/* Returns the track of the slice's iteration annotation, or the first track. */
 static uint32_t annotated(const struct fmt_slice *s)
 {
 	for (size_t i = 0; i < s->n_ranges; i++) {

@@ -59,7 +59,7 @@ static int cut(size_t n)
 	return n < 60 ? (int)n : 60;
 }
 
-/* Returns the length of a name followed by '='; 0: there is none. */
+/* Returns the length of a name followed by '=', or 0. */
 static size_t key_length(const char *at)
 {
 	size_t n = 0;

@@ -3,26 +3,12 @@
 /* `functions`: functions of the host on streams and in a graph. `memory`: the host writes
  * page-locked and managed memory between launches, copies and graphs that read it. With -DPLUGIN
  * only the host kernels. */
+#include "axpy.cuh"
 #include "check.h"
 #include <gpuemu.h>
 
 #define N 4096
 #define BYTES (N * sizeof(float))
-
-__global__ void axpy(int n, float a, const float *x, float *y)
-{
-	int i = blockIdx.x * blockDim.x + threadIdx.x;
-
-	if (i < n)
-		y[i] += a * x[i];
-}
-
-static void axpy_host(int n, float a, const float *x, float *y)
-{
-	for (int i = 0; i < n; i++)
-		y[i] += a * x[i];
-}
-GPUEMU_HOST_KERNEL(axpy, axpy_host)
 
 #ifndef PLUGIN
 #include <time.h>

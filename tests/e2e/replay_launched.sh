@@ -134,7 +134,7 @@ else
 	left_out "missing slurmctld, slurmd or munged, or they do not start here"
 fi
 
-# What a killed run left does not matter: the same numbers of processes, sessions, values.
+# Files of a killed run with the same process ids, session and values are ignored.
 mkdir -p again.launched/0123456789abcdef
 for i in 1 2; do
 	printf 01234567 >again.launched/join-$i

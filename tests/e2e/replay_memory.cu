@@ -3,6 +3,7 @@
 /* Uses every kind of memory, copies of rows, events between streams, a captured graph, a host
  * function and copies between GPUs, on each GPU; with an argument, only reserved addresses. With
  * -DPLUGIN only the host kernels. */
+#include "axpy.cuh"
 #include "check.h"
 #include <cuda.h>
 #include <gpuemu.h>
@@ -14,21 +15,6 @@
 #define BYTES (N * sizeof(float))
 
 __device__ float table[1024];
-
-__global__ void axpy(int n, float a, const float *x, float *y)
-{
-	int i = blockIdx.x * blockDim.x + threadIdx.x;
-
-	if (i < n)
-		y[i] += a * x[i];
-}
-
-static void axpy_host(int n, float a, const float *x, float *y)
-{
-	for (int i = 0; i < n; i++)
-		y[i] += a * x[i];
-}
-GPUEMU_HOST_KERNEL(axpy, axpy_host)
 
 /* Pointers within a struct. */
 struct pair {

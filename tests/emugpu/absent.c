@@ -3,6 +3,7 @@
 /* Device memory that contains only zeros uses no host memory, through fills, copies, NCCL and
  * products. Values between absent pages arrive everywhere. */
 #include "tests/emugpu/check_driver.h"
+#include "tests/emugpu/resident.h"
 
 #include <cublas_v2.h>
 #include <cublasLt.h>
@@ -22,20 +23,6 @@ static CUcontext contexts[GPUS];
 static CUdeviceptr memory[GPUS];
 static ncclComm_t comms[GPUS];
 static int32_t values[VALUES];
-
-static long resident_kib(void)
-{
-	char line[256];
-	long kib = 0;
-	FILE *f = fopen("/proc/self/status", "r");
-
-	TRUE(f != NULL);
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "VmRSS: %ld", &kib) == 1)
-			break;
-	fclose(f);
-	return kib;
-}
 
 /* Checks that [at - 4, at + 4 * VALUES + 4) has `factor` times the values, between zeros. */
 static void check(CUdeviceptr at, int32_t factor)

@@ -3,6 +3,7 @@
 /* gpuemu --no-data: full GPUs use almost no host memory, and copies to the host write zeros.
  * Small transfers still move their data. */
 #include "tests/emugpu/check_driver.h"
+#include "tests/emugpu/resident.h"
 
 #include <cublas_v2.h>
 #include <nccl.h>
@@ -16,20 +17,6 @@
 static CUcontext contexts[GPUS];
 static CUdeviceptr memory[GPUS];
 static char host[1 << 20];
-
-static long resident_kib(void)
-{
-	char line[256];
-	long kib = 0;
-	FILE *f = fopen("/proc/self/status", "r");
-
-	TRUE(f != NULL);
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "VmRSS: %ld", &kib) == 1)
-			break;
-	fclose(f);
-	return kib;
-}
 
 static void fill(int gpu)
 {

@@ -39,7 +39,8 @@ TEST(later_ranges_replace_earlier_ones)
 	ck_assert(rex_address(o, 1149, &here) && here == 9099);
 	ck_assert(!rex_address(o, 1000, &here) && !rex_address(o, 1150, &here));
 
-	/* Reserved addresses are no memory, until some is mapped there; a new reservation has none.
+	/* Reserved addresses are not memory until memory is mapped there; a new reservation has
+	 * none.
 	 */
 	ck_assert_int_eq(rex_reserved_set(o, 2000, 1000, 20000), 0);
 	ck_assert(rex_address(o, 2999, &here) && here == 20999);

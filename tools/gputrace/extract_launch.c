@@ -130,7 +130,7 @@ static int find_call(struct search *s, const struct rex_args *op, struct fmt_err
 	return 0;
 }
 
-/* Where calls keep a member of a launch. */
+/* Prefixes of the argument keys of a launch. */
 static const char *const places[] = {"", "config.", "nodeParams.", "nodeParams.kernel."};
 
 static int64_t number_of(const struct search *s, const char *key)

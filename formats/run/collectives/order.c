@@ -263,8 +263,9 @@ static uint32_t next_complete(struct job *j, size_t n)
 	return forced;
 }
 
-/* Numbers the collectives in an order that agrees with each participant. If there is none, for
- * example in a cut-off recording, uses the order of the first participant. */
+/* Numbers the collectives in an order that agrees with each participant. If the
+ * participants contradict each other, for example in a cut-off recording, uses the order of the
+ * first participant. */
 static void number_items(struct job *j, size_t n)
 {
 	int64_t seq = 0;

@@ -91,7 +91,8 @@ static int by_apart(const void *x, const void *y)
 	       ?: array_order(a->a, b->a);
 }
 
-/* Finds the best agreement between rows of two ranks. Returns 1, or 0 if there is none. */
+/* Finds the best agreement between rows of two ranks. Returns 1, or 0 if no rows
+ * agree. */
 static int tie_ranks(const struct fmt_ends *e, const uint32_t *first, uint32_t a, uint32_t b,
 		     struct tie *ret)
 {

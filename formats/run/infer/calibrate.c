@@ -227,8 +227,8 @@ static int is_free(const struct infer_view *v, const struct infer_op *op, int id
 }
 
 /* Measures the time from the start of a call that waits for its copy to the copy's start, on idle
- * streams. Returns 1; 0 if there is none, and *ret is the shortest of all, or `otherwise`; or
- * -ENOMEM. */
+ * streams. Returns 1; 0 if no copy started on an idle stream, then *ret is the shortest time of
+ * such copies, or `otherwise` without copies; or -ENOMEM. */
 static int calibrate_copies(struct infer_view *v, enum infer_copy copy, int64_t otherwise,
 			    int64_t *ret)
 {

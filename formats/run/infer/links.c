@@ -204,8 +204,9 @@ struct option {
 	struct hypothesis h;
 };
 
-/* Finds the explanation of that number. Returns 1; 0 if there is none; -1 after the last one. The
- * stream of the next launch waits, or that of the guess; or the host. */
+/* Returns 1 and explanation `number` of a site in *ret; 0 if that number is unused; -1 after the
+ * last explanation. The waiting side is the stream of the next launch, the guessed stream, or the
+ * host. */
 static int option_of(const struct infer_scan *scan, const struct infer_site *at, uint32_t site,
 		     uint32_t number, struct option *ret)
 {

@@ -43,8 +43,8 @@ int fmt_network_get(const struct fmt_names *n, struct fmt_network *ret);
 int fmt_network_put(struct fmt_names *n, const struct fmt_network *network);
 void fmt_network_done(struct fmt_network *n);
 
-/* Returns the line of a communicator and kind, or NULL if there is none, for example because
- * message sizes were not recorded. */
+/* Returns the line of a communicator and kind, or NULL if no line was fitted, for example
+ * because message sizes were not recorded. */
 const struct fmt_network_fit *fmt_network_find(const struct fmt_network *n, uint32_t comm,
 					       const char *collective);
 

@@ -9,5 +9,6 @@
  * number, and refuses files of different runs with -EBADMSG and *err. */
 int kineto_check(struct kineto_import *im, struct fmt_error *err);
 
-/* Returns the rank in a file's name: "rank-3.json.gz", "trace_rank3.json"; -1 if there is none. */
+/* Returns the rank in a file's name: "rank-3.json.gz", "trace_rank3.json"; -1 without a
+ * number. */
 int64_t kineto_rank_of_name(const char *path);

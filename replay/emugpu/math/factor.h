@@ -9,7 +9,7 @@
 /* `fill` 'L' or 'U': the Cholesky factor replaces this triangle of A, of n x n. 0: L and U with
  * row exchanges replace A, of m x n, and pivots[i] is the row, from 1, that was exchanged with row
  * i; NULL for none. Sets *info to the first row, from 1, with a pivot that is not positive or is 0;
- * to 0 if there is none. 0 or -ENOMEM. */
+ * to 0 if all pivots are valid. Returns 0 or -ENOMEM. */
 int emu_factor(const struct emu_matrix *a, int64_t m, int64_t n, uint8_t fill, int32_t *pivots,
 	       int *info);
 

@@ -69,7 +69,8 @@ struct emu_part {
 	size_t len;
 };
 
-/* Returns the i-th template argument of the first template in `p`; empty if there is none. */
+/* Returns the i-th template argument of the first template in `p`; empty if the
+ * template has fewer. */
 struct emu_part emu_part_argument(struct emu_part p, int i);
 /* emu_part_after() returns the text after the first `text`, or empty; emu_part_has() returns 1 if
  * `p` contains `text`. */

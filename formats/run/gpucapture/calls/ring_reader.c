@@ -281,7 +281,8 @@ static bool is_host_call(const struct rec_call *c)
 	       c->api->class == API_CLASS_HOST_CALL;
 }
 
-/* What the call did to the objects of its process: what was made is known before it is added. */
+/* Updates the objects of the process. New objects are added before the call, which refers to them.
+ */
 static int follow(struct rec_call *c)
 {
 	int r = rec_call_makes(c);

@@ -104,7 +104,7 @@ static void describe(struct rec_call *c, const struct api_view *v, const char *p
 	}
 }
 
-/* Finds the struct with the node's parameters. Returns false if there is none. */
+/* Finds the struct with the node's parameters. Returns false if the call has no such struct. */
 static bool params_of(const struct rec_call *c, struct api_view *ret)
 {
 	static const char *const names[] = {"nodeParams", "copyParams", "memsetParams"};
