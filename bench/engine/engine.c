@@ -5,7 +5,7 @@
  * twice a run. */
 #include "base/host.h"
 #include "bench/engine/made_run.h"
-#include "replay/engine/change.h"
+#include "replay/what_if/change.h"
 
 #include "base/array.h"
 

@@ -17,7 +17,7 @@
 
 #include "formats/trace/store/trace.h"
 
-#include "replay/engine/report.h"
+#include "replay/report/report.h"
 
 struct replay_options {
 	/* The changed runs to predict; may be none. The report refers to them. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/feed.h"
 
-#include "replay/engine/cause.h"
+#include "replay/clock/cause.h"
 #include "replay/engine/feed_impl.h"
 
 #include "base/scope.h"

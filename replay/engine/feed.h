@@ -10,8 +10,8 @@
 #include "formats/trace/error.h"
 #include "formats/trace/names.h"
 
-#include "replay/engine/path.h"
-#include "replay/engine/program.h"
+#include "replay/clock/path.h"
+#include "replay/program/program.h"
 
 struct replay_source {
 	const struct fmt_names *names;

@@ -4,13 +4,13 @@
 #include "formats/run/infer/constants.h"
 
 #include "formats/trace/facts.h"
-#include "replay/engine/change.h"
-#include "replay/engine/copies.h"
 #include "replay/engine/feed.h"
 #include "replay/engine/rewrite.h"
 #include "replay/engine/score.h"
-#include "replay/engine/stability.h"
-#include "replay/engine/straggler.h"
+#include "replay/report/stability.h"
+#include "replay/what_if/change.h"
+#include "replay/what_if/copies.h"
+#include "replay/what_if/straggler.h"
 
 #include "base/scope.h"
 

@@ -7,9 +7,9 @@
 #include "formats/trace/store/writer.h"
 
 #include "formats/trace/wrap.h"
-#include "replay/engine/launches.h"
-#include "replay/engine/sim.h"
+#include "replay/clock/sim.h"
 #include "replay/engine/timemap.h"
+#include "replay/program/launches.h"
 
 #include "base/array.h"
 #include "base/scope.h"

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "formats/trace/store/trace.h"
-#include "replay/engine/change.h"
+#include "replay/what_if/change.h"
 
 struct rewrite;
 

@@ -2,9 +2,9 @@
 #include "replay/engine/score.h"
 
 #include "formats/trace/wrap.h"
-#include "replay/engine/copies.h"
-#include "replay/engine/sim.h"
+#include "replay/clock/sim.h"
 #include "replay/engine/timemap.h"
+#include "replay/what_if/copies.h"
 
 #include "base/array.h"
 #include "base/scope.h"

@@ -6,9 +6,9 @@
 
 #include "formats/trace/store/trace.h"
 
-#include "replay/engine/change.h"
-#include "replay/engine/path.h"
-#include "replay/engine/report.h"
+#include "replay/clock/path.h"
+#include "replay/report/report.h"
+#include "replay/what_if/change.h"
 
 struct copies;
 struct score;

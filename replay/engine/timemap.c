@@ -2,7 +2,7 @@
 #include "replay/engine/timemap.h"
 
 #include "formats/trace/wrap.h"
-#include "replay/engine/sim.h"
+#include "replay/clock/sim.h"
 
 #include "base/array.h"
 

@@ -2,8 +2,8 @@
 
 /* The programs of clock.c as dependency graphs: tracks and waits. A thread is a rank, with a
  * track for the host, for each stream and for each engine of a GPU. */
+#include "replay/clock/sim.h"
 #include "replay/emugpu/driver/device.h"
-#include "replay/engine/sim.h"
 #include "tests/emugpu/check_driver.h"
 #include "tests/emugpu/clock.h"
 

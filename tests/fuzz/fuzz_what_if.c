@@ -2,7 +2,7 @@
 
 /* Text behind --what-if: what is accepted can be parsed again. */
 #include "base/scope.h"
-#include "replay/engine/what_if.h"
+#include "replay/what_if/what_if.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -23,7 +23,7 @@ TALL_HEADERS = {
     'formats/trace/model.h': 245,
     'replay/emugpu/driver/op.h': 160,
     'include/gpuemu.h': 210,
-    'replay/engine/sim.h': 165,
+    'replay/clock/sim.h': 165,
     'tests/unit/made.h': 310,
     'tests/unit/made_run.h': 210,
     'tests/unit/rings.h': 390,

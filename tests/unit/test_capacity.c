@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/engine/capacity.h"
+#include "replay/clock/capacity.h"
 
 #include "tests/unit/test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/engine/variant.h"
+#include "replay/clock/variant.h"
 
 #include "tests/unit/test.h"
 

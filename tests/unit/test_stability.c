@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/engine/stability.h"
+#include "replay/report/stability.h"
 
 #include "base/array.h"
 #include "tests/unit/test.h"

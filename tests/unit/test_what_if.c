@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/engine/what_if.h"
+#include "replay/what_if/what_if.h"
 
 #include "tests/unit/test.h"
 

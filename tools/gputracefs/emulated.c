@@ -3,7 +3,7 @@
 
 #include "base/scope.h"
 #include "replay/engine/emulate.h"
-#include "replay/engine/what_if.h"
+#include "replay/what_if/what_if.h"
 
 #include <stdio.h>
 #include <string.h>

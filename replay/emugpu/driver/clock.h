@@ -15,7 +15,7 @@
 #pragma once
 
 #include "base/scope.h"
-#include "replay/engine/moment.h"
+#include "replay/clock/moment.h"
 
 #include <stdint.h>
 

@@ -4,11 +4,11 @@
  * since program threads may call until the process exits. */
 #pragma once
 
+#include "replay/clock/capacity.h"
 #include "replay/cost/gpu.h"
 #include "replay/emugpu/driver/clock.h"
 #include "replay/emugpu/driver/cuda_api.h"
 #include "replay/emugpu/driver/run.h"
-#include "replay/engine/capacity.h"
 #include <gpuemu.h>
 
 #include <pthread.h>

@@ -9,8 +9,8 @@
  * as possible, so that those processes need not wait for the execution (post.c). */
 #pragma once
 
+#include "replay/clock/moment.h"
 #include "replay/emugpu/driver/cuda_api.h"
-#include "replay/engine/moment.h"
 
 #include <stdint.h>
 

@@ -2,9 +2,9 @@
 #include "replay/emugpu/nccl/exchange.h"
 
 #include "base/scope.h"
+#include "replay/clock/moment.h"
 #include "replay/emugpu/absent.h"
 #include "replay/emugpu/data.h"
-#include "replay/engine/moment.h"
 
 #include <errno.h>
 

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/program/compile.h"
+
+#include "base/array.h"
+#include "formats/run/peers.h"
+
+static int64_t end_of(const struct fmt_event *e)
+{
+	return fmt_add(e->start_ns, e->duration_ns);
+}
+
+/* ---- edges ---- */
+
+void compile_edges_from(struct compile *c, fmt_number number)
+{
+	c->edge = array_bound(i, 0, c->slice->n_edges, c->slice->edges[i].to < number);
+}
+
+/* Returns the first edge that ends in event i; call with ascending i. */
+static size_t edges_of(struct compile *c, size_t i)
+{
+	const struct fmt_slice *s = c->slice;
+
+	while (c->edge < s->n_edges && s->edges[c->edge].to < s->first_number + i)
+		c->edge++;
+	return c->edge;
+}
+
+static const struct fmt_edge *edge_into(const struct compile *c, size_t edge, size_t i)
+{
+	const struct fmt_slice *s = c->slice;
+
+	return edge < s->n_edges && s->edges[edge].to == s->first_number + i ? &s->edges[edge]
+									     : NULL;
+}
+
+static int returns(const struct fmt_edge *e)
+{
+	return e->kind == FMT_EDGE_RETURN && !fmt_edge_is_own(e);
+}
+
+void compile_wait_moment(struct compile *c, struct sim_point *point, uint64_t moment,
+			 int64_t lag_ns, uint16_t scale)
+{
+	struct sim_wait w = {.lag_ns = lag_ns, .kind = SIM_MOMENT, .scale = scale};
+
+	if (moment - c->block->first < c->block->n_slots) {
+		w.on = (uint32_t)(moment - c->block->first);
+	} else {
+		w.kind = SIM_FAR;
+		if (sim_reserve(c->p->sim, c->to, 0, 0, c->to->n_far + 1ul) < 0) {
+			c->error = -ENOMEM;
+			return;
+		}
+		w.on = c->to->n_far;
+		c->to->far[c->to->n_far++] = moment;
+	}
+	compile_wait(c, point, w);
+}
+
+/* The scale of the lag of an edge to an operation. */
+static uint16_t edge_scale(const struct compile *c, const struct fmt_edge *e)
+{
+	const struct fmt_slice *s = c->slice;
+	uint64_t from = e->from - s->first_number;
+
+	if (c->p->scales[e->rule] == PROGRAM_CONSTANT)
+		return 0;
+	return c->p->scales[e->rule] == PROGRAM_FROM && e->rank == 0 && from < s->n_events
+		       ? change_op(c->p->change, c->index, s->events[from].template,
+				   s->events[from].duration_ns)
+		       : change_device(c->p->change, c->index);
+}
+
+/* Adds the wait for an edge. An edge from an event to itself starts at the rank's anchor. */
+static void wait_edge(struct compile *c, struct sim_point *point, const struct fmt_edge *e,
+		      uint16_t scale)
+{
+	if (e->rank != 0)
+		compile_wait_other(c, point, e, scale);
+	else if (e->from != e->to)
+		compile_wait_moment(c, point, 2 * e->from + (e->kind != FMT_EDGE_SPAWN), e->lag_ns,
+				    scale);
+	else if (e->kind == FMT_EDGE_SPAWN)
+		compile_wait(c, point,
+			     (struct sim_wait){
+				     .kind = SIM_AT,
+				     .lag_ns = fmt_add(c->rank->anchor_ns, e->lag_ns),
+			     });
+}
+
+/* ---- threads ---- */
+
+/* A thread begins at its recorded start. Its earlier time in its first iteration is its own
+ * time. */
+static void begin_at(struct compile *c, struct sim_point *point, int64_t start_ns)
+{
+	const struct fmt_iteration *it = &c->slice->iteration;
+	int64_t own_ns = it->number >= 0 ? fmt_sub(start_ns, it->start_ns) : 0;
+
+	compile_wait(c, point,
+		     (struct sim_wait){
+			     .kind = SIM_AT,
+			     .lag_ns = start_ns,
+			     .on = own_ns > 0 && own_ns < UINT32_MAX ? (uint32_t)own_ns : 0,
+			     .scale = c->host,
+		     });
+}
+
+/* A call starts its own time after the previous point of its thread. If another thread hands over
+ * to it, the time before was spent waiting. `inside` another call, it is time of that call. */
+static void call_start(struct compile *c, struct program_track *track, size_t i, size_t edge,
+		       const struct sim_point *before, int inside)
+{
+	const struct fmt_event *e = &c->slice->events[i];
+	int64_t own_ns = track->begun ? fmt_sub(e->start_ns, track->last_ns) : 0;
+	struct sim_point *point = compile_point(c, (uint32_t)(2 * i), own_ns);
+	const struct fmt_edge *in;
+	int handed = 0;
+
+	compile_scale(c, inside ? c->launch : c->host);
+	for (; (in = edge_into(c, edge, i)); edge++) {
+		if (in->kind == FMT_EDGE_RETURN)
+			continue;
+		handed |= !fmt_edge_is_own(in);
+		wait_edge(c, point, in, fmt_edge_is_own(in) ? 0 : c->host);
+	}
+	if (handed)
+		point->own_ns = 0;
+	else if (!track->begun)
+		begin_at(c, point, e->start_ns);
+	else if (own_ns < 0 && before)
+		compile_wait(c, point, (struct sim_wait){.on = before->slot & ~1u});
+	track->begun = 1;
+	track->last_ns = e->start_ns;
+}
+
+/* Adds the waits of a call; stores a copy that the call itself launched. */
+static void call_waits(struct compile *c, size_t i, size_t edge, struct sim_point *point)
+{
+	const struct fmt_slice *s = c->slice;
+	const struct fmt_edge *in;
+
+	for (; (in = edge_into(c, edge, i)); edge++) {
+		uint64_t from = in->from - s->first_number;
+
+		if (!returns(in))
+			continue;
+		wait_edge(c, point, in, 0);
+		if (in->rank != 0 || from >= s->n_events || s->events[i].correlation == 0 ||
+		    s->events[from].correlation != s->events[i].correlation)
+			continue;
+		launches_put(&c->p->launches, s->events[i].correlation, OWN_COPY | (uint32_t)i);
+	}
+}
+
+static const struct fmt_edge *blocks(const struct compile *c, size_t i, size_t edge)
+{
+	const struct fmt_edge *in;
+
+	while ((in = edge_into(c, edge, i)) && !returns(in))
+		edge++;
+	return in;
+}
+
+/* A call returns its own time after its start or after the last nested call; a waiting call, its
+ * own time after the end of the wait. */
+static void call_end(struct compile *c, struct program_track *track, size_t i, size_t edge)
+{
+	const struct fmt_event *e = &c->slice->events[i];
+	const struct fmt_edge *in = blocks(c, i, edge);
+	struct sim_point *point;
+	uint32_t start = (uint32_t)(2 * i);
+
+	if (e->correlation != 0)
+		launches_put(&c->p->launches, e->correlation, (uint32_t)i + 1);
+	point = compile_point(c, start + 1, fmt_sub(end_of(e), track->last_ns));
+	track->last_ns = end_of(e);
+	if (!in) {
+		compile_scale(c, c->launch);
+		return;
+	}
+	if (in->lag_ns > 0)
+		c->p->counts.blocking_ns += in->lag_ns;
+	point->own_ns = 0;
+	compile_wait(c, point,
+		     (struct sim_wait){
+			     .on = start,
+			     .lag_ns = in->lag_ns > 0 ? in->lag_ns : 0,
+		     });
+	call_waits(c, i, edge, point);
+}
+
+/* Ends the open calls that do not contain event i; all calls for i == SIZE_MAX. A call recorded at
+ * the end of a waiting call comes after the wait, even if their times are equal. */
+static size_t leave(struct compile *c, struct program_track *track, size_t depth, size_t i)
+{
+	const struct fmt_event *events = c->slice->events;
+
+	for (; depth > 0; depth--) {
+		const struct nest *open = &c->p->nest[depth - 1];
+		const struct fmt_event *outer = &events[open->event];
+
+		if (i != SIZE_MAX && events[i].start_ns < end_of(outer) &&
+		    end_of(&events[i]) <= end_of(outer) &&
+		    (!blocks(c, open->event, open->edges) ||
+		     fmt_sub(events[i].start_ns, outer->start_ns) <=
+			     fmt_sub(end_of(outer), end_of(&events[i]))))
+			break;
+		call_end(c, track, open->event, open->edges);
+	}
+	return depth;
+}
+
+static void no_time(struct compile *c, size_t i)
+{
+	c->block->times[2 * i] = c->block->times[2 * i + 1] = SIM_NEVER;
+	for (size_t k = 0; k < sim_n_variants(c->p->sim); k++) {
+		int64_t *times = c->block->variants + k * c->block->n_slots;
+
+		times[2 * i] = times[2 * i + 1] = SIM_NEVER;
+	}
+}
+
+void compile_thread(struct compile *c, uint32_t track_index, size_t at, size_t end)
+{
+	struct program_track *track = &c->rank->tracks[track_index];
+	const struct fmt_event *events = c->slice->events;
+	size_t first = c->to->n_points, depth = 0;
+
+	for (size_t i = at; i < end; i++) {
+		size_t edge;
+
+		if (c->p->templates[events[i].template].kind == FMT_SYNC) {
+			no_time(c, i);
+			continue;
+		}
+		edge = edges_of(c, i);
+		if (depth > 0)
+			depth = leave(c, track, depth, i);
+		call_start(c, track, i, edge,
+			   c->to->n_points > first ? &c->to->points[c->to->n_points - 1] : NULL,
+			   depth > 0);
+		if (i + 1 == end || events[i + 1].start_ns >= end_of(&events[i]))
+			call_end(c, track, i, edge);
+		else
+			c->p->nest[depth++] = (struct nest){(uint32_t)i, edge};
+	}
+	leave(c, track, depth, SIZE_MAX);
+}
+
+/* ---- streams ---- */
+
+static int wait_for_launch(struct compile *c, struct sim_point *point, uint64_t correlation)
+{
+	int64_t launch_ns = c->rank->constants->launch_ns;
+	uint32_t at = c->rank->constants->from_start
+			      ? 2
+			      : 1; /* distance back from the next event's slots */
+	uint32_t found = correlation ? launches_get(&c->p->launches, correlation) : 0;
+
+	if (found & OWN_COPY) {
+		compile_wait(c, point,
+			     (struct sim_wait){
+				     .on = 2 * (found & ~OWN_COPY),
+				     .lag_ns = c->rank->constants->copy_ns,
+			     });
+		return 1;
+	}
+	if (found) {
+		compile_wait(c, point,
+			     (struct sim_wait){.on = 2 * found - at, .lag_ns = launch_ns});
+		return 1;
+	}
+	found = correlation ? launches_get(&c->rank->before, correlation) : 0;
+	if (!found || found & OWN_COPY)
+		return 0;
+	compile_wait_moment(c, point, c->rank->before_first + 2 * found - at, launch_ns, 0);
+	return 1;
+}
+
+static int64_t gap_before(const struct compile *c, const struct program_track *track,
+			  const struct fmt_event *e, uint8_t class)
+{
+	int64_t gap_ns = c->rank->constants->gap_ns[track->class][class];
+
+	if (!track->begun)
+		return 0;
+	return c->p->templates[e->template].kind == FMT_COLLECTIVE
+		       ? gap_ns
+		       : fmt_add(gap_ns, fmt_template_gap(&c->p->template_gaps, track->template));
+}
+
+/* Returns the edge that says how long the operation takes, if that is not its recorded duration: an
+ * edge of kind FMT_EDGE_RETURN from the operation to itself. For a collective, from the last
+ * arrival. */
+static const struct fmt_edge *op_start(struct compile *c, struct program_track *track, size_t i)
+{
+	const struct fmt_event *e = &c->slice->events[i];
+	uint8_t class = (uint8_t)fmt_gap_class(c->p->templates[e->template].kind, e->duration_ns);
+	struct sim_point *point =
+		compile_point(c, (uint32_t)(2 * i), gap_before(c, track, e, class));
+	size_t edge = edges_of(c, i);
+	int held = track->begun;
+	const struct fmt_edge *in, *takes = NULL;
+
+	if (c->p->overlap != OVERLAP_FULL || !overlap_unlaunched(c, edge, i))
+		held |= wait_for_launch(c, point, e->correlation);
+	if (c->p->overlap == OVERLAP_OFF)
+		overlap_wait(c, point, i);
+	for (; (in = edge_into(c, edge, i)); edge++) {
+		if (in->kind == FMT_EDGE_RETURN)
+			takes = fmt_edge_is_own(in) ? in : takes;
+		if (in->kind == FMT_EDGE_RETURN ||
+		    (c->p->overlap == OVERLAP_FULL && overlap_drops(c, in, i)))
+			continue;
+		wait_edge(c, point, in, edge_scale(c, in));
+		held |= !fmt_edge_is_own(in) || in->kind == FMT_EDGE_SPAWN;
+	}
+	if (!held) {
+		compile_wait(c, point,
+			     (struct sim_wait){
+				     .kind = SIM_AT,
+				     .lag_ns = c->rank->anchor_ns,
+			     });
+		c->p->counts.rootless++;
+	}
+	track->begun = 1;
+	track->class = class;
+	track->template = e->template;
+	return takes;
+}
+
+/* Reads the communicator and sequence number of a collective operation; returns 0 if it has
+ * none. */
+static int collective_of(const struct compile *c, const struct fmt_event *e,
+			 const struct template *template, uint32_t *comm, int64_t *seq)
+{
+	const int64_t *values = c->slice->values + e->first_value;
+	size_t n = c->slice->n_values -
+		   (e->first_value < c->slice->n_values ? e->first_value : c->slice->n_values);
+
+	if (template->comm_at >= n || template->seq_at >= n)
+		return 0;
+	*seq = values[template->seq_at];
+	*comm = (uint32_t)values[template->comm_at];
+	if (values[template->comm_at] < 0 ||
+	    (uint64_t)values[template->comm_at] >= c->p->n_groups || *seq < 0 || *seq == INT64_MAX)
+		return 0;
+	return c->rank->groups[*comm] != SIM_NONE;
+}
+
+/* A rank's part in a collective. */
+struct part {
+	const struct fmt_edge *transfer; /* NULL: unknown */
+	uint16_t scale;
+	int64_t line_ns; /* of all ranks together, see sim_expect_transfer() */
+	double noise_share;
+};
+
+/* The operation's end waits for the end of the collective. */
+static void join_meeting(struct compile *c, struct sim_point *point, uint32_t member, int64_t seq,
+			 const struct part *part)
+{
+	const struct fmt_edge *transfer = part->transfer;
+	uint32_t collective;
+	int r = sim_declare(sim_collectives(c->p->sim), member, seq, &collective);
+
+	if (r > 0 && c->p->change &&
+	    sim_expect_transfer(c->p->sim, collective, part->line_ns, part->noise_share) < 0)
+		r = -ENOMEM;
+	if (r < 0)
+		c->error = r;
+	else if (r == 0)
+		c->p->counts.repeated++;
+	else
+		compile_wait(c, point,
+			     (struct sim_wait){.kind = transfer ? SIM_TRANSFER : SIM_COLLECTIVE,
+					       .on = collective,
+					       .lag_ns = transfer ? transfer->lag_ns : 0,
+					       .scale = part->scale});
+}
+
+/* Joins one collective with each peer that is in the trace. */
+static void join_pairs(struct compile *c, struct sim_point *point, uint32_t comm, int64_t seq,
+		       const struct part *part, const char *peers)
+{
+	uint32_t number, peer, member;
+
+	while (fmt_peers_next(&peers, &number)) {
+		peer = program_peer(c->p, c->index, comm, number);
+		if (peer == c->p->n_ranks || peer == c->index)
+			continue;
+		member = program_pair(c->p, c->index, comm, peer);
+		if (member == SIM_NONE)
+			c->error = -ENOMEM;
+		else
+			join_meeting(c, point, member, seq, part);
+	}
+}
+
+static void count(uint64_t *n, int64_t *ns, const struct fmt_event *e)
+{
+	++*n;
+	*ns += e->duration_ns;
+}
+
+/* Adds an operation without other participants. */
+static void op_alone(struct compile *c, const struct fmt_event *e, int collective)
+{
+	struct change *change = c->p->change;
+
+	if (collective) {
+		count(&c->p->counts.unmatched, &c->p->counts.unmatched_ns, e);
+		c->p->counts.alone_ns += e->duration_ns;
+	}
+	compile_scale(c, collective ? change_collective(change, c->index, e->template, SIM_NONE, -1)
+				    : change_op(change, c->index, e->template, e->duration_ns));
+	if (!collective && change_lacks_model(change, e->template))
+		count(&c->p->counts.no_model, &c->p->counts.no_model_ns, e);
+}
+
+static int64_t bytes_of(const struct compile *c, const struct fmt_event *e,
+			const struct template *template)
+{
+	uint64_t at = (uint64_t)e->first_value + template->bytes_at;
+
+	if (template->bytes_at == UINT32_MAX)
+		return template->bytes;
+	return at < c->slice->n_values ? c->slice->values[at] : -1;
+}
+
+/* Joins the operation that ends at `point` with others on a communicator. */
+static void op_meets(struct compile *c, struct sim_point *point, size_t i,
+		     const struct fmt_edge *transfer, uint32_t comm, int64_t seq)
+{
+	const struct fmt_event *e = &c->slice->events[i];
+	const struct template *template = &c->p->templates[e->template];
+	struct part part = {.transfer = transfer};
+	uint32_t member =
+		sim_participant(sim_collectives(c->p->sim), c->index, c->rank->groups[comm]);
+	uint32_t scaled = c->p->incomplete[comm] ? SIM_NONE : comm;
+	int64_t bytes = bytes_of(c, e, template);
+
+	part.scale = change_collective(c->p->change, c->index, e->template, scaled, bytes);
+	if (c->p->incomplete[comm])
+		count(&c->p->counts.unmatched, &c->p->counts.unmatched_ns, e);
+	if (change_lacks_latency(c->p->change, e->template, scaled))
+		count(&c->p->counts.no_latency, &c->p->counts.no_latency_ns, e);
+	compile_scale(c, part.scale);
+	if (template->peers) {
+		join_pairs(c, point, comm, seq, &part, template->peers);
+	} else if (member != SIM_NONE) {
+		if (c->p->change)
+			change_expected(c->p->change, e->template, scaled, bytes, &part.line_ns,
+					&part.noise_share);
+		join_meeting(c, point, member, seq, &part);
+	}
+}
+
+/* `takes`: as op_start() returned it. */
+static void op_end(struct compile *c, size_t i, const struct fmt_edge *takes)
+{
+	const struct fmt_event *e = &c->slice->events[i];
+	const struct template *template = &c->p->templates[e->template];
+	int64_t ns = takes && template->kind != FMT_COLLECTIVE ? takes->lag_ns : e->duration_ns;
+	struct sim_point *point = compile_point(c, (uint32_t)(2 * i + 1), ns);
+	uint32_t comm;
+	int64_t seq;
+
+	if (template->is_numbered && collective_of(c, e, template, &comm, &seq))
+		op_meets(c, point, i, takes, comm, seq);
+	else
+		op_alone(c, e, template->kind == FMT_COLLECTIVE);
+}
+
+void compile_stream(struct compile *c, uint32_t track_index, size_t at, size_t end)
+{
+	struct program_track *track = &c->rank->tracks[track_index];
+
+	for (size_t i = at; i < end; i++) {
+		if (c->p->templates[c->slice->events[i].template].kind == FMT_SYNC) {
+			no_time(c, i);
+			continue;
+		}
+		op_end(c, i, op_start(c, track, i));
+		c->p->counts.ops++;
+	}
+}
