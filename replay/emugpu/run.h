@@ -9,7 +9,12 @@
 
 #include <stdint.h>
 
-enum { EMU_RUN_PROCESSES = 4096, EMU_RUN_GPUS = 64, EMU_RUN_NOTES = 1024 };
+enum {
+	EMU_RUN_PROCESSES = 4096,
+	EMU_RUN_GPUS = 64,
+	EMU_RUN_NOTES = 1024,
+	EMU_RUN_COLLECTIVES = 64
+};
 
 /* The operations of a process on one GPU. */
 struct emu_run_gpu {
@@ -65,6 +70,10 @@ struct emu_run {
 	int64_t zero_ns;      /* CLOCK_MONOTONIC at the zero of virtual time */
 	uint32_t no_data;     /* 1: no data is moved or computed */
 	uint8_t padding[44];
+	/* Latest clock of the processes that have entered the collective call of MPI with this
+	 * number, modulo EMU_RUN_COLLECTIVES. The upper 16 bits are the number without the modulus.
+	 */
+	uint64_t collectives[EMU_RUN_COLLECTIVES];
 	struct emu_run_note notes[EMU_RUN_NOTES];
 	struct emu_run_process processes[EMU_RUN_PROCESSES];
 };

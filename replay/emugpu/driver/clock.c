@@ -208,6 +208,46 @@ EMU_API int64_t gpuemu_horizon_ns(void)
 	return latest;
 }
 
+enum { NUMBER_SHIFT = 48 };
+
+/* Returns the latest clock of a collective call, after adding one. 0 if a later call has taken its
+ * slot. */
+static int64_t join_collective(uint64_t number, int64_t now_ns)
+{
+	struct emu_run *run = emu_run_map();
+	uint64_t round = number / EMU_RUN_COLLECTIVES & 0xffff;
+	uint64_t mine = round << NUMBER_SHIFT | (uint64_t)now_ns, *slot, seen;
+
+	if (!run)
+		return 0;
+	slot = &run->collectives[number % EMU_RUN_COLLECTIVES];
+	seen = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+	do {
+		if ((int16_t)((seen >> NUMBER_SHIFT) - round) > 0)
+			return 0;
+		if (seen >> NUMBER_SHIFT == round && seen >= mine)
+			return (int64_t)(seen & ((UINT64_C(1) << NUMBER_SHIFT) - 1));
+	} while (!__atomic_compare_exchange_n(slot, &seen, mine, 1, __ATOMIC_ACQ_REL,
+					      __ATOMIC_ACQUIRE));
+	return now_ns;
+}
+
+EMU_API uint64_t gpuemu_collective_enter(void)
+{
+	static uint64_t calls;
+	uint64_t number = __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
+
+	gpuemu_clock_pause();
+	join_collective(number, self_.now_ns);
+	return number;
+}
+
+EMU_API void gpuemu_collective_leave(uint64_t number)
+{
+	gpuemu_clock_resume();
+	emu_wait(&self_, join_collective(number, self_.now_ns), 0);
+}
+
 EMU_API int64_t gpuemu_zero_ns(void)
 {
 	static int64_t first_ns; /* without gpuemu, the first call */

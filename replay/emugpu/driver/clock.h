@@ -92,6 +92,12 @@ void gpuemu_clock_resume(void);
 void gpuemu_thread_not_before(int64_t ns);
 void gpuemu_thread_hands_on(void);
 
+/* Begin and end a collective call of MPI, in which virtual time does not pass: at its end, the
+ * thread's clock is the latest of those that have entered the call with this number. Processes
+ * number their calls. */
+uint64_t gpuemu_collective_enter(void);
+void gpuemu_collective_leave(uint64_t number);
+
 /* Returns the latest clock of the run's processes that use GPUs; 0 if not found. */
 int64_t gpuemu_horizon_ns(void);
 
