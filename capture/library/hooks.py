@@ -69,16 +69,11 @@ CAP_API int {name}({parameters})
 
 '''
 
-# CUBLASLT_*_DESC_POINTER_MODE, read from the memory at a2.
-LT_MODE = '\tif ((int)a1 == {} && a2 && a3 >= 4)\n\t\tcap_plan_scalar_mode(*(const int *)a2);\n'
-
 # Code that runs after these calls, whether or not they are recorded.
 MORE = {
     'cuInit': '\tcap_driver_initialised(r);\n',
     'cuGetProcAddress': '\tcap_proc_address(r, (const char *)a0, (void **)a1, a3);\n',
     'cublasSetPointerMode_v2': '\tcap_plan_scalar_mode((int)a1);\n',
-    'cublasLtMatmulDescSetAttribute': LT_MODE.format(2),
-    'cublasLtMatrixTransformDescSetAttribute': LT_MODE.format(1),
     'cuGetProcAddress_v2': '\tcap_proc_address(r, (const char *)a0, (void **)a1, a3);\n',
 }
 
@@ -180,6 +175,28 @@ def copy_step(call, i, a, flags):
     return step('COPY', i, a.word, flags, factor, by.word, less or 0, size)
 
 
+def is_scalar(call, a):
+    """Whether the pointer mode of a cuBLAS handle says where the argument is."""
+    return a.meaning == 'scalar' and call.args[0].meaning == 'blas'
+
+
+def is_untyped(call, a):
+    """Whether the argument is a scalar of cuBLAS or cuBLASLt whose type another argument says."""
+    return call.library != 'nccl' and a.meaning == 'scalar' and a.length == '?' and a.name != 'param'
+
+
+def scalar_step(call, i, a):
+    """A SCALAR: its type is that of a descriptor, of the computation, or the next type among the arguments."""
+    by = {b.type or b.meaning: b.word for b in reversed(call.args)}
+    types = [b.word for b in call.args[i:] if b.type in ('cudaDataType', 'cudaDataType_t')]
+    for name, factor in (('lt-matmul', 'MATMUL'), ('lt-transform', 'TRANSFORM')):
+        if name in by:
+            return step('SCALAR', i, a.word, factor=factor, by=by[name])
+    if 'cublasComputeType_t' in by:
+        return step('SCALAR', i, a.word, ['ON_HOST'], 'COMPUTE', by['cublasComputeType_t'], types[-1])
+    return step('SCALAR', i, a.word, ['ON_HOST'], 'TYPE', types[0])
+
+
 def params_step(call, i, a):
     function = next((b.word for b in call.args if b.meaning in ('function', 'kernel')), 0)
     extra = call.args[i + 1].word if i + 1 < len(call.args) and call.args[i + 1].length == 'extra' else 0
@@ -194,6 +211,9 @@ def has_fields(a, structs):
 def steps_before(call, structs):
     if ends_code(call):
         yield step('UNLOAD')
+    for i, a in enumerate(call.args):
+        if a.direction in BEFORE and is_untyped(call, a):
+            yield scalar_step(call, i, a)
     for i, a in copied(call, BEFORE):
         if a.length == 'params':
             yield params_step(call, i, a)
@@ -205,7 +225,7 @@ def steps_before(call, structs):
                 yield step('FILE', i, a.word)
         else:
             yield copy_step(call, i, a, [flag for flag, on in (
-                ('SCALAR', a.meaning == 'scalar'), ('FIELDS', has_fields(a, structs)),
+                ('ON_HOST', is_scalar(call, a)), ('FIELDS', has_fields(a, structs)),
                 ('SIZED', a.type == 'ncclConfig_t')) if on])
 
 
@@ -213,7 +233,7 @@ def steps_after(call):
     for i, a in copied(call, AFTER):
         if a.length not in ('nul', 'params', 'image'):
             yield copy_step(call, i, a, [flag for flag, on in (
-                ('SCALAR', a.meaning == 'scalar'), ('FUNCTIONS', a.meaning == 'function'),
+                ('ON_HOST', is_scalar(call, a)), ('FUNCTIONS', a.meaning == 'function'),
                 ('KERNELS', a.meaning == 'kernel')) if on])
 
 

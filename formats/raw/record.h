@@ -84,7 +84,8 @@ enum cap_blob_what {
 struct cap_blob_record {
 	struct cap_record head; /* flags: enum cap_blob_what */
 	uint16_t arg;
-	uint16_t field; /* CAP_BLOB_FIELD: of formats/api's description */
+	uint16_t field; /* CAP_BLOB_FIELD: of formats/api's description. For a scalar whose type is
+			   not in the call's name: its cudaDataType, plus 1; else 0 */
 	uint32_t len;	/* of data */
 	uint64_t id;
 	uint64_t whole_len; /* if greater than len, the data was truncated */

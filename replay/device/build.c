@@ -2,6 +2,7 @@
 #include "replay/device/build.h"
 
 #include "base/array.h"
+#include "formats/api/scalar.h"
 #include "replay/device/driver.h"
 #include "replay/device/functions.h"
 
@@ -126,6 +127,9 @@ static int translate_handle(struct rex_built *b, enum api_meaning meaning, uint6
 		return 0;
 	if ((meaning == API_MEANING_FUNCTION || meaning == API_MEANING_KERNEL) &&
 	    rex_handle_get(b->context->objects, other, value, ret))
+		return 0;
+	if (meaning == API_MEANING_LT && /* a handle of cuBLAS is one of cuBLASLt, too */
+	    rex_handle_get(b->context->objects, API_MEANING_BLAS, value, ret))
 		return 0;
 	if (meaning == API_MEANING_CONTEXT && retain_primary(b, value, ret))
 		return 0;
@@ -275,27 +279,56 @@ static int build_numbers(struct rex_built *b, const struct api_arg *a, void *at,
 	return are_objects ? translate_list(b, a, at, bytes) : 0;
 }
 
-/* Builds alpha and beta of cuBLAS: real or complex, of the type in the call's name. */
+/* Returns the type of a scalar of cuBLAS: recorded, or by the letter in the call's name. */
+static const struct api_scalar *scalar_type(const struct rex_built *b, const char *in)
+{
+	static const char *const by_letter[] = {['S'] = "R_32F",
+						['D'] = "R_64F",
+						['C'] = "C_32F",
+						['Z'] = "C_64F",
+						['H'] = "R_16F"};
+	const char *name = b->call->api->name + 6;
+	unsigned char letter = (unsigned char)name[strncmp(name, "Xt", 2) == 0 ? 2 : 0];
+	char key[REX_KEY_BYTES];
+	const char *text = rex_args_text(&b->call->args, rex_key(key, in, "type"), NULL);
+
+	if (!text && letter < ARRAY_SIZE(by_letter))
+		text = by_letter[letter];
+	return text ? api_scalar_named(text) : NULL;
+}
+
+/* Builds alpha and beta of cuBLAS. */
 static int build_scalar(struct rex_built *b, const struct api_arg *a, void *at)
 {
-	const char *letter = b->call->api->name + 6;
-	bool is_double = *letter == 'D' || *letter == 'Z';
 	double part[2] = {0, 0};
 	char in[REX_KEY_BYTES], key[REX_KEY_BYTES];
+	const struct api_scalar *type = scalar_type(b, rex_key(in, a->name, "in"));
+	int64_t value;
 
-	rex_key(in, a->name, "in");
-	if (!rex_args_real(&b->call->args, in, &part[0]) &&
-	    (!rex_args_real(&b->call->args, rex_key(key, in, "re"), &part[0]) ||
-	     !rex_args_real(&b->call->args, rex_key(key, in, "im"), &part[1])))
+	if (type && !type->is_real && rex_args_int(&b->call->args, in, NULL, &value)) {
+		memcpy(at, &value, type->bytes);
+		return 0;
+	}
+	if (!type || !type->is_real ||
+	    (!rex_args_real(&b->call->args, in, &part[0]) &&
+	     (!rex_args_real(&b->call->args, rex_key(key, in, "re"), &part[0]) ||
+	      !rex_args_real(&b->call->args, rex_key(key, in, "im"), &part[1]))))
 		return rex_built_fail(b, -ENOENT, "argument %s is not recorded", a->name);
-	if (is_double) {
-		memcpy(at, part, sizeof(part));
+	if (type->bytes == 8 * type->parts) {
+		memcpy(at, part, type->bytes);
 	} else {
 		const float narrow[2] = {(float)part[0], (float)part[1]};
 
-		memcpy(at, narrow, sizeof(narrow));
+		memcpy(at, narrow, type->bytes);
 	}
 	return 0;
+}
+
+/* Returns the number of structs; the last may be incomplete, such as a union with a short member.
+ */
+static size_t structs_in(const struct api_struct *layout, size_t bytes)
+{
+	return layout->bytes ? (bytes + layout->bytes - 1) / layout->bytes : 0;
 }
 
 static int build_in(struct rex_built *b, unsigned i)
@@ -315,8 +348,7 @@ static int build_in(struct rex_built *b, unsigned i)
 		return b->behind[i] ? 0 : -ENOMEM;
 	}
 	if (a->layout)
-		return rex_build_structs(b, a->name, a->layout,
-					 b->bytes[i] / (a->layout->bytes ? a->layout->bytes : 1),
+		return rex_build_structs(b, a->name, a->layout, structs_in(a->layout, b->bytes[i]),
 					 false, b->behind[i]);
 	if (a->meaning == API_MEANING_SCALAR)
 		return build_scalar(b, a, b->behind[i]);
@@ -356,7 +388,10 @@ static int build_pointer(struct rex_built *b, unsigned i)
 	}
 	bytes = length_of(b, i);
 	b->bytes[i] = bytes == UINT64_MAX ? UNKNOWN_BYTES : bytes;
-	b->behind[i] = rex_built_take(b, b->bytes[i]);
+	if (b->bytes[i] > SIZE_MAX / 4)
+		return -ENOMEM;
+	b->behind[i] = rex_built_take(
+		b, a->layout ? structs_in(a->layout, b->bytes[i]) * a->layout->bytes : b->bytes[i]);
 	if (!b->behind[i])
 		return -ENOMEM;
 	if (a->direction != API_DIRECTION_OUT)

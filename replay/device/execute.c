@@ -157,12 +157,34 @@ static int wait_for_nccl(const struct rex_built *b)
 	return state;
 }
 
+/* Lets cuBLASLt choose the algorithm, if one was given: it is valid for some GPUs and versions of
+ * the library only. */
+static bool choose_algorithm(struct rex_built *b)
+{
+	const struct api_call *call = b->call->api;
+	bool is_given = false;
+
+	if (call->library != API_LIBRARY_CUBLASLT || call->class != API_CLASS_GEMM)
+		return false;
+	for (unsigned i = 0; i < call->n_args; i++) {
+		uint64_t *word = &b->words[call->args[i].word];
+
+		if (strcmp(call->args[i].name, "algo") != 0)
+			continue;
+		is_given = *word != 0;
+		*word = 0;
+	}
+	return is_given;
+}
+
 /* Makes the call; repeats a query until its answer is the recorded one. */
-static int64_t invoke(void *function, const struct rex_built *b)
+static int64_t invoke(void *function, struct rex_built *b)
 {
 	const struct timespec nap = {0, POLL_NS};
 	int64_t result = (int64_t)rex_invoke(function, b->call->api, b->words);
 
+	if ((int32_t)result != 0 && choose_algorithm(b))
+		result = (int64_t)rex_invoke(function, b->call->api, b->words);
 	while (polls(b->call->api) && (int32_t)result == NOT_READY) {
 		nanosleep(&nap, NULL);
 		result = (int64_t)rex_invoke(function, b->call->api, b->words);

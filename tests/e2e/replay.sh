@@ -159,6 +159,17 @@ for gpus in 1 2; do
 		has_line -x 'All are the same.'
 done
 
+# Calls of cuBLAS and cuBLASLt, with scalars on the host and on the device; on another model of GPU,
+# for which the recorded algorithm of cublasLtMatmul is invalid.
+gpucapture --digest=launch --payloads=0-1000 --embed-images -o blas -- \
+	gpuemu -o report -- "$programs/tests/emugpu/emugpu_blas" >/dev/null
+for model in H200 V100; do
+	gpuemu --like=$model -o report -- gpureplay --cublas=api -f -o blas.again blas | has_line -x 'All are the same.'
+	gputrace export -f tsv -o $model blas.again
+	results=$(cut -f 6,9 $model/iterations/*/gpu0/calls | sed -n 's/^cublasLtMatmul\t.*;result=/ /p' | tr -d '\n')
+	[ $model = V100 ] && equal "$results" ' 8 0' || equal "$results" ' 0'
+done
+
 # Each node of a graph is an operation, if it was one in the recording.
 gpucapture --device-times=nodes --digest=launch --payloads=0-1000 --embed-images -o nodes -- \
 	gpuemu -o report -- "$programs/tests/e2e/replay_memory" >/dev/null

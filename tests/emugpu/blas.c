@@ -57,7 +57,7 @@ static void compare(const char *what, CUdeviceptr at, double tolerance)
 
 static void products(cublasHandle_t h, CUdeviceptr da, CUdeviceptr db, CUdeviceptr dc)
 {
-	const float one = 1, zero = 0;
+	const float one = 1, zero = 0, two = 2, minus_one = -1;
 	CUdeviceptr scalars = to_device((float[]){1, 0}, 8);
 
 	CHECK(cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, M, N, K, &one, (float *)da, M, (float *)db,
@@ -71,6 +71,10 @@ static void products(cublasHandle_t h, CUdeviceptr da, CUdeviceptr db, CUdevicep
 			   CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_SUCCESS);
 	CHECK(cublasSetPointerMode(h, CUBLAS_POINTER_MODE_HOST) == CUBLAS_STATUS_SUCCESS);
 	compare("cublasGemmEx, scalars on the device", dc, 1e-4);
+	CHECK(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, M, N, K, &two, (void *)da, CUDA_R_32F, M,
+			   (void *)db, CUDA_R_32F, K, &minus_one, (void *)dc, CUDA_R_32F, M,
+			   CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_SUCCESS);
+	compare("cublasGemmEx", dc, 1e-4);
 	CHECK(cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, M, N, K, &one, (float *)da, M - 1,
 			  (float *)db, K, &zero, (float *)dc, M) == CUBLAS_STATUS_INVALID_VALUE);
 	CHECK(cublasSspmv(h, CUBLAS_FILL_MODE_UPPER, 1, &one, (float *)da, (float *)da, 1, &zero,

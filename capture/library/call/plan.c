@@ -4,7 +4,9 @@
 #include "capture/library/attributes.h"
 #include "capture/library/call/params.h"
 #include "capture/library/call/put.h"
+#include "capture/library/find/real.h"
 #include "formats/api/fields.h"
+#include "formats/api/scalar.h"
 
 #include <errno.h>
 #include <string.h>
@@ -26,6 +28,22 @@ static uint64_t number_at(const void *at, size_t bytes)
 
 	memcpy(&v, at, bytes);
 	return v;
+}
+
+/* Returns whether the pointer mode of the cuBLAS handle, the first argument, is host. */
+static bool is_on_host(const struct cap_call *c)
+{
+	static int (*get)(uint64_t handle, int *mode); /* relaxed */
+	int (*f)(uint64_t, int *) = __atomic_load_n(&get, __ATOMIC_RELAXED);
+	int mode = 1;
+
+	if (!__atomic_load_n(&scalars_on_device, __ATOMIC_RELAXED))
+		return true;
+	if (!f) {
+		f = (int (*)(uint64_t, int *))cap_real(CAP_CUBLAS, "cublasGetPointerMode_v2");
+		__atomic_store_n(&get, f, __ATOMIC_RELAXED);
+	}
+	return f && f(c->words[0], &mode) == 0 && mode == 0;
 }
 
 /* Returns 0 if unknown. */
@@ -127,8 +145,7 @@ static void copy_pointed(const struct cap_call *c, const struct cap_step *s,
 	const void *at = (const void *)(uintptr_t)c->words[s->word];
 	uint64_t len;
 
-	if (!at ||
-	    ((s->flags & CAP_STEP_SCALAR) && __atomic_load_n(&scalars_on_device, __ATOMIC_RELAXED)))
+	if (!at || ((s->flags & CAP_STEP_ON_HOST) && !is_on_host(c)))
 		return;
 	len = length_of(c, s, at);
 	if (len == 0)
@@ -138,6 +155,60 @@ static void copy_pointed(const struct cap_call *c, const struct cap_step *s,
 		put_fields(c, s->arg, at, len);
 	if (s->flags & (CAP_STEP_FUNCTIONS | CAP_STEP_KERNELS))
 		announce_handles(s, at, len);
+}
+
+/* ---- scalars of cuBLAS */
+
+enum { LT_SCALE_TYPE, LT_POINTER_MODE }; /* of a transformation; 1 more for a product */
+
+/* Returns the attribute of a descriptor; UINT64_MAX: not known. */
+static uint64_t attribute_of(const struct cap_call *c, const struct cap_step *s, int attribute)
+{
+	typedef int function(uint64_t, int, void *, size_t, size_t *);
+	static function *get[2]; /* relaxed */
+	bool is_product = s->factor == CAP_FACTOR_MATMUL;
+	function *f = __atomic_load_n(&get[is_product], __ATOMIC_RELAXED);
+	uint32_t value = 0;
+	size_t written;
+
+	if (!f) {
+		f = (function *)cap_real(CAP_CUBLASLT,
+					 is_product ? "cublasLtMatmulDescGetAttribute"
+						    : "cublasLtMatrixTransformDescGetAttribute");
+		__atomic_store_n(&get[is_product], f, __ATOMIC_RELAXED);
+	}
+	return f && c->words[s->by] &&
+			       f(c->words[s->by], attribute + is_product, &value, sizeof(value),
+				 &written) == 0
+		       ? value
+		       : UINT64_MAX;
+}
+
+/* Returns the type of a scalar in host memory; NULL: unknown, or elsewhere. */
+static const struct api_scalar *scalar_of(const struct cap_call *c, const struct cap_step *s)
+{
+	switch (s->factor) {
+	case CAP_FACTOR_TYPE:
+		return api_scalar(c->words[s->by]);
+	case CAP_FACTOR_COMPUTE:
+		return api_scalar_of_compute(c->words[s->by], c->words[s->less]);
+	default:
+		return attribute_of(c, s, LT_POINTER_MODE) == 0
+			       ? api_scalar(attribute_of(c, s, LT_SCALE_TYPE))
+			       : NULL;
+	}
+}
+
+static void put_scalar(const struct cap_call *c, const struct cap_step *s)
+{
+	const void *at = (const void *)(uintptr_t)c->words[s->word];
+	const struct api_scalar *type;
+
+	if (!at || ((s->flags & CAP_STEP_ON_HOST) && !is_on_host(c)))
+		return;
+	type = scalar_of(c, s);
+	if (type)
+		cap_put_bytes(c, s->arg, CAP_BLOB_BEFORE, type->type + 1u, at, type->bytes);
 }
 
 static void put_params(const struct cap_call *c, const struct cap_step *s)
@@ -155,6 +226,9 @@ static void run_step(const struct cap_call *c, const struct cap_step *s, enum ca
 	switch ((enum cap_step_kind)s->kind) {
 	case CAP_STEP_COPY:
 		copy_pointed(c, s, when);
+		break;
+	case CAP_STEP_SCALAR:
+		put_scalar(c, s);
 		break;
 	case CAP_STEP_STRING:
 		if (at)

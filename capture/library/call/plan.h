@@ -13,6 +13,7 @@
 enum cap_step_kind {
 	CAP_STEP_END,
 	CAP_STEP_COPY,	 /* the bytes at the pointer */
+	CAP_STEP_SCALAR, /* the scalar of cuBLAS at the pointer; the factor says its type */
 	CAP_STEP_STRING, /* the string at the pointer */
 	CAP_STEP_IMAGE,	 /* the code image at the pointer */
 	CAP_STEP_FILE,	 /* the code image in the file that the string names */
@@ -21,16 +22,21 @@ enum cap_step_kind {
 	CAP_STEP_UNLOAD, /* code is unloaded: invalidates layouts of parameters */
 };
 
-/* A COPY has `bytes` bytes times a factor. */
+/* A COPY has `bytes` bytes times a factor. The type of a SCALAR is in argument word `by`. */
 enum cap_step_factor {
 	CAP_FACTOR_NONE,
 	CAP_FACTOR_WORD,      /* argument word `by`, minus `less` */
 	CAP_FACTOR_POINTED_4, /* the number of 4 bytes that argument word `by` points to */
 	CAP_FACTOR_POINTED_8,
+	CAP_FACTOR_TYPE,      /* a cudaDataType */
+	CAP_FACTOR_COMPUTE,   /* a cublasComputeType_t; complex if the cudaDataType in word `less`
+				 is */
+	CAP_FACTOR_MATMUL,    /* a cublasLtMatmulDesc_t */
+	CAP_FACTOR_TRANSFORM, /* a cublasLtMatrixTransformDesc_t */
 };
 
 /* Flags of a COPY. */
-#define CAP_STEP_SCALAR 1    /* unless the pointer mode may be device: cap_plan_scalar_mode() */
+#define CAP_STEP_ON_HOST 1   /* only if the pointer mode of the cuBLAS handle is host */
 #define CAP_STEP_FIELDS 2    /* a struct whose fields contain pointers, unless it is an array */
 #define CAP_STEP_SIZED 4     /* the first 8 bytes are the size of the program's struct */
 #define CAP_STEP_FUNCTIONS 8 /* handles of functions, announced to params.h */
@@ -51,7 +57,7 @@ struct cap_step {
 const struct cap_step *cap_plan_run(const struct cap_call *c, const struct cap_step *step,
 				    enum cap_blob_what when);
 
-/* Reports that the program set this pointer mode on a cuBLAS handle. After the first mode other
- * than host (0), scalars are no longer copied: a stream may write them, and the host may be unable
- * to read them. */
+/* Reports that the program set this pointer mode on a cuBLAS handle. From the first mode other than
+ * host (0) on, the mode of a handle is queried before its scalars are copied: a stream may write
+ * scalars on the device, and the host may be unable to read them. */
 void cap_plan_scalar_mode(int mode);

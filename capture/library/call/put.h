@@ -5,8 +5,8 @@
 
 #include "capture/library/call/hook.h"
 
-/* Writes a blob of `len` bytes, truncated if it does not fit into a ring. `field` is 0 unless
- * `what` is CAP_BLOB_FIELD. */
+/* Writes a blob of `len` bytes, truncated if it does not fit into a ring. `field`: as in
+ * struct cap_blob_record. */
 void cap_put_bytes(const struct cap_call *c, unsigned arg, enum cap_blob_what what, unsigned field,
 		   const void *bytes, uint64_t len);
 

@@ -1,6 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/cublaslt/describe.h"
 
+/* The first words of an algorithm: its number, and the major compute capability for which it was
+ * made. Number 1, the only one, supports all arguments that cublasLtMatmul() supports. */
+struct algo {
+	uint64_t number, major;
+};
+
+static struct algo algo_here(void)
+{
+	static int major; /* relaxed; of all GPUs */
+	int here = __atomic_load_n(&major, __ATOMIC_RELAXED);
+	const struct emu_gpu *g = here ? NULL : emu_gpu();
+
+	if (g && g->cuDeviceGetAttribute(&here, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0) ==
+			 CUDA_SUCCESS)
+		__atomic_store_n(&major, here, __ATOMIC_RELAXED);
+	return (struct algo){1, (uint64_t)here};
+}
+
+static void set_algo(cublasLtMatmulAlgo_t *ret)
+{
+	const struct algo here = algo_here();
+
+	memset(ret, 0, sizeof(*ret));
+	memcpy(ret, &here, sizeof(here));
+}
+
+static int is_of_this_gpu(const cublasLtMatmulAlgo_t *a)
+{
+	const struct algo here = algo_here();
+
+	return memcmp(a, &here, sizeof(here)) == 0;
+}
+
 /* Describes an operand with the strides of op(m); returns 0 for an unknown layout. */
 static int operand(const struct emu_lt_layout *l, const void *data, int op, struct emu_operand *ret)
 {
@@ -117,6 +150,8 @@ EMU_API cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle,
 		return CUBLAS_STATUS_INVALID_VALUE;
 	r = describe(d, (const void *)Adesc, (const void *)Bdesc,
 		     (const void *)(Cdesc ? Cdesc : Ddesc), (const void *)Ddesc, w);
+	if (r == CUBLAS_STATUS_SUCCESS && algo && !is_of_this_gpu(algo))
+		r = CUBLAS_STATUS_ARCH_MISMATCH;
 	if (r == CUBLAS_STATUS_SUCCESS && emu_type_of((cudaDataType)d->scale, &scale_type) < 0)
 		r = CUBLAS_STATUS_NOT_SUPPORTED;
 	if (r != CUBLAS_STATUS_SUCCESS)
@@ -172,7 +207,6 @@ EMU_API cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t lightHandle,
 	return emu_blas_launch(stream, &work);
 }
 
-/* The only algorithm, number 1, supports all arguments that cublasLtMatmul() supports. */
 EMU_API cublasStatus_t
 cublasLtMatmulAlgoCheck(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t operationDesc,
 			cublasLtMatrixLayout_t Adesc, cublasLtMatrixLayout_t Bdesc,
@@ -192,7 +226,7 @@ cublasLtMatmulAlgoCheck(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t opera
 	if (algo)
 		result->algo = *algo;
 	else
-		result->algo.data[0] = 1;
+		set_algo(&result->algo);
 	result->state = r;
 	result->wavesCount = 1;
 	return r;
@@ -239,7 +273,6 @@ EMU_API cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t lightHandle,
 {
 	if (!lightHandle || !algo || algoId != 1)
 		return CUBLAS_STATUS_INVALID_VALUE;
-	memset(algo, 0, sizeof(*algo));
-	algo->data[0] = 1;
+	set_algo(algo);
 	return CUBLAS_STATUS_SUCCESS;
 }

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/api/scalar.h"
 #include "formats/trace/images.h"
 
 #include <math.h>
@@ -239,6 +240,25 @@ void rec_put_handles(struct rec_args *m, const struct rec_call *c, struct rec_ke
 
 /* ---- memory that arguments point to */
 
+/* A scalar of cuBLAS with a known type, which is added too. */
+static void put_typed_scalar(struct rec_args *m, struct rec_key key, const struct rec_blob *b)
+{
+	const struct api_scalar *type = api_scalar(b->field - 1u);
+	uint64_t v;
+
+	if (!type || type->bytes != b->len)
+		return;
+	if (type->is_real && type->parts == 1) {
+		put_real(m, key, b->data, b->len);
+	} else if (type->is_real) {
+		put_real(m, rec_key_of(&key, ".re"), b->data, b->len / 2);
+		put_real(m, rec_key_of(&key, ".im"), b->data + b->len / 2, b->len / 2);
+	} else if (rec_number(b, 0, b->len, &v)) {
+		rec_args_put(m, key, FMT_INT, (int64_t)v);
+	}
+	rec_put_text(m, rec_key_of(&key, ".type"), FMT_STRING, type->name, strlen(type->name));
+}
+
 /* alpha and beta of cuBLAS: real or complex by the letter in the call's name. */
 static void put_scalar(struct rec_args *m, const struct rec_call *c, struct rec_key key,
 		       const struct rec_blob *b)
@@ -316,6 +336,8 @@ static void put_blob(struct rec_args *m, const struct rec_call *c, const struct 
 			     strnlen((const char *)b->data, b->len));
 	else if (a->layout)
 		put_struct(m, c, key, a, b);
+	else if (a->meaning == API_MEANING_SCALAR && b->field > 0)
+		put_typed_scalar(m, key, b);
 	else if (a->meaning == API_MEANING_SCALAR)
 		put_scalar(m, c, key, b);
 	else

@@ -59,7 +59,7 @@ struct rec_thread {
 struct rec_blob {
 	uint16_t arg;
 	uint8_t what;	/* enum cap_blob_what */
-	uint16_t field; /* CAP_BLOB_FIELD: the field of the argument's struct */
+	uint16_t field; /* as in struct cap_blob_record */
 	const uint8_t *data;
 	uint32_t len;
 	uint64_t whole_len;
