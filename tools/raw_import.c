@@ -77,7 +77,7 @@ static int fail(int r, const struct fmt_error *err, const struct output *target,
 
 	if (hint)
 		snprintf(text, sizeof(text),
-			 "the raw recording stays; gputrace import -o OUT %s makes the trace",
+			 "the raw recording remains; `gputrace import -o OUT %s` makes the trace",
 			 hint);
 	if (r == -ECANCELED && !hint)
 		return CLI_FAILED;
@@ -173,7 +173,7 @@ static void say_killed(const struct rec_killed *k, const char *output)
 	fmt_text_counted(&kept, k->calls, "call", "calls");
 	text_str(&kept, " and ");
 	fmt_text_counted(&kept, k->ops, "operation", "operations");
-	cli_error("%s (pid %d): killed%s%s%s%s; %s holds %.*s of it",
+	cli_error("%s (pid %d): killed%s%s%s%s; %s contains %.*s of it",
 		  *k->name ? k->name : "a process", (int)k->pid, signal ? " by " : "",
 		  signal ? signal : "", when, k->last_call, output, (int)kept.len,
 		  kept.data ? kept.data : "");
@@ -182,12 +182,12 @@ static void say_killed(const struct rec_killed *k, const char *output)
 void raw_import_say_killed(const struct rec_import_report *r, const char *output)
 {
 	if (r->damaged_file)
-		cli_error("%s: damaged or cut off at byte %llu: %llu bytes are not in %s",
+		cli_error("%s: damaged or cut off at byte %llu; %llu bytes are missing in %s",
 			  r->damaged_file, (unsigned long long)r->damaged_at,
 			  (unsigned long long)r->damaged_bytes, output);
 	for (size_t i = 0; i < r->n_killed && i < MOST_KILLED; i++)
 		say_killed(&r->killed[i], output);
 	if (r->n_killed > MOST_KILLED)
-		cli_error("%zu more processes were killed; see gputrace info %s",
+		cli_error("%zu more processes were killed; see `gputrace info %s`",
 			  r->n_killed - MOST_KILLED, output);
 }

@@ -17,10 +17,10 @@
 static const struct {
 	const char *name, *inside, *hint;
 } taken[] = {
-	{"*.json*", NULL, "gputrace import -o OUT FILE... makes a trace of a profiler's files"},
-	{"*.raw", NULL, "gputrace import -o OUT OUT.raw makes a trace of a raw recording"},
-	{"*.recording", NULL, "gputrace import -o OUT FILE makes a trace of a raw recording"},
-	{NULL, "*.json*", "gputrace import -o OUT FILE... makes a trace of the files in it"},
+	{"*.json*", NULL, "convert profiler files with `gputrace import -o OUT FILE...`"},
+	{"*.raw", NULL, "convert a raw recording with `gputrace import -o OUT OUT.raw`"},
+	{"*.recording", NULL, "convert a raw recording with `gputrace import -o OUT FILE`"},
+	{NULL, "*.json*", "convert the files in it with `gputrace import -o OUT FILE...`"},
 };
 
 static bool holds(const char *folder, const char *pattern)

@@ -149,7 +149,7 @@ int replay_emulate(struct fmt_trace *in, const struct replay_options *options, c
 		r = run_pass(in, o, &passes, k, out_path, &other, err);
 		if (r == 0 && other.broken > report.broken && !o->force)
 			r = fmt_fail(err, -ENODATA, "", FMT_NO_OFFSET,
-				     "%s: the ranks would wait for each other for ever",
+				     "%s: deadlock: the ranks wait for each other",
 				     other.what_ifs[0]->spec);
 		if (r == 0)
 			r = join(&passes, k, &other, &report);

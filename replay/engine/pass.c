@@ -305,16 +305,17 @@ static int check_network(const struct emulation *e, const struct replay_report *
 
 	for (uint32_t i = 0; i < e->pass->n_specs && !e->pass->options->force; i++) {
 		if (no_latency > UNMATCHED_SHARE * all && change_splits_network(e->change, i))
-			return fmt_fail(err, -ENODATA, "", FMT_NO_OFFSET,
-					"%s: the latency of %" PRIu64
-					" collectives is not known, since their messages have one "
-					"size or an unknown one",
-					e->pass->specs[i]->spec, report->no_latency);
+			return fmt_fail(
+				err, -ENODATA, "", FMT_NO_OFFSET,
+				"%s: the latency of %" PRIu64
+				" collectives is unknown, because all their messages have one "
+				"size or an unknown size",
+				e->pass->specs[i]->spec, report->no_latency);
 		if (unmatched > UNMATCHED_SHARE * all &&
 		    (change_needs_ranks(e->change, i) || is_apart))
 			return fmt_fail(err, -ENODATA, "", FMT_NO_OFFSET,
-					"%s: the durations of %" PRIu64
-					" collectives (%.1f%% of the run) contain waiting for "
+					"%s: the recorded durations of %" PRIu64
+					" collectives (%.1f%% of the run) include wait time for "
 					"ranks that the trace does not contain or match, and "
 					"cannot be scaled",
 					e->pass->specs[i]->spec, report->unmatched,

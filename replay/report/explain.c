@@ -154,26 +154,25 @@ static void table_path(const struct replay_report *r, int colour, struct text *o
 			fmt_grid_ms(&g, row_ns(r, row, run));
 	}
 	fmt_grid_print(&g, out, colour);
-	text_printf(
-		out,
-		"the chain of times that determines the end of the last iteration; mean of %" PRId64
-		" iterations\n\n",
-		r->path.n_iterations);
+	text_printf(out,
+		    "the chain of operations that determines the end of the last iteration; mean "
+		    "of %" PRId64 " iterations\n\n",
+		    r->path.n_iterations);
 }
 
 static void text_bar(const struct replay_report *r, uint32_t what_if, struct text *out)
 {
 	struct replay_bar bar = replay_bar(r, what_if);
 
-	text_str(out, "error of ");
+	text_str(out, "estimated error of ");
 	fmt_text_harmless(out, r->what_ifs[what_if]->spec, strlen(r->what_ifs[what_if]->spec), 40);
-	text_str(out, ": about ");
+	text_str(out, ": ");
 	fmt_text_time(out, (int64_t)bar.total_ns);
-	text_str(out, " a step: ");
+	text_str(out, " per step: ");
 	fmt_text_time(out, (int64_t)bar.emulation_ns);
-	text_str(out, " as in the emulation of the recorded steps, ");
+	text_str(out, " from the emulation of the recorded steps, ");
 	fmt_text_time(out, (int64_t)bar.fixed_ns);
-	text_str(out, " if costs that were not scaled changed like the step");
+	text_str(out, " if times that were not scaled changed like the step");
 	if (bar.unknown_ns > 0) {
 		text_str(out, ", ");
 		fmt_text_time(out, (int64_t)bar.unknown_ns);
@@ -195,11 +194,10 @@ static void text_copies(const struct replay_report *r, uint32_t what_if, struct 
 		    c->n, c->per_copy);
 	fmt_text_harmless(out, fmt_string(r->names, data->name, NULL),
 			  strlen(fmt_string(r->names, data->name, NULL)), 40);
-	text_printf(
-		out,
-		"'; %d GPUs a node; bandwidth as fitted to recorded collectives, else %.0f GB/s in "
-		"a node and %.0f GB/s between nodes\n",
-		COPIES_NODE, c->within_bytes_per_s / 1e9, c->between_bytes_per_s / 1e9);
+	text_printf(out,
+		    "'; %d GPUs per node; bandwidth fitted to recorded collectives, else %.0f GB/s "
+		    "within and %.0f GB/s between nodes\n",
+		    COPIES_NODE, c->within_bytes_per_s / 1e9, c->between_bytes_per_s / 1e9);
 }
 
 void replay_explain_text(const struct replay_report *r, int colour, struct text *out)

@@ -32,24 +32,24 @@ static size_t unscaled(const struct replay_report *r, struct unscaled *ret)
 	if (r->unmatched > 0)
 		ret[n++] = (struct unscaled){
 			"unmatched_collectives",
-			"collectives whose recorded duration contains waiting for ranks that the "
+			"collectives whose recorded duration includes wait time for ranks that the "
 			"trace does not contain or match",
 			r->unmatched, r->unmatched_ns};
 	if (r->blocking_ns > 0)
 		ret[n++] = (struct unscaled){"blocking_calls",
-					     "the own cost of calls that wait for the device", 0,
+					     "host time of calls that wait for the device", 0,
 					     r->blocking_ns};
 	if (r->no_model > 0)
 		ret[n++] = (struct unscaled){
 			"kernels_of_unknown_work",
-			"kernels of which nothing is known but their threads; for another GPU "
-			"model they are scaled by the bandwidth of memory",
+			"kernels of which only the number of threads is known; for another GPU "
+			"model, they scale with memory bandwidth",
 			r->no_model, r->no_model_ns};
 	if (r->no_latency > 0)
 		ret[n++] = (struct unscaled){
 			"latency_of_collectives",
 			"the latency of collectives with messages of one size or of unknown size; "
-			"their transfer scales with network.bandwidth alone",
+			"their transfer scales with network.bandwidth only",
 			r->no_latency, r->no_latency_ns};
 	return n;
 }
@@ -270,11 +270,13 @@ void replay_leverage_text(const struct replay_report *r, struct text *out)
 
 	if (r->n_rows == 0)
 		return;
-	text_printf(out, "leverage: steps would take %.1f%% less if device work took no time\n",
+	text_printf(out,
+		    "leverage: steps would be %.1f%% shorter if device operations took no time\n",
 		    100 * leverage);
 	if (leverage < 0.01)
-		text_str(out, "the host alone determines the steps: the step error proves nothing "
-			      "about the device\n");
+		text_str(out,
+			 "the host alone determines the step time: the step error says nothing "
+			 "about the device\n");
 }
 
 static void text_unscaled(const struct replay_report *r, struct text *out)

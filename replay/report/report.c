@@ -213,13 +213,13 @@ static void table_shares(const struct replay_report *r, int colour, struct text 
 		put_shares(&g, &r->runs[i]);
 	}
 	fmt_grid_print(&g, out, colour);
-	text_str(out, "compute + exposed + idle = the device's span; work of other iterations in "
-		      "the span counts\n");
+	text_str(out, "compute + exposed + idle = device span; operations of other iterations in "
+		      "the span count\n");
 }
 
 static void put_total(struct text *out, const char *what, struct errors e)
 {
-	text_printf(out, "%-13s error: %.2f%% on average, %.2f%% at most\n", what, 100 * e.mean,
+	text_printf(out, "%-13s error: mean %.2f%%, maximum %.2f%%\n", what, 100 * e.mean,
 		    100 * e.max);
 }
 
@@ -240,11 +240,11 @@ void replay_report_text(const struct replay_report *r, int colour, struct text *
 		text_char(out, '\n');
 		put_total(out, "step time", step_errors(r));
 		put_total(out, "device span", device_errors(r));
-		text_str(out, "operations start within ");
+		text_str(out, "start error of operations: median ");
 		fmt_text_time(out, r->start_error_p50_ns);
-		text_str(out, " of where they were recorded (median), 95% of them within ");
+		text_str(out, ", 95th percentile ");
 		fmt_text_time(out, r->start_error_p95_ns);
-		text_str(out, ", all within ");
+		text_str(out, ", maximum ");
 		fmt_text_time(out, r->start_error_max_ns);
 		text_char(out, '\n');
 		replay_leverage_text(r, out);
@@ -254,18 +254,19 @@ void replay_report_text(const struct replay_report *r, int colour, struct text *
 	}
 	put_count(out, r->unexplained, "operation has an unexplained start time",
 		  "operations have an unexplained start time");
-	put_count(out, r->repeated,
-		  "collective has the number of an earlier one; it lasts as recorded",
-		  "collectives have the number of an earlier one; they last as recorded");
+	put_count(
+		out, r->repeated,
+		"collective has the number of an earlier one; its recorded duration is kept",
+		"collectives have the number of an earlier one; their recorded durations are kept");
 	put_count(out, r->within,
-		  "collective is within a CUDA graph launch, which lasts as recorded and waits for "
-		  "no rank; record with gpucapture --device-times=nodes",
-		  "collectives are within CUDA graph launches, which last as recorded and wait for "
-		  "no rank; record with gpucapture --device-times=nodes");
-	put_count(out, r->too_far, "edge reaches too far back and was left out",
-		  "edges reach too far back and were left out");
-	put_count(out, r->broken, "wait can never end and was left out",
-		  "waits can never end and were left out");
+		  "collective is within a CUDA graph launch, which keeps its recorded duration and "
+		  "waits for no rank; record with gpucapture --device-times=nodes",
+		  "collectives are within CUDA graph launches, which keep their recorded durations "
+		  "and wait for no rank; record with gpucapture --device-times=nodes");
+	put_count(out, r->too_far, "dependency reaches too far back and was ignored",
+		  "dependencies reach too far back and were ignored");
+	put_count(out, r->broken, "wait can never end and was ignored",
+		  "waits can never end and were ignored");
 	fmt_text_counted(out, r->ops, "operation", "operations");
 	text_str(out, " of ");
 	fmt_text_counted(out, r->n_gpus, "rank", "ranks");

@@ -38,7 +38,7 @@ int model_new(const struct fmt_names *names, uint32_t rank, const char *like, st
 	/* A name that is not a model's would be a file name. */
 	if (strchr(name, '/') || cost_gpu_load(name, &m->from, why, sizeof(why)) < 0) {
 		snprintf(err->why, sizeof(err->why),
-			 "the trace was recorded on '%.80s', of which no model is known; expected "
+			 "the trace was recorded on '%.80s', for which there is no model; expected "
 			 "a speed such as gpu=2x",
 			 name);
 		return -EINVAL;

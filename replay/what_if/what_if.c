@@ -169,9 +169,8 @@ static int parse_value(const char *at, size_t n, struct what_if_change *c,
 			       cut(n), at, key->name, WHAT_IF_SLOWEST, (double)WHAT_IF_FASTEST,
 			       c->key == WHAT_IF_GPU ? ", or a GPU model such as H100" : "");
 	if (c->key == WHAT_IF_BATCH)
-		return invalid(err, "batch is refused: a recording does not say which dimension of "
-				    "a kernel is the batch, and so not how long the kernel takes "
-				    "for another");
+		return invalid(err, "batch is not supported: a recording does not contain which "
+				    "dimension of a kernel is the batch");
 	return 0;
 }
 

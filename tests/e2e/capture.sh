@@ -45,25 +45,25 @@ unseen() {
 	why=$1
 	shift
 	fails gpucapture -o "$work/run" -- sh -c '"$@"; exit 5' - "$@"
-	says "sh made no CUDA call: nothing was recorded; of "
-	says ", which it started, nothing was seen: $why"
+	says "sh made no CUDA call: nothing was recorded; "
+	says ", which it started, cannot be recorded: $why"
 }
-unseen "it was given an environment without GPUCAPTURE_SESSION" env -u GPUCAPTURE_SESSION true
-unseen "it was given an environment without GPUCAPTURE_SESSION" env -i true
-unseen "it was given an environment without GPUCAPTURE_SESSION" env -i sh -c :
+unseen "its environment does not contain GPUCAPTURE_SESSION" env -u GPUCAPTURE_SESSION true
+unseen "its environment does not contain GPUCAPTURE_SESSION" env -i true
+unseen "its environment does not contain GPUCAPTURE_SESSION" env -i sh -c :
 fails -5 gpucapture -o "$work/run" -- sh -c 'sh -c :; "$0"; exit 5' "$work/absent"
 grep -q "^gpucapture: sh made no CUDA call: nothing was recorded$" "$work/stderr" || die "$(cat "$work/stderr")"
 static=$programs/tests/capture/capture_static
 if [ ! -x "$static" ]; then
 	left_out "static programs: the compiler cannot link one"
 else
-	unseen "it is linked statically" "$static"
+	unseen "it is statically linked" "$static"
 	fails -5 gpucapture -o "$work/run" -- "$static"
-	says "capture_static cannot be recorded: it is linked statically"
+	says "capture_static cannot be recorded: it is statically linked"
 	echo "#!$static" >"$work/script"
 	chmod +x "$work/script"
 	fails -5 gpucapture -o "$work/run" -- "$work/script"
-	says "script cannot be recorded: it is linked statically"
+	says "script cannot be recorded: it is statically linked"
 fi
 if ! setpriv --reuid 65534 true 2>/dev/null; then
 	left_out "another user: setpriv is not permitted"
@@ -73,7 +73,7 @@ fi
 if ! unshare -m mount -t tmpfs tmpfs /dev/shm 2>/dev/null; then
 	left_out "another /dev/shm: mount namespaces cannot be made"
 else
-	unseen "it has a /dev/shm, or a root, of its own" unshare -m sh -c 'mount -t tmpfs tmpfs /dev/shm; env true; :'
+	unseen "it has another /dev/shm or root directory" unshare -m sh -c 'mount -t tmpfs tmpfs /dev/shm; env true; :'
 fi
 status=0
 gpucapture -o "$work/run" -- sh -c 'kill -9 $$' 2>/dev/null || status=$?
@@ -132,7 +132,7 @@ for i in 1 2 3 4 5; do
 done
 finish 6
 equal "$(grep -c "^gpucapture: " "$work/given_up.err")" 1
-grep -q "was killed 5 times; gputrace import -o OUT $work/given_up.raw makes the trace" "$work/given_up.err" || die "$(cat "$work/given_up.err")"
+grep -q "was killed 5 times; \`gputrace import -o OUT $work/given_up.raw\` makes the trace" "$work/given_up.err" || die "$(cat "$work/given_up.err")"
 gputrace import -o "$work/given_up" "$work/given_up.raw" >"$work/out"
 rm -r "$work/given_up.raw"
 gputrace verify "$work/given_up" >/dev/null
@@ -157,7 +157,7 @@ touch "$work/twice.sh.go"
 wait $pid || true
 eventually test -e "$work/twice.sh.ended" || die "the program did not end"
 fails -2 gpucapture -o "$work/orphan" -- touch "$work/began"
-says "orphan.raw: it holds an earlier recording; gputrace import"
+says "orphan.raw: it contains an earlier recording; run \`gputrace import"
 [ ! -e "$work/began" ] || die "the program was run"
 fails -2 gputrace import -o "$work/unharmed" "$work/orphan.raw"
 gputrace import -o "$work/orphan" "$work/orphan.raw" >"$work/out"
@@ -178,7 +178,7 @@ diff -r "$work/kept" "$work/copied"
 cp -r "$work/kept.raw/part-0000.raw" "$work/cut"
 truncate -s -100 "$work/cut"
 gputrace import -o "$work/short" "$work/cut" >"$work/out" 2>"$work/cut.err"
-has_line "$work/cut: damaged or cut off at byte [0-9]*: [0-9]* bytes are not in $work/short" <"$work/cut.err"
+has_line "$work/cut: damaged or cut off at byte [0-9]*; [0-9]* bytes are missing in $work/short" <"$work/cut.err"
 gputrace info --json "$work/short" | has_line '"capture.damaged": 1'
 fails -2 gputrace import -o "$work/kept" "$work/kept.raw"
 # Damage to any chunk but the first costs only that chunk.
@@ -201,7 +201,7 @@ for damaged in "$work"/damaged-*; do
 		continue
 	fi
 	imported=$((imported + 1))
-	has_line "$damaged: damaged or cut off at byte [0-9]*: [0-9]* bytes are not in $work/rest" <"$work/damaged.err"
+	has_line "$damaged: damaged or cut off at byte [0-9]*; [0-9]* bytes are missing in $work/rest" <"$work/damaged.err"
 	[ ! -e "$work/rest" ] || gputrace verify "$work/rest" >/dev/null
 done
 [ "$imported" -gt 0 ] || die "no damaged recording was imported"
@@ -234,7 +234,7 @@ came() {
 	fails -2 gpucapture "$@" -o "$work/came" -- gpuemu -- sh -c 'mkdir "$0"; echo mine >"$0/file"; exec "$1"' "$work/came" "$program"
 	tail -n 1 "$work/stderr" >"$work/last"
 	mv "$work/last" "$work/stderr"
-	says "File exists; the raw recording stays; gputrace import -o OUT $work/came.raw makes the trace"
+	says "File exists; the raw recording remains; \`gputrace import -o OUT $work/came.raw\` makes the trace"
 	equal "$(cat "$work/came/file")" mine
 	gputrace import -o "$work/went" "$work/came.raw" >"$work/out"
 	gputrace verify "$work/went" >/dev/null

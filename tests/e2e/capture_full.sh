@@ -21,7 +21,7 @@ full() {
 	equal "$(wc -l <"$work/told")" 1
 	[ ! -e "$run" ] || mv "$run" "$work/elsewhere"
 	if [ ! -e "$work/elsewhere" ]; then
-		has_line "cannot write $run.*: No space left on device.*; the raw recording stays; gputrace import -o OUT $run.raw makes" <"$work/told"
+		has_line "cannot write $run.*: No space left on device.*; the raw recording remains; \`gputrace import -o OUT $run.raw\` makes" <"$work/told"
 	fi
 	[ -e "$work/elsewhere" ] || gputrace import -o "$work/elsewhere" "$run.raw" >"$work/out"
 	gputrace verify "$work/elsewhere" >/dev/null

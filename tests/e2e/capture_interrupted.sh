@@ -18,7 +18,7 @@ interrupted() {
 gpucapture -o "$work/whole" -- gpuemu -- "$program" >/dev/null 2>&1
 interrupted gpucapture -o "$work/run" -- gpuemu -- "$program"
 grep "^gpucapture: " "$work/err" >"$work/told"
-equal "$(cat "$work/told")" "gpucapture: cannot write $work/run: interrupted; the raw recording stays; gputrace import -o OUT $work/run.raw makes the trace"
+equal "$(cat "$work/told")" "gpucapture: cannot write $work/run: interrupted; the raw recording remains; \`gputrace import -o OUT $work/run.raw\` makes the trace"
 interrupted gputrace import -o "$work/run" "$work/run.raw"
 gputrace import -o "$work/run" "$work/run.raw" >/dev/null
 gputrace verify "$work/run" >/dev/null
@@ -48,7 +48,7 @@ wait $pid 2>/dev/null || true
 >"$work/until.sh.go"
 [ -s "$work/killed.raw/part-0000.recording" ] || die "no recording was left"
 fails -2 gpucapture -f -o "$work/killed" -- true
-says "$work/killed.raw: it holds an earlier recording; gputrace import -o OUT $work/killed.raw"
+says "$work/killed.raw: it contains an earlier recording; run \`gputrace import -o OUT $work/killed.raw\`"
 gputrace import -o "$work/killed" "$work/killed.raw" >/dev/null
 gputrace verify "$work/killed" >/dev/null
 equal "$(calls "$work/killed")" 2005

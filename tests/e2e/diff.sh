@@ -20,15 +20,15 @@ run wider --plan=tensor --ranks=4 --steps=2
 run deeper --plan=tensor --ranks=2 --steps=2 --layers=17
 
 gputrace diff a same | has_line -x 'a and same are the same'
-gputrace diff a times | has_line 'do the same in the same order'
+gputrace diff a times | has_line 'execute the same calls and operations'
 parts() {
 	status=0
 	line=$(gputrace diff a "$1") || status=$?
 	equal "$status" 1
-	case $line in "a and $1 part"*"$2"*) ;; *) die "'$2' is not in: $line" ;; esac
+	case $line in "a and $1 differ"*"$2"*) ;; *) die "'$2' is not in: $line" ;; esac
 }
-parts longer 'iteration 3, stream 7, number 380: nothing in the one, memcpy '
-parts wider ': 2 ranks in the one, 4 ranks in the other'
+parts longer 'iteration 3, stream 7, number 380: nothing in the first, memcpy '
+parts wider ': 2 ranks in the first, 4 ranks in the second'
 parts deeper 'at GPU 0, iteration 1, '
 fails -1 gputrace diff --json a deeper
 python3 -c 'import json, sys

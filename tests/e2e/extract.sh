@@ -36,7 +36,7 @@ done
 "${CC:-cc}" -Wall -Wextra -Werror -o repro bias_relu/repro.c -ldl
 emulated ./repro --repeat=3 bias_relu >out
 has_line 'bias_relu.*: [0-9]* bytes of outputs are the same$' <out
-has_line '^3 launches: [0-9.]* us at least' <out
+has_line '^3 launches: minimum [0-9.]* us, mean' <out
 emulated gpureplay --json --repeat=5 bias_relu | python3 -c 'import json, sys
 r = json.load(sys.stdin)
 assert r["same"] and r["inputs_recorded"] and r["launches"] == 5 and r["least_us"] > 0, r
@@ -58,7 +58,7 @@ has_line -E '^escape: write (EACCES|0), start EPERM$' <stderr
 recorded bare --embed-images
 op=$(number bare bias_relu)
 gputrace extract --gpu 1 --op "$op" -o seeded bare | has_line 'inputs were not recorded'
-emulated gpureplay seeded | has_line 'inputs were not recorded: ran with others, outputs not checked'
+emulated gpureplay seeded | has_line 'inputs were not recorded: ran on other data, outputs not checked'
 gputrace extract --json --gpu 1 --op "$op" -o again bare | python3 -c 'import json, sys
 r = json.load(sys.stdin)
 assert not r["inputs_recorded"] and r["buffers"] == 2, r'
@@ -108,7 +108,7 @@ END
 
 # Launches that cannot be extracted, and folders that cannot be run.
 rm -f stdout stderr # left by `fails`
-refuses 3 'is not the launch of a kernel' gputrace extract --op 0 -o none run
+refuses 3 'is not a kernel launch' gputrace extract --op 0 -o none run
 refuses 3 'no operation 99999999' gputrace extract --op 99999999 -o none run
 refuses 2 'has no GPU 7' gputrace extract --gpu 7 --op 1 -o none run
 refuses 2 'missing --op N' gputrace extract -o none run

@@ -131,7 +131,7 @@ fails -2 gputracefs -o frobnicate "$work/run" "$mnt"; says "frobnicate"
 fails -2 gputracefs -o cache_mb=much "$work/run" "$mnt"; says "cache_mb"
 unmounted || die "a mount exists"
 gputracefs "$work/run" "$mnt"
-fails -2 gputracefs "$work/other" "$mnt"; says "fusermount3 -u $mnt ends that"
+fails -2 gputracefs "$work/other" "$mnt"; says "already mounted; unmount it with \`fusermount3 -u $mnt\`"
 fusermount3 -u "$mnt"
 gone "the only mount"
 

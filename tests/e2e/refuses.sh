@@ -65,9 +65,9 @@ refuses 3 'good: a directory, not a packed file' gputrace unpack -o out good
 # What is taken for a trace, and what makes one of it.
 mkdir files run.raw
 cp good.json files/rank-0.json
-refuses 3 'not a trace; gputrace import -o OUT FILE' gpureplay --emulate good.json
-refuses 3 'not a trace; gputrace import -o OUT FILE' gputrace info files
-refuses 3 'not a trace; gputrace import -o OUT OUT.raw' gputrace verify run.raw
+refuses 3 'not a trace; convert profiler files with `gputrace import -o OUT FILE...`' gpureplay --emulate good.json
+refuses 3 'not a trace; convert the files in it with `gputrace import -o OUT FILE...`' gputrace info files
+refuses 3 'not a trace; convert a raw recording with `gputrace import -o OUT OUT.raw`' gputrace verify run.raw
 refuses 3 'good.gputrace: not JSON' gputrace import -o out good.gputrace
 
 # What is small and says that it holds a lot: nobody takes a minute of a processor, or much memory, to say so. What is damaged

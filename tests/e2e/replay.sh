@@ -106,32 +106,32 @@ PY
 fails -2 gpureplay --iterations 3-x middle
 
 # Executed several times, and as slowly as the recorded host.
-replay 2 --iterations 2 --repeat 2 middle | has_line -x 'Executed 2 times: each operation is exact.'
+replay 2 --iterations 2 --repeat 2 middle | has_line -x 'Executed 2 times: no differences.'
 (
 	ulimit -n 24 # of which executions keep none
-	replay 2 --iterations 2 --repeat 20 middle | has_line -x 'Executed 20 times: each operation is exact.'
+	replay 2 --iterations 2 --repeat 20 middle | has_line -x 'Executed 20 times: no differences.'
 )
-replay 2 --iterations 2 --speed=recorded middle | has_line -x 'All are the same.'
+replay 2 --iterations 2 --speed=recorded middle | has_line -x 'No differences.'
 fails -2 gpureplay --speed=fast middle
-replay 2 --cublas=api middle | has_line -x 'All are the same.'
+replay 2 --cublas=api middle | has_line -x 'No differences.'
 fails -2 gpureplay --repeat 0 middle
 
 # Without contents of the memory, the report says so.
 gpucapture --digest=launch --iterations=2-3 --embed-images -o empty -- \
 	gpuemu -o report -- "$examples/ddp" --steps 5 --hidden 16 --marks 1 >/dev/null
 fails -1 replay 1 empty
-grep -q 'bytes of memory that lived at the beginning are not recorded' stdout || die "$(cat stdout)"
+grep -q 'bytes of memory that was live at the start are not recorded' stdout || die "$(cat stdout)"
 
 # A recording that was cut off, because a process was killed, is executed up to there.
 gpucapture --digest=launch --payloads=0-100000 --embed-images -o killed -- gpuemu --gpus 2 -o report -- sh "$launch" 2 \
 	sh -c 'if [ $RANK = 1 ]; then exec timeout -s KILL 3 "$@"; fi; exec "$@"' sh "$examples/ddp" --steps 100000 --hidden 32 \
 	>/dev/null 2>&1 || true
 replay 2 killed >out || die "$(cat out)"
-has_line '^The recording was cut off; it was executed up to there' <out
-has_line -x 'All are the same.' <out
+has_line '^The recording is incomplete; it was executed up to its end' <out
+has_line -x 'No differences.' <out
 
 # The replayed run is a trace like any other.
-replay 2 -o again ddp2 | has_line -x 'All are the same.'
+replay 2 -o again ddp2 | has_line -x 'No differences.'
 gputrace verify again >/dev/null
 gputrace info again | has_line '^2 GPUs, '
 gputrace diff --operations ddp2 again | has_line 'the same'
@@ -148,7 +148,7 @@ assert 'relu_back' in d['first'] and d['buffer']['access'] == 'written', d
 PY
 done
 fails -1 gputrace diff --operations ddp2 again
-grep -qE 'part at GPU 1, iteration 0, stream .* kernel relu_back.* wrote .*; all that it read is the same' stdout ||
+grep -qE 'differ first at GPU 1, iteration 0, stream .* kernel relu_back.* wrote .*; its inputs are the same' stdout ||
 	die "$(cat stdout)"
 
 # Every kind of memory, copies of rows, events, graphs, several streams.
@@ -156,7 +156,7 @@ for gpus in 1 2; do
 	gpucapture --digest=launch --payloads=0-1000 --embed-images -o memory$gpus -- \
 		gpuemu --gpus $gpus -o report -- "$programs/tests/e2e/replay_memory" >/dev/null
 	gpuemu --gpus $gpus -o report --kernels "$programs/tests/e2e/replay_memory.so" -- gpureplay memory$gpus |
-		has_line -x 'All are the same.'
+		has_line -x 'No differences.'
 done
 
 # Calls of cuBLAS and cuBLASLt, with scalars on the host and on the device; on another model of GPU,
@@ -173,7 +173,7 @@ done
 # Each node of a graph is an operation, if it was one in the recording.
 gpucapture --device-times=nodes --digest=launch --payloads=0-1000 --embed-images -o nodes -- \
 	gpuemu -o report -- "$programs/tests/e2e/replay_memory" >/dev/null
-gpuemu -o report --kernels "$programs/tests/e2e/replay_memory.so" -- gpureplay -o nodes.again nodes | has_line -x 'All are the same.'
+gpuemu -o report --kernels "$programs/tests/e2e/replay_memory.so" -- gpureplay -o nodes.again nodes | has_line -x 'No differences.'
 gputrace diff --operations nodes nodes.again | has_line 'the same'
 
 # Addresses in memory are counted if the memory is elsewhere. (Without host kernels: none uses them.)
@@ -185,7 +185,7 @@ gpucapture --digest=launch --payloads=0-1000 --embed-images -o reserved -- \
 	gpuemu -o report -- "$programs/tests/e2e/replay_memory" reserved | has_line -x '256 256 1'
 GPUEMU_ADDRESS_HINTS=0 gpuemu -o report --kernels "$programs/tests/e2e/replay_memory.so" -- gpureplay reserved >out ||
 	die "$(cat out)"
-has_line -x 'All are the same.' <out
+has_line -x 'No differences.' <out
 has_line '^1 of 1 regions of memory are at other addresses than recorded' <out
 fails -4 env GPUEMU_ADDRESS_HINTS=0 gpuemu -o report -- gpureplay --same-addresses reserved
 grep -q 'the driver does not put memory at 0x.*, where it was recorded' stderr || die "$(cat stderr)"
@@ -220,5 +220,5 @@ if [ "$(id -u)" = 0 ]; then
 	chown -R 1234 foreign
 	fails -3 replay 1 foreign
 	grep -q 'belongs to another user' stderr || die "$(cat stderr)"
-	replay 1 --trust foreign | has_line -x 'All are the same.'
+	replay 1 --trust foreign | has_line -x 'No differences.'
 fi

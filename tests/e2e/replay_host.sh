@@ -38,7 +38,7 @@ r = json.load(open('emulated'))
 assert not r['broken'] and r['max_abs_error'] < 0.01, r"
 done
 gpuemu -o report --kernels "$programs/tests/e2e/replay_host.so" -- gpureplay -o again events |
-	has_line -x 'All are the same.'
+	has_line -x 'No differences.'
 functions events '[3, 5]'
 functions nodes '[3, 5, 2, 2, 2]'
 functions again '[3, 5]'

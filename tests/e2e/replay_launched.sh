@@ -172,7 +172,7 @@ equal "$one" 1
 examples=$programs/examples
 gpucapture --digest=launch --payloads=0-1000 --embed-images -o ddp -- \
 	gpuemu --gpus 2 -o report -- sh "$launch" 2 "$examples/ddp" --steps 3 --hidden 64 >/dev/null
-gpuemu --gpus 2 -o report --kernels "$examples/kernels.so" -- sh "$launch" 2 gpureplay -o ddp.again ddp | has_line -x 'All are the same.'
+gpuemu --gpus 2 -o report --kernels "$examples/kernels.so" -- sh "$launch" 2 gpureplay -o ddp.again ddp | has_line -x 'No differences.'
 fails -1 env FAULT="kernel 1 5 0" GPUEMU_PLUGINS="$examples/kernels.so:$BUILD/tests/e2e/libfault.so" \
 	gpuemu --gpus 2 -o report -- sh "$launch" 2 gpureplay -f --json -o ddp.again ddp
 python3 - stdout <<'PY'

@@ -66,7 +66,7 @@ recorded internals 2 --digest=launch --payloads=0-9 -- sh internals.sh "$program
 gputrace info --json internals >internals.info
 python3 -c 'import json; n = json.load(open("internals.info"))["records"]["memset"]; assert n == 36, n'
 for rank in 0 1; do
-	alone --rank $rank internals | has_line -x 'All are the same.'
+	alone --rank $rank internals | has_line -x 'No differences.'
 done
 
 # Without what it received, or with memory of another process, nothing runs.
@@ -77,7 +77,7 @@ grep -Exq 'gpureplay: cannot re-execute rank 1 of bare alone: ncclAllReduce \(co
 recorded ipc 2 --digest=launch --payloads=0-9 -- sh "$launch" 2 "$programs/tests/capture/capture_ranks" . ipc
 fails -3 gpureplay --rank 1 ipc
 says 'uses memory or events of another process'
-alone --rank 0 ipc | has_line -x 'All are the same.'
+alone --rank 0 ipc | has_line -x 'No differences.'
 recorded graph 2 --digest=launch --payloads=0-9 -- "$programs/tests/capture/capture_collectives" processes 2 2
 fails -3 gpureplay --rank 1 graph
 says 'is in a graph, so its data is not known'
@@ -89,7 +89,7 @@ fails -2 gpureplay --emulate --rank 1 ranks2
 # The report says what was not executed.
 alone --rank 1 -o again ranks2 >report.txt
 has_line -E '^Rank 1 ran alone: [0-9]+ collectives and receives were not executed; the [0-9]+ bytes that they received were copied from the recording\.$' <report.txt
-has_line -x 'All are the same.' <report.txt
+has_line -x 'No differences.' <report.txt
 gputrace info again | has_line '^1 GPU, '
 
 [ -x "$examples/ddp" ] || { left_out "the examples were not built (no nvcc)"; exit; }
@@ -127,7 +127,7 @@ import json, sys
 d = json.load(open(sys.argv[1]))['difference']
 assert (d['kind'], d['gpu'], d['iteration']) == ('read', 3, 1), d
 PY
-alone --rank 2 faulty | has_line -x 'All are the same.'
+alone --rank 2 faulty | has_line -x 'No differences.'
 
 # A kernel that computes something else: what the rank sends differs, at any level of digests.
 for name in ddp2 comm; do

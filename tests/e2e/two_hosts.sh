@@ -58,7 +58,7 @@ mv "$work/late" "$work/late.one"
 mv "$work/late.json" "$work/late.one.json"
 mv "$work/late.emulated" "$work/late.one.emulated"
 fails -2 gpucapture -o "$work/late" -- true
-says "it holds an earlier recording"
+says "it contains an earlier recording"
 unset SLURM_PROCID SLURM_STEP_NUM_TASKS
 
 # Hosts without common collectives: recordings of different runs are refused; of one run of a launcher, they make one trace.

@@ -116,11 +116,11 @@ same_prediction network=0.5x 'all_reduce:network=0.5x'
 gpureplay --emulate --what-if network=2x --what-if gpu=2x "$work/ddp" >"$work/report"
 has_line '^ *iteration  *GPU  *step ms  *emulated  *network=2x  *change  *gpu=2x  *change$' <"$work/report"
 has_line '^ *mean  *all ' <"$work/report"
-has_line '^leverage: steps would take [0-9.]*% less if device work took no time$' <"$work/report"
+has_line '^leverage: steps would be [0-9.]*% shorter if device operations took no time$' <"$work/report"
 has_line '^not scaled: ' <"$work/report"
 has_line '^ *critical path, ms  *name  *emulated  *network=2x  *gpu=2x$' <"$work/report"
 has_line '^ *gpu  *all ' <"$work/report"
-has_line '^error of gpu=2x: about [0-9.]* us a step: ' <"$work/report"
+has_line '^estimated error of gpu=2x: [0-9.]* us per step: ' <"$work/report"
 gpureplay --emulate "$work/ddp" | has_line '^leverage: '
 gpureplay --emulate --json "$work/ddp" | has_line '"leverage": 0\.[0-9]*,'
 
@@ -153,7 +153,7 @@ gputrace import -o "$work/syncs" "$work/run-syncs"/rank-*.json >"$work/imported"
 gpureplay --emulate --what-if overlap=off "$work/syncs" >"$work/report"
 # Another GPU model: the recorded one changes nothing, and a faster one shortens kernels alone.
 fails -2 gpureplay --emulate --what-if gpu=H100 "$work/ddp"
-says "of which no model is known"
+says "for which there is no model"
 sed -i 's/Made-up GPU/NVIDIA H100 80GB HBM3/g' "$work/run-ddp"/rank-*.json
 gputrace import -o "$work/h100" "$work/run-ddp"/rank-*.json >"$work/imported"
 gpureplay --emulate --json --what-if gpu=H100 --what-if gpu=H200 --what-if gpu=A100 --what-if rank1:gpu=A100 "$work/h100" >"$work/json"
@@ -211,7 +211,7 @@ fails -2 gpureplay --emulate --what-if gpu=2x --what-if gpu=3x -o "$work/output"
 python3 "$SOURCE/bench/make_run.py" --plan=tensor --ranks 2 --steps 2 -o "$work/run-tensor"
 gputrace import -o "$work/tensor" "$work/run-tensor"/rank-*.json >"$work/imported"
 fails -3 gpureplay --emulate --what-if network.latency=2x "$work/tensor"
-says "collectives is not known, since their messages have one size"
+says "collectives is unknown, because all their messages have one size"
 says "--force"
 gpureplay --emulate --force --what-if network.latency=2x "$work/tensor" >"$work/report"
 has_line '^not scaled: .* the latency of collectives with messages of one size' <"$work/report"
@@ -219,7 +219,7 @@ has_line '^not scaled: .* the latency of collectives with messages of one size' 
 # One rank of four: its collectives contain waiting for the others.
 gputrace import -o "$work/alone" "$work/run-ddp/rank-0.json" >"$work/imported"
 gpureplay --emulate --what-if gpu=2x "$work/alone" >"$work/report"
-has_line '^not scaled: [0-9,]* collectives whose recorded duration contains waiting' <"$work/report"
+has_line '^not scaled: [0-9,]* collectives whose recorded duration includes wait time' <"$work/report"
 for spec in network=2x rank0:gpu=2x straggler=none; do
 	fails -3 gpureplay --emulate --what-if $spec -o "$work/output" "$work/alone"
 	says "--force"

@@ -87,8 +87,8 @@ static int make_trace(const struct capture_trace *t)
 		}
 	}
 	if (status == CLI_OK && report.unread.stopped) {
-		cli_error("cannot record all of %s: %s; it holds what there was space for",
-			  t->output, strerror(report.unread.stopped));
+		cli_error("cannot record all of %s: %s; the trace is incomplete", t->output,
+			  strerror(report.unread.stopped));
 		status = CLI_MACHINE;
 	}
 	rec_import_report_done(&report);

@@ -91,8 +91,8 @@ static const char *why_not(const char *command, int scripts)
 	if (is_privileged(fd))
 		return "it is setuid, or has capabilities";
 	if (!is_for_this_machine(&e))
-		return "it is for another architecture";
-	return has_loader(fd, &e) ? NULL : "it is linked statically";
+		return "it is built for another architecture";
+	return has_loader(fd, &e) ? NULL : "it is statically linked";
 }
 
 /* Returns why a started program did not join the session; NULL: unknown. */
@@ -100,13 +100,13 @@ static const char *why_unjoined(const struct cap_start *s)
 {
 	switch (s->obstacle) {
 	case CAP_START_ENVIRONMENT:
-		return "it was given an environment without GPUCAPTURE_SESSION";
+		return "its environment does not contain GPUCAPTURE_SESSION";
 	case CAP_START_LIBRARY:
-		return "libgpucapture.so is not to be found where it runs";
+		return "libgpucapture.so does not exist in its file system";
 	case EACCES:
-		return "it runs as another user, who may not open what it would be recorded in";
+		return "it runs as another user without access to the ring buffers";
 	case ENOENT:
-		return "it has a /dev/shm, or a root, of its own";
+		return "it has another /dev/shm or root directory";
 	default:
 		return why_not(s->path, MOST_SCRIPTS);
 	}
@@ -125,8 +125,8 @@ void capture_unseen_say(const struct rec_recorder *recorder, const char *program
 	for (unsigned i = 0; rec_unjoined(recorder, i, &s); i++) {
 		why = why_unjoined(&s);
 		if (why) {
-			cli_error("%s made no CUDA call: nothing was recorded; of %s, which it "
-				  "started, nothing was seen: %s",
+			cli_error("%s made no CUDA call: nothing was recorded; %s, which it "
+				  "started, cannot be recorded: %s",
 				  program, s.path, why);
 			return;
 		}

@@ -39,17 +39,18 @@ static const struct cli_option options[] = {
 			"buffers to digest: none (default); comm: those of collectives and host "
 			"copies, and host memory that kernels read (default with --payloads); "
 			"step: also all allocations when an iteration begins; launch: also all "
-			"that a launch can reach"},
+			"that parameters of a launch point to"},
 	[OPT_ITERATIONS] = {"iterations", 0, "A-B", "keep these iterations only"},
 	[OPT_TIMES] = {"device-times", 0, "off|events|nodes",
-		       "timing of operations: none, by events (default), or also of each "
+		       "timing of operations: none, by CUDA events (default), or also of each "
 		       "node of CUDA graphs (experimental)"},
-	[OPT_EMBED] = {"embed-images", 0, NULL, "embed code images that are files on disk, too"},
+	[OPT_EMBED] = {"embed-images", 0, NULL,
+		       "also store code images that are loaded from files"},
 	[OPT_PAYLOADS] = {"payloads", 0, "A-B",
 			  "keep the contents of digested buffers in these iterations, and of all "
-			  "live memory at their beginning and end"},
+			  "live memory at the start of A and the end of B"},
 	[OPT_KEYFRAME] = {"keyframe", 0, "N",
-			  "with --payloads: keep all live memory every N iterations, too"},
+			  "with --payloads: also keep all live memory every N iterations"},
 	[OPT_FORCE] = {"force", 'f', NULL, "replace OUT if it is a trace"},
 	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON, on stderr"},
 	[OPT_RAW] = {"raw", 0, NULL, "only record: leave OUT.raw for gputrace import"},
@@ -236,8 +237,8 @@ static int run_both(const struct cli_args *args, struct capture_trace *trace)
 		rec_child_died(recorder, program, WTERMSIG(status));
 	finish_reader(&reader);
 	if (reader.told < 0) {
-		cli_error("cannot write %s: the process that records was killed %d times; gputrace "
-			  "import -o OUT %s makes the trace",
+		cli_error("cannot write %s: the recorder was killed %d times; `gputrace import -o "
+			  "OUT %s` makes the trace",
 			  trace->output, reader.tries, trace->recording->folder);
 		reader.told = CLI_MACHINE;
 	}
@@ -264,10 +265,9 @@ static int begin_recording(const struct capture_trace *t, const struct fmt_origi
 	int r = recording_begin(t->recording, t->output, of, t->force);
 
 	if (r == -EEXIST) {
-		cli_error(
-			"cannot write %s: it holds an earlier recording; gputrace import -o OUT %s "
-			"makes its trace, or remove it",
-			t->recording->folder, t->recording->folder);
+		cli_error("cannot write %s: it contains an earlier recording; run `gputrace import "
+			  "-o OUT %s`, or remove it",
+			  t->recording->folder, t->recording->folder);
 		return CLI_USAGE;
 	}
 	return r < 0 ? output_fail(r, t->recording->folder, 0) : CLI_OK;
@@ -290,7 +290,7 @@ static int record(const struct cli_args *args, struct capture_trace *t)
 	if (r < 0 && err.what[0])
 		r = cli_fail(r, &err, "write", t->output, NULL);
 	else if (r < 0)
-		r = cli_fail(r, NULL, "make", "a session folder", "is there room in /dev/shm?");
+		r = cli_fail(r, NULL, "create", "a session folder", "is /dev/shm full?");
 	else
 		r = set_up(rec_folder(t->recorder));
 	if (r == CLI_OK)
@@ -326,7 +326,7 @@ const struct cli_command gpucapture = {
 	.operands = "COMMAND [ARGUMENT...]",
 	.min_operands = 0,
 	.max_operands = INT_MAX,
-	.what = "Record what a program does on GPUs",
+	.what = "Record the GPU calls and operations of a program",
 	.options = options,
 	.notes = "Processes that COMMAND starts are recorded as well.\n",
 	.run = run,

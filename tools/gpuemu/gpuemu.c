@@ -35,14 +35,14 @@ enum {
 };
 
 static const struct cli_option options[] = {
-	[OPT_GPUS] = {"gpus", 0, "N", "number of GPUs, up to 64 (1)"},
+	[OPT_GPUS] = {"gpus", 0, "N", "number of GPUs, up to 64 (default: 1)"},
 	[OPT_LIKE] = {"like", 0, "MODEL",
 		      "GPU model: H200 (default), H100, A100, V100, T4, L4, ..., "
-		      "or a file in the form of share/gpureplay/gpus/*.gpu"},
+		      "or a file in the format of share/gpureplay/gpus/*.gpu"},
 	[OPT_TIMING] =
 		{"timing", 0, "TRACE",
 		 "take the durations of kernels, copies and collectives from a recorded run"},
-	[OPT_KERNELS] = {"kernels", 0, "FILE.so", "host implementations of kernels, see gpuemu.h"},
+	[OPT_KERNELS] = {"kernels", 0, "FILE.so", "plug-in with host kernels, see gpuemu.h"},
 	[OPT_SPEED] =
 		{"host-speed", 0, "X",
 		 "the emulated host is X times as fast as this one; auto: the reference host"},
@@ -54,7 +54,7 @@ static const struct cli_option options[] = {
 	[OPT_STRICT] = {"strict", 0, NULL,
 			"end the program when it uses a handle that was destroyed"},
 	[OPT_NO_DATA] = {"no-data", 0, NULL,
-			 "move and compute nothing; copies to the host write zeros"},
+			 "compute nothing; copies above 64 KiB to the host write zeros"},
 	[OPT_REPORT] = {"report", 0, NULL, "print virtual time and GPU utilisation at the end"},
 	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
 	[OPT_OUTPUT] = {"output", 'o', "FILE", "write the report to FILE instead of stderr"},

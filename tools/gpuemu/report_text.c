@@ -186,7 +186,7 @@ static void print_arithmetic(const struct gpuemu_report *r, struct text *out)
 		return;
 	text_str(out, "gpuemu: cuBLAS computed for ");
 	fmt_text_time(out, ns);
-	text_str(out, "; if results do not matter, GPUEMU_COMPUTE=0 or --no-data saves it\n");
+	text_str(out, "; if results do not matter, set GPUEMU_COMPUTE=0 or --no-data\n");
 }
 
 void gpuemu_report_remarks(const struct gpuemu_report *r, struct text *out)
@@ -199,12 +199,12 @@ void gpuemu_report_remarks(const struct gpuemu_report *r, struct text *out)
 	print_refused(r, out);
 	if (r->run->no_data)
 		text_str(out,
-			 "gpuemu: --no-data: nothing above 64 KiB was moved, and nothing computed; "
-			 "copies to the host wrote zeros\n");
+			 "gpuemu: --no-data: nothing was computed; copies above 64 KiB to the host "
+			 "wrote zeros\n");
 	print_without_kernel(r, out);
 	print_arithmetic(r, out);
 	if (r->run->lost_notes)
-		text_printf(out, "gpuemu: %u functions and kernels more than can be listed\n",
+		text_printf(out, "gpuemu: %u more functions and kernels are not listed\n",
 			    r->run->lost_notes);
 }
 

@@ -10,26 +10,26 @@
 
 const struct cli_option gpureplay_options[] = {
 	[OPT_EMULATE] = {"emulate", 0, NULL,
-			 "compute when everything happens, without a GPU, instead of executing"},
+			 "emulate the run without a GPU instead of executing it"},
 	[OPT_WHAT_IF] = {"what-if", 0, "SPEC",
 			 "predict the run with changes such as network=2x (repeatable)",
 			 .list = '\n'},
 	[OPT_SENSITIVITY] = {"sensitivity", 0, NULL,
-			     "rank what the run would gain if parts of it were 1 % faster"},
+			     "list how much shorter steps would be if parts were 1 % faster"},
 	[OPT_ITERATIONS] = {"iterations", 0, "A-B",
 			    "execute these iterations, from the last keyframe before them"},
 	[OPT_RANK] = {"rank", 0, "R",
-		      "execute this rank alone; what others sent is taken from the recording"},
+		      "execute this rank alone; received data comes from the recording"},
 	[OPT_REPEAT] = {"repeat", 0, "K",
 			"execute K times to find non-deterministic operations; with FOLDER: K more "
 			"launches"},
-	[OPT_SPEED] =
-		{"speed", 0, "recorded|max",
-		 "recorded: the host takes its time between calls; max (default): it does not"},
+	[OPT_SPEED] = {"speed", 0, "recorded|max",
+		       "host time between calls: as recorded, or none (default)"},
 	[OPT_CUBLAS] = {"cublas", 0, "driver|api",
-			"api: call cuBLAS, for another GPU; driver (default): launch its kernels"},
+			"driver (default): launch the kernels of cuBLAS; api: call cuBLAS, "
+			"for another GPU model"},
 	[OPT_SAME_ADDRESSES] = {"same-addresses", 0, NULL,
-				"fail if memory cannot be at its recorded addresses"},
+				"fail if memory cannot be placed at its recorded addresses"},
 	[OPT_TRUST] = {"trust", 0, NULL, "run the code of a trace that belongs to another user"},
 	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
 	[OPT_OUTPUT] = {"output", 'o', "OUT",
@@ -90,7 +90,7 @@ const struct cli_command gpureplay_command = {
 	.operands = "TRACE",
 	.min_operands = 1,
 	.max_operands = 1,
-	.what = "Execute a recorded run again and compare it, or emulate it",
+	.what = "Execute a recorded run again and compare the results, or emulate the run",
 	.options = gpureplay_options,
 	.notes = "TRACE is a trace directory, a packed file, or the root of a mount; or a folder\n"
 		 "that `gputrace extract` wrote.\n"

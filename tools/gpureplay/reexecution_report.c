@@ -65,7 +65,7 @@ static void put_cut_off(const struct reexecution *job, struct text *out)
 {
 	if (!job->is_cut_off)
 		return;
-	text_str(out, "The recording was cut off; it was executed up to there.");
+	text_str(out, "The recording is incomplete; it was executed up to its end.");
 	if (job->left_out > 0)
 		text_printf(out,
 			    " Its last %" PRIu64
@@ -80,7 +80,8 @@ static void put_unknown(const struct rex_counts *n, struct text *out)
 	if (n->seeded > 0)
 		text_printf(out,
 			    "%" PRIu64 " copies from the host had contents that are not recorded "
-			    "(record with --payloads); what depends on them cannot be compared.\n",
+			    "(record with --payloads); operations that depend on them cannot be "
+			    "compared.\n",
 			    n->seeded);
 	if (n->moved_regions > 0)
 		text_printf(out,
@@ -91,8 +92,9 @@ static void put_unknown(const struct rex_counts *n, struct text *out)
 			    n->moved_regions, n->regions, n->old_addresses);
 	if (n->missing_bytes > 0)
 		text_printf(out,
-			    "%" PRIu64 " bytes of memory that lived at the beginning are not "
-			    "recorded (record with --payloads); what depends on them cannot be "
+			    "%" PRIu64
+			    " bytes of memory that was live at the start are not recorded "
+			    "(record with --payloads); operations that depend on them cannot be "
 			    "compared.\n",
 			    n->missing_bytes);
 }
@@ -104,11 +106,10 @@ static void put_repeated(const struct reexecution *job, struct text *out)
 
 	text_printf(out, "Executed %" PRId64 " times: ", job->repeat);
 	if (n > 0)
-		text_printf(out,
-			    "%zu operation%s unordered: the same was read, other bytes written\n",
-			    n, n == 1 ? " is" : "s are");
+		text_printf(out, "%zu operation%s unordered: same inputs, different outputs\n", n,
+			    n == 1 ? " is" : "s are");
 	else
-		text_str(out, job->differing == 0 ? "each operation is exact.\n"
+		text_str(out, job->differing == 0 ? "no differences.\n"
 						  : "no operation is unordered.\n");
 	if (n > 0)
 		fmt_unordered_text(&job->unordered, fmt_trace_names(job->replayed), out);
@@ -125,7 +126,7 @@ static void put_text(const struct reexecution *job, const struct fmt_cause *c,
 {
 	struct sum s = sum_of(c);
 
-	text_printf(out, "%s: %" PRIu64 " calls made again, %" PRIu64 " operations", job->path,
+	text_printf(out, "%s: %" PRIu64 " calls executed, %" PRIu64 " operations", job->path,
 		    n->made, s.operations);
 	text_printf(out, ", %" PRIu64 " digests compared\n", s.digests);
 	put_range(job, out);
@@ -134,10 +135,10 @@ static void put_text(const struct reexecution *job, const struct fmt_cause *c,
 	if (c->kind == FMT_CAUSE_NONE && n->other_inputs > 0)
 		text_printf(out, "First difference: %s\n", rex_share_noted(job->share));
 	else if (c->kind == FMT_CAUSE_NONE && s.unordered > 0)
-		text_str(out, "All are the same, except for what unordered operations wrote, and "
-			      "what read it.\n");
+		text_str(out, "No differences, except in outputs of unordered operations and in "
+			      "operations that read them.\n");
 	else if (c->kind == FMT_CAUSE_NONE)
-		text_str(out, s.digests > 0 ? "All are the same.\n"
+		text_str(out, s.digests > 0 ? "No differences.\n"
 					    : "The recording has no digests: record it with "
 					      "--digest=launch.\n");
 	else {
@@ -150,7 +151,7 @@ static void put_text(const struct reexecution *job, const struct fmt_cause *c,
 		put_repeated(job, out);
 	put_unknown(n, out);
 	if (s.alone > 0)
-		text_printf(out, "%" PRIu64 " digests are in one of the two only.\n", s.alone);
+		text_printf(out, "%" PRIu64 " digests exist in only one of the runs.\n", s.alone);
 }
 
 /* Adds a bound of the range; null: that of the recording. */

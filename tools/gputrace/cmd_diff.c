@@ -11,8 +11,7 @@
 enum { OPT_OPERATIONS, OPT_JSON };
 
 static const struct cli_option options[] = {
-	[OPT_OPERATIONS] = {"operations", 0, NULL,
-			    "compare GPU operations only, not the calls of threads"},
+	[OPT_OPERATIONS] = {"operations", 0, NULL, "compare GPU operations only, not host calls"},
 	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
 	{0},
 };
@@ -22,11 +21,13 @@ static void put_text(const struct fmt_cause *c, const char *const *paths, bool s
 {
 	text_printf(out, "%s and %s ", paths[0], paths[1]);
 	if (c->kind != FMT_CAUSE_NONE) {
-		text_str(out, c->rank >= 0 ? "part at " : "part: ");
+		text_str(out, c->rank >= 0 ? "differ first at " : "differ: ");
 		fmt_cause_text(c, out);
 	} else {
-		text_str(out, same_id ? "are the same"
-				      : "do the same in the same order; they may differ in times");
+		text_str(
+			out,
+			same_id ? "are the same"
+				: "execute the same calls and operations (times are not compared)");
 	}
 	text_char(out, '\n');
 	fmt_cause_ranks_text(c, out);
@@ -136,14 +137,13 @@ const struct cli_command cmd_diff = {
 	.max_operands = 2,
 	.what = "Find the first difference between two traces",
 	.options = options,
-	.notes =
-		"Compares the operations of each stream in their order, with their sizes,\n"
-		"parameters and waits for events, the calls of each thread, and the digests of\n"
-		"buffers if both traces have them. The difference that is printed is the first by\n"
-		"cause: over all GPUs, the earliest operation that read the same and wrote other\n"
-		"bytes, or did something else. `number` is that of the tables.\n"
-		"Times are not compared, nor what one run does after the end of the other in the\n"
-		"last iteration. Exit status 1 if the traces differ, or if they have the same id\n"
-		"and one of them is damaged.\n",
+	.notes = "Compares the operations of each stream in order (with sizes, parameters and\n"
+		 "event waits), the calls of each thread, and the digests of buffers if both\n"
+		 "traces have them; not times. Prints the operation that caused the difference:\n"
+		 "the earliest one on any GPU that differs, or that read the same bytes but wrote\n"
+		 "different ones. `number` is the number in the tables of a mount. Operations of\n"
+		 "one run after the end of the other are counted, but are not a difference.\n"
+		 "Exit status 1 if the traces differ, or if they have the same id and one of them\n"
+		 "is damaged.\n",
 	.run = run,
 };

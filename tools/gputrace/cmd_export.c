@@ -18,8 +18,8 @@
 enum { OPT_FORMAT, OPT_OUTPUT, OPT_ITERATION, OPT_GPU };
 
 static const struct cli_option options[] = {
-	[OPT_FORMAT] = {"format", 'f', "chrome|svg|tsv", "what to write (chrome)"},
-	[OPT_OUTPUT] = {"output", 'o', "PATH", "where to (standard output)"},
+	[OPT_FORMAT] = {"format", 'f', "chrome|svg|tsv", "output format (default: chrome)"},
+	[OPT_OUTPUT] = {"output", 'o', "PATH", "output (default: standard output)"},
 	[OPT_ITERATION] = {"iteration", 0, "N", "iteration N only"},
 	[OPT_GPU] = {"gpu", 0, "N", "GPU N only (N is the number of its rank)"},
 	{0},
@@ -188,7 +188,7 @@ static int say_damage(struct job *job)
 	if (job->damage.n == 0)
 		damage_add_trace(&job->damage, job->trace);
 	if (job->left_out == 0)
-		return damage_say(&job->damage, path, "only what can be read is exported");
+		return damage_say(&job->damage, path, "only readable parts are exported");
 	return damage_say(&job->damage, path, "%" PRIu64 " %s%s left out", job->left_out, job->unit,
 			  job->left_out == 1 ? " is" : "s are");
 }
@@ -226,7 +226,7 @@ const struct cli_command cmd_export = {
 	.operands = "TRACE",
 	.min_operands = 1,
 	.max_operands = 1,
-	.what = "Write a trace for other programs",
+	.what = "Convert a trace to a format of other programs",
 	.options = options,
 	.notes = "chrome is the format of ui.perfetto.dev and chrome://tracing. A file\n"
 		 "(FILE.json, FILE.json.gz) or standard output gets one timeline of all GPUs;\n"

@@ -19,9 +19,9 @@ enum { OPT_OP, OPT_GPU, OPT_OUTPUT, OPT_JSON };
 
 static const struct cli_option options[] = {
 	[OPT_OP] = {"op", 0, "N",
-		    "the launch: its number in the tables and in `gputrace diff` (required)"},
-	[OPT_GPU] = {"gpu", 0, "N", "of this GPU (default: 0)"},
-	[OPT_OUTPUT] = {"output", 'o', "DIR", "the directory, which must not exist (required)"},
+		    "number of the launch in a mount or in `gputrace diff` (required)"},
+	[OPT_GPU] = {"gpu", 0, "N", "GPU that ran it (default: 0)"},
+	[OPT_OUTPUT] = {"output", 'o', "DIR", "directory to create (required)"},
 	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
 	{0},
 };
@@ -207,7 +207,7 @@ static void put_report(const struct folder *f, const char *output, bool as_json,
 			 "the graph only: its outputs are not checked.");
 	else if (l->seeded)
 		text_str(out, "\nIts inputs were not recorded (record with --digest=launch "
-			      "--payloads): it runs with other numbers, and its outputs are not "
+			      "--payloads): it runs on other data, and its outputs are not "
 			      "checked.");
 	text_char(out, '\n');
 }
@@ -279,10 +279,10 @@ const struct cli_command cmd_extract = {
 	.operands = "TRACE",
 	.min_operands = 1,
 	.max_operands = 1,
-	.what = "Write one launch of a kernel as a program of its own",
+	.what = "Write one kernel launch as a standalone program",
 	.options = options,
-	.notes = "DIR gets the code image, the contents of memory, and a C program that launches\n"
+	.notes = "DIR contains the code image, memory contents, and a C program that launches\n"
 		 "the kernel and checks its outputs: gcc repro.c -ldl && ./a.out --repeat=100\n"
-		 "gpureplay DIR does the same. Addresses in memory stay as they were recorded.\n",
+		 "gpureplay DIR does the same. Addresses in memory are not rewritten.\n",
 	.run = run,
 };

@@ -17,7 +17,7 @@ static const struct cli_option options[] = {
 	[OPT_OUTPUT] = {"output", 'o', "OUT", "trace directory to create (required)"},
 	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
 	[OPT_FORCE] = {"force", 'f', NULL, "replace OUT if it is a trace"},
-	[OPT_LEVEL] = {"level", 0, "N", "of compression, 1 to 19"},
+	[OPT_LEVEL] = {"level", 0, "N", "compression level, 1 to 19"},
 	{0},
 };
 

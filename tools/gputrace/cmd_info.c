@@ -15,8 +15,9 @@ static const struct cli_option options[] = {
 	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
 	[OPT_ITERATION] = {"iteration", 0, "N", "iteration N only"},
 	[OPT_GPU] = {"gpu", 0, "N", "GPU N only (N is the number of its rank)"},
-	[OPT_TOP] = {"top", 0, "N", "number of kernels and collectives to list (12; all in JSON)"},
-	[OPT_SIZES] = {"sizes", 0, NULL, "print what the bytes of the trace are used for instead"},
+	[OPT_TOP] = {"top", 0, "N",
+		     "number of kernels and collectives to list (default: 12; JSON: all)"},
+	[OPT_SIZES] = {"sizes", 0, NULL, "print the size of each part of the trace instead"},
 	{0},
 };
 
@@ -98,7 +99,6 @@ const struct cli_command cmd_info = {
 	.max_operands = 1,
 	.what = "Print the contents of a trace and where its time goes",
 	.options = options,
-	.notes = "Damaged parts are left out of the figures and listed; the exit status is then\n"
-		 "1.\n",
+	.notes = "Damaged parts are listed but not counted; the exit status is then 1.\n",
 	.run = run,
 };

@@ -18,21 +18,21 @@ enum { OPT_OUTPUT, OPT_FORCE, OPT_LEVEL };
 
 #define FORCE                                                                                      \
 	{                                                                                          \
-		"force", 'f', NULL, "replace a trace that is there"                                \
+		"force", 'f', NULL, "replace an existing trace"                                    \
 	}
 
 static const struct cli_option pack_options[] = {
-	[OPT_OUTPUT] = {"output", 'o', "FILE",
-			"the packed file (TRACE.gputrace; of NAME.gputrace NAME.packed.gputrace)"},
+	[OPT_OUTPUT] =
+		{"output", 'o', "FILE",
+		 "packed file (default: TRACE.gputrace; for NAME.gputrace: NAME.packed.gputrace)"},
 	[OPT_FORCE] = FORCE,
-	[OPT_LEVEL] = {"level", 0, "N", "compress all anew at that level of zstd, 1 to 22"},
+	[OPT_LEVEL] = {"level", 0, "N", "recompress everything at this zstd level, 1 to 22"},
 	{0},
 };
 
 static const struct cli_option unpack_options[] = {
-	[OPT_OUTPUT] =
-		{"output", 'o', "DIR",
-		 "the directory (of NAME.gputrace NAME, of NAME.packed.gputrace NAME.gputrace)"},
+	[OPT_OUTPUT] = {"output", 'o', "DIR",
+			"directory (default: FILE without .gputrace, or without .packed)"},
 	[OPT_FORCE] = FORCE,
 	{0},
 };
@@ -151,7 +151,6 @@ const struct cli_command cmd_unpack = {
 	.max_operands = 1,
 	.what = "Unpack a packed trace into a directory",
 	.options = unpack_options,
-	.notes = "Gives the same files that were packed. A damaged file is unpacked as it is,\n"
-		 "with exit status 1.\n",
+	.notes = "A damaged file is unpacked as it is, with exit status 1.\n",
 	.run = unpack,
 };

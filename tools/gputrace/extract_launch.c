@@ -67,7 +67,7 @@ static int find_op(struct search *s, fmt_number number, struct fmt_slice **slice
 	t = fmt_template(fmt_trace_names(s->trace), (*ret)->template);
 	return t && t->kind == FMT_KERNEL
 		       ? 0
-		       : fail(s, -ENOTSUP, "%" PRIu64 " is not the launch of a kernel", number);
+		       : fail(s, -ENOTSUP, "%" PRIu64 " is not a kernel launch", number);
 }
 
 /* A graph of the rank in the version that was launched; false: not recorded. */

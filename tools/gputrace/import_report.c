@@ -119,8 +119,7 @@ static void put_notes(struct text *t, const struct sums *s)
 		 "times were rounded to the nanosecond");
 	put_note(t, s->not_numbers, "value is invalid in JSON (NaN, Infinity): kept as text",
 		 "values are invalid in JSON (NaN, Infinity): kept as text");
-	put_note(t, s->commas, "comma that nothing follows was left out",
-		 "commas that nothing follows were left out");
+	put_note(t, s->commas, "trailing comma was ignored", "trailing commas were ignored");
 }
 
 void import_report_text(struct text *t, const struct kineto_report *r, const char *output,

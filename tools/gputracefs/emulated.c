@@ -17,8 +17,8 @@ static int make_folder(struct emulated *e, struct fmt_error *err)
 	directory = directory && *directory ? directory : "/tmp";
 	snprintf(prefix, sizeof(prefix), "%s/gputracefs-", directory);
 	r = work_folder_make(&e->folder, prefix, NULL);
-	return r < 0 ? fmt_fail(err, r, directory, FMT_NO_OFFSET, "cannot make a folder in %s: %s",
-				directory, strerror(-r))
+	return r < 0 ? fmt_fail(err, r, directory, FMT_NO_OFFSET,
+				"cannot create a folder in %s: %s", directory, strerror(-r))
 		     : 0;
 }
 

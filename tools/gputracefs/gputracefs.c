@@ -86,8 +86,9 @@ static const char *mount_hint(int r, const struct fmt_error *err)
 {
 	if (r == -EPERM)
 		return "add that line to /etc/fuse.conf, or mount without allow_other";
-	return r == -ENODEV && !err->what[0] ? "is there a /dev/fuse, and may this user open it?"
-					     : NULL;
+	return r == -ENODEV && !err->what[0]
+		       ? "check that /dev/fuse exists and that this user may open it"
+		       : NULL;
 }
 
 static int serve(struct fs *fs, const struct fs_mount *mount)
@@ -107,10 +108,11 @@ static int no_mount_point(int r, const char *dir)
 {
 	if (r == -EBUSY)
 		cli_error(
-			"cannot mount on %s: a trace is mounted there; fusermount3 -u %s ends that",
+			"cannot mount on %s: already mounted; unmount it with `fusermount3 -u %s`",
 			dir, dir);
 	else if (r == -ENOENT)
-		cli_error("cannot mount on %s: no such directory; mkdir %s makes it", dir, dir);
+		cli_error("cannot mount on %s: no such directory; create it with `mkdir %s`", dir,
+			  dir);
 	else
 		cli_error("cannot mount on %s: %s", dir, strerror(-r));
 	return CLI_USAGE;
@@ -172,17 +174,16 @@ static const struct cli_command command = {
 	.operands = "TRACE DIR",
 	.min_operands = 2,
 	.max_operands = 2,
-	.what = "Show a trace as files below DIR, until `fusermount3 -u DIR`",
+	.what = "Mount a trace as files on DIR; `fusermount3 -u DIR` unmounts it",
 	.options = options,
 	.notes = "Mount options:\n"
-		 "  cache_mb=N       size of the cache in MiB (64)\n"
-		 "  fsname=NAME      name in /proc/mounts (the trace's path)\n"
+		 "  cache_mb=N       size of the cache in MiB (default: 64)\n"
+		 "  fsname=NAME      name in /proc/mounts (default: path of the trace)\n"
 		 "  allow_other      give other users access; see fuse(8)\n"
 		 "  auto_unmount     unmount even if gputracefs is killed\n"
 		 "  noatime, nodiratime, noexec, max_read=N\n"
-		 "A mount is always ro,nosuid,nodev. Options of mount(8) (rw, user, _netdev,\n"
-		 "x-...)\n"
-		 "are accepted and ignored.\n"
+		 "A mount is always ro,nosuid,nodev. Other options of mount(8)\n"
+		 "(rw, user, _netdev, x-...) are accepted and ignored.\n"
 		 "In /etc/fstab: TRACE DIR fuse.gputracefs ro,user,noauto 0 0\n",
 	.run = run,
 };

@@ -466,15 +466,15 @@ static void repro_print(const struct repro_result *r, FILE *out)
 {
 	fprintf(out, "%s: ", r->kernel);
 	if (r->seeded)
-		fprintf(out, "inputs were not recorded: ran with others, outputs not checked\n");
+		fprintf(out, "inputs were not recorded: ran on other data, outputs not checked\n");
 	else if (r->different_bytes)
 		fprintf(out, "%" PRIu64 " of %" PRIu64 " bytes differ; %s\n", r->different_bytes,
 			r->checked_bytes, r->why);
 	else
 		fprintf(out, "%" PRIu64 " bytes of outputs are the same\n", r->checked_bytes);
 	if (r->n_times)
-		fprintf(out, "%u launches: %.3f us at least, %.3f us on average\n", r->n_times,
-			r->min_us, r->mean_us);
+		fprintf(out, "%u launches: minimum %.3f us, mean %.3f us\n", r->n_times, r->min_us,
+			r->mean_us);
 }
 
 #ifndef REPRO_NO_MAIN

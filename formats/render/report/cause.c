@@ -35,9 +35,10 @@ static void put_buffer(const struct fmt_cause *c, struct text *out)
 	text_printf(out, " %s %" PRIu64 " bytes at %" PRIu64 " of allocation %" PRIu64,
 		    d->access == FMT_WRITTEN ? "wrote" : "read", d->length_bytes, d->offset_bytes,
 		    d->allocation);
-	text_printf(out, ", page %" PRIu32 " of %" PRIu32 " differs first; ", c->page, d->n_pages);
-	text_str(out, c->kind == FMT_CAUSE_WRITTEN ? "all that it read is the same"
-						   : "no operation before wrote other bytes");
+	text_printf(out, ", first differing page %" PRIu32 " of %" PRIu32 "; ", c->page,
+		    d->n_pages);
+	text_str(out, c->kind == FMT_CAUSE_WRITTEN ? "its inputs are the same"
+						   : "no earlier operation wrote different bytes");
 	if (c->writer.rank < 0)
 		return;
 	text_printf(out, "; last written by GPU %" PRId64 ", ", c->writer.rank);
@@ -60,9 +61,9 @@ void fmt_cause_text(const struct fmt_cause *c, struct text *out)
 		put_buffer(c, out);
 		return;
 	}
-	text_str(out, " in the one, ");
+	text_str(out, " in the first, ");
 	text_bytes(out, c->second.data, c->second.len);
-	text_str(out, " in the other");
+	text_str(out, " in the second");
 }
 
 void fmt_cause_ranks_text(const struct fmt_cause *c, struct text *out)
@@ -73,8 +74,8 @@ void fmt_cause_ranks_text(const struct fmt_cause *c, struct text *out)
 		if (r->differing > 0)
 			text_printf(out,
 				    "GPU %" PRIu64 ": %" PRIu64 " of %" PRIu64
-				    " operations read or wrote other bytes, %" PRIu64
-				    " of them read the same",
+				    " operations read or wrote different bytes, %" PRIu64
+				    " of them with the same inputs",
 				    r->number, r->differing, r->operations, r->causes);
 		if (r->unordered > 0)
 			text_printf(out, ", %" PRIu64 " are unordered", r->unordered);

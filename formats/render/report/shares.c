@@ -194,7 +194,7 @@ struct list {
 static const struct list iteration_list = {"iteration", "; the slowest %d of %zu iterations:\n",
 					   MOST_ROWS, by_step};
 static const struct list gpu_list = {"GPU",
-				     "; the %d of %zu GPUs that wait least, and are waited for:\n",
+				     "; the %d of %zu GPUs that wait least (likely stragglers):\n",
 				     MOST_GPUS, by_waiting};
 
 static void put_chosen(const struct fmt_page *p, const struct list *list, struct group *groups,
@@ -303,10 +303,10 @@ static void put_by_gpu(const struct fmt_page *p)
 }
 
 static const char legend[] =
-	"  device: the span from the iteration's first operation to its last (run: of all).\n"
-	"  All that runs in it counts: compute: kernels, copies, sets; exposed: collectives\n"
-	"  alone; idle: nothing. hidden: the part of compute with collectives at the same time.\n"
-	"  waiting: the part of exposed and hidden in which another GPU had not arrived yet.\n";
+	"  device: span from the iteration's first operation to its last (run: of all); other\n"
+	"  iterations' operations in it count. compute: kernels, copies, memsets; exposed:\n"
+	"  collectives and nothing else; idle: nothing. hidden: collectives during compute.\n"
+	"  waiting: the part of exposed and hidden before the last GPU arrived.\n";
 
 void fmt_page_shares(const struct fmt_page *p)
 {

@@ -208,7 +208,7 @@ static void put_check(const struct fmt_page *p)
 static void put_untimed(const struct fmt_page *p)
 {
 	if (fmt_fact_value(fmt_trace_names(p->r->trace), FMT_WHOLE_TRACE, FMT_DEVICE_TIMES_KEY))
-		text_str(p->out, "  times     of operations were not asked for: calls only\n");
+		text_str(p->out, "  times     not recorded (--device-times=off): calls only\n");
 }
 
 static int64_t clocks_number(const char *fact, const char *key)
@@ -237,7 +237,7 @@ static void put_clocks(const struct fmt_page *p)
 	fmt_text_time(p->out, clocks_number(fact, "p95_ns"));
 	text_str(p->out, " (95 %), ");
 	fmt_text_time(p->out, clocks_number(fact, "max_ns"));
-	text_str(p->out, " (most)\n");
+	text_str(p->out, " (maximum)\n");
 }
 
 static void put_origin(const struct fmt_page *p)
