@@ -214,11 +214,15 @@ static uint32_t find_thread(const struct score *s, uint32_t rank, const struct f
 	return best;
 }
 
-static int place_thread(struct score *s, const struct rank_score *r, const struct side *side,
+/* Maps the iteration's thread. The variants share the points of the emulated run. */
+static int place_thread(struct score *s, const struct rank_score *r, uint32_t index,
 			const struct fmt_slice *slice, const int64_t *times)
 {
+	const struct side *side = &r->sides[index];
 	size_t at = 0, end;
 
+	if (index > EMULATED)
+		return timemap_variant(&s->map, &side->carry, times), 0;
 	while (at < slice->n_events && slice->events[at].track != r->thread)
 		at++;
 	for (end = at; end < slice->n_events && slice->events[end].track == r->thread; end++)
@@ -286,7 +290,7 @@ static int add_side(struct score *s, struct rank_score *r, uint32_t index,
 	s->map.host = index >= FIRST_VARIANT ? change_host_factor(s->change, index - FIRST_VARIANT,
 								  (uint32_t)(r - s->ranks))
 					     : 1;
-	if (times && place_thread(s, r, side, slice, times) < 0)
+	if (times && place_thread(s, r, index, slice, times) < 0)
 		return -ENOMEM;
 	if (!r->begun) {
 		side->start_ns = times ? timemap_emulated_ns(&s->map, it->start_ns) : it->start_ns;

@@ -6,15 +6,12 @@
 
 #include "base/array.h"
 
-static void add_point(struct timemap *p, int64_t recorded_ns, int64_t emulated_ns, int begins)
+static void add_point(struct timemap *p, int64_t recorded_ns, struct timemap_point point)
 {
-	if (p->n > 0) {
-		const struct timemap_point *last = &p->points[p->n - 1];
+	int64_t before_ns = p->n > 0 ? p->points[p->n - 1].recorded_ns : INT64_MIN;
 
-		recorded_ns = recorded_ns < last->recorded_ns ? last->recorded_ns : recorded_ns;
-		emulated_ns = emulated_ns < last->emulated_ns ? last->emulated_ns : emulated_ns;
-	}
-	p->points[p->n++] = (struct timemap_point){recorded_ns, emulated_ns, begins};
+	point.recorded_ns = recorded_ns < before_ns ? before_ns : recorded_ns;
+	p->points[p->n++] = point;
 }
 
 /* Returns the time between the latest hand-over to the thread before event `to` and its start; 0
@@ -56,10 +53,26 @@ static void start_slice(struct timemap *p, const struct timemap_carry *carry)
 	p->n_before = p->n;
 }
 
-static void add_end(struct timemap *p, const struct fmt_event *events, int64_t i,
-		    const int64_t *times)
+static void add_end(struct timemap *p, const struct fmt_event *events, int64_t i)
 {
-	add_point(p, end_of(&events[i]), times[2 * i + 1], 0);
+	add_point(p, end_of(&events[i]), (struct timemap_point){.slot = (uint32_t)(2 * i + 1)});
+}
+
+void timemap_variant(struct timemap *p, const struct timemap_carry *carry, const int64_t *times)
+{
+	size_t i = p->n_before;
+	int64_t latest_ns = i > 0 ? p->points[i - 1].emulated_ns : INT64_MIN;
+
+	if (carry && carry->known)
+		p->points[i++].emulated_ns = latest_ns = carry->last.emulated_ns;
+	for (; i < p->n; i++) {
+		struct timemap_point *point = &p->points[i];
+		int64_t t = times[point->slot];
+
+		if (point->before_ns > 0)
+			t = fmt_sub(t, distance(p, point->before_ns));
+		point->emulated_ns = latest_ns = t > latest_ns ? t : latest_ns;
+	}
 }
 
 int timemap_track(struct timemap *p, const struct timemap_carry *carry,
@@ -74,24 +87,26 @@ int timemap_track(struct timemap *p, const struct timemap_carry *carry,
 	    array_reserve(&p->open, end - at, &p->open_cap) < 0)
 		return -ENOMEM;
 	if (carry && carry->known)
-		add_point(p, carry->last.recorded_ns, carry->last.emulated_ns, 0);
+		add_point(p, carry->last.recorded_ns, (struct timemap_point){0});
 	for (size_t i = at; i < end; i++) {
+		uint32_t slot = (uint32_t)(2 * i);
 		int64_t lag_ns;
 
 		if (times[2 * i] <= SIM_NEVER)
 			continue;
 		for (; depth > 0 && end_of(&events[p->open[depth - 1]]) <= events[i].start_ns;
 		     depth--)
-			add_end(p, events, p->open[depth - 1], times);
+			add_end(p, events, p->open[depth - 1]);
 		lag_ns = handed_ns(slice, slice->first_number + i, &edge);
 		if (lag_ns > 0)
 			add_point(p, fmt_sub(events[i].start_ns, lag_ns),
-				  fmt_sub(times[2 * i], distance(p, lag_ns)), 0);
-		add_point(p, events[i].start_ns, times[2 * i], 1);
+				  (struct timemap_point){.before_ns = lag_ns, .slot = slot});
+		add_point(p, events[i].start_ns, (struct timemap_point){.slot = slot, .begins = 1});
 		p->open[depth++] = (int64_t)i;
 	}
 	for (; depth > 0; depth--)
-		add_end(p, events, p->open[depth - 1], times);
+		add_end(p, events, p->open[depth - 1]);
+	timemap_variant(p, carry, times);
 	return 0;
 }
 

@@ -13,7 +13,9 @@
 
 struct timemap_point {
 	int64_t recorded_ns, emulated_ns;
-	int begins; /* an event */
+	int64_t before_ns; /* recorded distance to the slot */
+	uint32_t slot;	   /* its time, as in feed.h */
+	int begins;	   /* an event */
 };
 
 struct timemap {
@@ -37,6 +39,10 @@ struct timemap_carry {
  * times there. 0 or -ENOMEM. */
 int timemap_track(struct timemap *p, const struct timemap_carry *carry,
 		  const struct fmt_slice *slice, size_t at, size_t end, const int64_t *times);
+
+/* Replaces the emulated times of these points by those of another variant; `carry` is that of the
+ * variant. */
+void timemap_variant(struct timemap *p, const struct timemap_carry *carry, const int64_t *times);
 
 /* Saves the last point, for the next slice. */
 void timemap_save(const struct timemap *p, struct timemap_carry *carry);

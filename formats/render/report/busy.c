@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/render/report/busy.h"
 
-#include "base/array.h"
+#include "base/scope.h"
 #include "formats/render/time.h"
 
 /* A union of intervals that are added in order of start: its length and end so far. */
@@ -17,28 +17,6 @@ static inline void cover(struct cover *c, int64_t start_ns, int64_t end_ns)
 
 	c->length_ns += to_ns - from_ns;
 	c->end_ns = end_ns > c->end_ns ? end_ns : c->end_ns;
-}
-
-/* Limit for times, so that differences of two times cannot overflow. */
-#define FARTHEST_NS (INT64_MAX / 4)
-
-static int64_t within(int64_t ns)
-{
-	return ns > FARTHEST_NS ? FARTHEST_NS : ns < -FARTHEST_NS ? -FARTHEST_NS : ns;
-}
-
-int fmt_busy_add(struct fmt_busy_ops *ops, int64_t start_ns, int64_t end_ns, int collective)
-{
-	if (array_reserve(&ops->op, ops->n + 1, &ops->cap) < 0)
-		return -ENOMEM;
-	start_ns = within(start_ns);
-	end_ns = within(end_ns);
-	ops->op[ops->n++] = (struct fmt_busy_op){
-		.start_ns = start_ns,
-		.end_ns = end_ns < start_ns ? start_ns : end_ns,
-		.collective = collective != 0,
-	};
-	return 0;
 }
 
 int fmt_busy_collect(struct fmt_busy_ops *ops, const struct fmt_names *names,
@@ -61,6 +39,7 @@ int fmt_busy_collect(struct fmt_busy_ops *ops, const struct fmt_names *names,
 	return 0;
 }
 
+/* Returns the end of the ascending run that contains operation `at`. */
 static size_t run_end(const struct fmt_busy_op *op, size_t at, size_t n)
 {
 	for (at++; at < n && op[at].start_ns >= op[at - 1].start_ns; at++)
@@ -68,41 +47,39 @@ static size_t run_end(const struct fmt_busy_op *op, size_t at, size_t n)
 	return at;
 }
 
-static void merge(const struct fmt_busy_op *a, size_t n_a, const struct fmt_busy_op *b, size_t n_b,
-		  struct fmt_busy_op *to)
+/* Merges the ascending runs [a, b) and [b, end). `spare` has space for the first one. */
+static void merge(struct fmt_busy_op *op, size_t a, size_t b, size_t end, struct fmt_busy_op *spare)
 {
-	while (n_a > 0 && n_b > 0) {
-		if (b->start_ns < a->start_ns) {
-			*to++ = *b++;
-			n_b--;
-		} else {
-			*to++ = *a++;
-			n_a--;
-		}
+	size_t to = array_bound(i, a, b, op[i].start_ns <= op[b].start_ns), n = b - to;
+
+	memcpy(spare, op + to, n * sizeof(*op));
+	for (size_t i = 0; i < n;) {
+		int second = b < end && op[b].start_ns < spare[i].start_ns;
+
+		op[to++] = second ? op[b] : spare[i];
+		b += (size_t)second;
+		i += (size_t)!second;
 	}
-	memcpy(to, a, n_a * sizeof(*a));
-	memcpy(to + n_a, b, n_b * sizeof(*b));
 }
 
 /* Merges neighbouring ascending runs, until one is left. */
 static int sort(struct fmt_busy_ops *ops)
 {
-	while (run_end(ops->op, 0, ops->n) < ops->n) {
-		struct fmt_busy_op *merged = malloc(ops->n * sizeof(*merged));
+	scoped(free_ptr) struct fmt_busy_op *spare = NULL;
+	size_t b, end;
 
-		if (!merged)
+	while ((b = run_end(ops->op, ops->sorted, ops->n)) < ops->n) {
+		if (!spare && !(spare = malloc(ops->n * sizeof(*spare))))
 			return -ENOMEM;
-		for (size_t a = 0; a < ops->n;) {
-			size_t b = run_end(ops->op, a, ops->n);
-			size_t end = b < ops->n ? run_end(ops->op, b, ops->n) : b;
-
-			merge(ops->op + a, b - a, ops->op + b, end - b, merged + a);
-			a = end;
+		ops->sorted = 0;
+		for (size_t a = 0; b < ops->n; a = end) {
+			end = run_end(ops->op, b, ops->n);
+			merge(ops->op, a, b, end, spare);
+			ops->sorted = a == 0 ? end - 1 : ops->sorted;
+			b = end < ops->n ? run_end(ops->op, end, ops->n) : end;
 		}
-		free(ops->op);
-		ops->op = merged;
-		ops->cap = ops->n;
 	}
+	ops->sorted = ops->n > 0 ? ops->n - 1 : 0;
 	return 0;
 }
 
@@ -124,30 +101,29 @@ struct fmt_busy_span fmt_busy_span(const struct fmt_busy_ops *ops, size_t first)
 int fmt_busy_divide(struct fmt_busy_ops *ops, const struct fmt_busy_span *span,
 		    struct fmt_busy *ret)
 {
-	struct cover any, compute, comm;
+	struct cover any, of[2]; /* [1]: of collectives */
 	int64_t start_ns = span->start_ns, end_ns = span->end_ns;
 
 	if (!span->any) {
 		*ret = (struct fmt_busy){0};
 		return 0;
 	}
-	if (ops->n > 0 && sort(ops) < 0)
+	if (sort(ops) < 0)
 		return -ENOMEM;
-	any = compute = comm = (struct cover){0, start_ns};
+	any = of[0] = of[1] = (struct cover){0, start_ns};
 	for (size_t i = 0; i < ops->n && ops->op[i].start_ns < end_ns; i++) {
 		const struct fmt_busy_op *op = &ops->op[i];
 		int64_t upto_ns = op->end_ns < end_ns ? op->end_ns : end_ns;
 
 		cover(&any, op->start_ns, upto_ns);
-		cover(&comm, op->start_ns, op->collective ? upto_ns : op->start_ns);
-		cover(&compute, op->start_ns, op->collective ? op->start_ns : upto_ns);
+		cover(&of[op->collective], op->start_ns, upto_ns);
 	}
 	ret->start_ns = start_ns;
 	ret->end_ns = end_ns;
 	ret->device_ns = end_ns - start_ns;
-	ret->compute_ns = compute.length_ns;
-	ret->hidden_ns = compute.length_ns + comm.length_ns - any.length_ns;
-	ret->exposed_ns = comm.length_ns - ret->hidden_ns;
+	ret->compute_ns = of[0].length_ns;
+	ret->hidden_ns = of[0].length_ns + of[1].length_ns - any.length_ns;
+	ret->exposed_ns = of[1].length_ns - ret->hidden_ns;
 	ret->idle_ns = ret->device_ns - any.length_ns;
 	return 0;
 }
@@ -208,7 +184,7 @@ static int extend_whole(struct fmt_busy_run *run, int64_t cut_ns)
 /* Drops operations that end before the cut and before any pending row. */
 static void drop_ops(struct fmt_busy_run *run, int64_t cut_ns)
 {
-	size_t kept = 0;
+	size_t kept = 0, all_sorted = run->ops.sorted + 1 >= run->ops.n;
 
 	for (size_t i = run->first_pending; i < run->n_rows; i++)
 		if (run->rows[i].idle_ns == PENDING && run->rows[i].start_ns < cut_ns)
@@ -217,6 +193,7 @@ static void drop_ops(struct fmt_busy_run *run, int64_t cut_ns)
 		if (run->ops.op[i].end_ns > cut_ns)
 			run->ops.op[kept++] = run->ops.op[i];
 	run->ops.n = kept;
+	run->ops.sorted = all_sorted && kept > 0 ? kept - 1 : 0;
 }
 
 /* No further operation starts before `cut_ns`: divides the rows that end before it. */

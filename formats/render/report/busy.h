@@ -27,6 +27,8 @@
 
 #include "formats/trace/names.h"
 
+#include "base/array.h"
+
 struct fmt_busy {
 	int64_t start_ns, end_ns; /* of the span; 0 and 0 without operations */
 	int64_t device_ns;	  /* end_ns - start_ns */
@@ -50,10 +52,34 @@ struct fmt_busy_op {
 struct fmt_busy_ops {
 	struct fmt_busy_op *op; /* owned; in any order, but fastest as a few ascending runs */
 	size_t n, cap;
+	size_t sorted; /* internal: op[0 .. sorted] ascend */
 };
 
+/* Limit for times, so that differences of two times cannot overflow. */
+#define FMT_BUSY_FARTHEST_NS (INT64_MAX / 4)
+
+static inline int64_t fmt_busy_within(int64_t ns)
+{
+	return ns > FMT_BUSY_FARTHEST_NS    ? FMT_BUSY_FARTHEST_NS
+	       : ns < -FMT_BUSY_FARTHEST_NS ? -FMT_BUSY_FARTHEST_NS
+					    : ns;
+}
+
 /* Adds one operation. An end before the start counts as duration 0. */
-int fmt_busy_add(struct fmt_busy_ops *ops, int64_t start_ns, int64_t end_ns, int collective);
+static inline int fmt_busy_add(struct fmt_busy_ops *ops, int64_t start_ns, int64_t end_ns,
+			       int collective)
+{
+	if (array_reserve(&ops->op, ops->n + 1, &ops->cap) < 0)
+		return -ENOMEM;
+	start_ns = fmt_busy_within(start_ns);
+	end_ns = fmt_busy_within(end_ns);
+	ops->op[ops->n++] = (struct fmt_busy_op){
+		.start_ns = start_ns,
+		.end_ns = end_ns < start_ns ? start_ns : end_ns,
+		.collective = collective != 0,
+	};
+	return 0;
+}
 
 /* Adds the operations among the events of `slice`: those that overlap `within`, or all if NULL. */
 int fmt_busy_collect(struct fmt_busy_ops *ops, const struct fmt_names *names,

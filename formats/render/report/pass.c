@@ -122,7 +122,7 @@ static int end_row(struct fmt_pass *p)
 				 &p->span, add_neighbour, p, p->err);
 	if (r == 0)
 		r = fmt_busy_divide(&p->busy, &p->span, &row->busy);
-	p->busy.n = 0;
+	p->busy.n = p->busy.sorted = 0;
 	return r;
 }
 
