@@ -8,6 +8,7 @@
 #include "replay/device/functions.h"
 #include "replay/device/keyframe.h"
 #include "replay/device/place.h"
+#include "replay/device/regions.h"
 #include "replay/device/turns.h"
 
 #include <pthread.h>
@@ -438,15 +439,15 @@ static int run_threads(struct run *run)
 int rex_prepare(const struct rex_process *p, const struct rex_options *how, struct rex_result *ret)
 {
 	uint64_t taken = 0;
-	int r = rex_place_find(p);
+	int r = rex_regions_find(p);
 
 	if (r == -EEXIST) {
 		snprintf(ret->why, sizeof(ret->why), "GPUs have memory within the same 2 MiB");
 		return -ENOTSUP;
 	}
 	if (r == 0)
-		r = rex_place_reserve(!rex_share_settings(how->share)->same_addresses,
-				      how->can_retry, &taken);
+		r = rex_regions_reserve(!rex_share_settings(how->share)->same_addresses,
+					how->can_retry, &taken);
 	if (r == -EEXIST)
 		snprintf(ret->why, sizeof(ret->why), "address 0x%llx is in use here",
 			 (unsigned long long)taken);
@@ -471,7 +472,7 @@ int rex_execute(const struct rex_process *p, const struct rex_options *how, stru
 	if (r == 0)
 		r = rex_turns_new((uint32_t)p->n_threads, &run.turns);
 	if (r == 0)
-		r = rex_place_note(run.context.objects);
+		r = rex_regions_note(run.context.objects);
 	if (r == 0 && p->is_alone)
 		r = rex_alone_new(p, rex_share_settings(how->share)->checks_inputs, &run.alone);
 	if (r == 0) {

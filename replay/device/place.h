@@ -8,24 +8,12 @@
  * of this file replace those of the driver, below a capture library. They map a region
  * (cuMemAddressReserve, cuMemCreate, cuMemMap) at its first allocation and keep it mapped until the
  * end. So a program that allocates the same address again finds its old contents. There is one
- * struct rex_place per process. */
+ * set of regions per process. */
 #pragma once
 
 #include "replay/device/objects.h"
 #include "replay/device/recorded.h"
 #include "replay/device/share.h"
-
-/* Finds the regions. -EEXIST: memory of several GPUs overlaps, so that regions cannot be assigned
- * to GPUs. */
-int rex_place_find(const struct rex_process *p);
-
-/* Reserves them. If other memory of this process is at the recorded address of a region, it gets
- * another address if it may (`relocate`) and if a process with another layout cannot be started
- * (`can_retry`); else -EEXIST. Other errnos as mmap(2). *taken is set to the address. */
-int rex_place_reserve(bool relocate, bool can_retry, uint64_t *taken);
-
-/* Records the location of the program's pinned memory. Returns 0 or -ENOMEM. */
-int rex_place_note(struct rex_objects *objects);
 
 /* Returns the address in this process of host memory that kernels can read, by the recorded
  * allocation number; NULL for other memory. */

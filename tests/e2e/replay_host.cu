@@ -117,7 +117,8 @@ static void copy_batches(float *x, float pageable[2][N], float *locked)
 static int run_memory()
 {
 	static float pageable[2][N], result[N];
-	float *x, *y, *mapped, *managed, *locked, *staged, *graphs[3];
+	float *x, *y, *mapped, *managed, *locked, *staged, *registered, *graphs[3];
+	const cudaMemLocation device = {cudaMemLocationTypeDevice, 0};
 	cudaGraphExec_t exec;
 
 	CUDA(cudaStreamCreate(&stream));
@@ -128,6 +129,10 @@ static int run_memory()
 	CUDA(cudaMallocManaged(&managed, BYTES));
 	CUDA(cudaMallocHost(&locked, BYTES));
 	CUDA(cudaMallocHost(&staged, BYTES));
+	registered = (float *)aligned_alloc(4096, BYTES);
+	CUDA(cudaHostRegister(registered, BYTES, cudaHostRegisterMapped));
+	CUDA(cudaMemAdvise(managed, BYTES, cudaMemAdviseSetPreferredLocation, device));
+	CUDA(cudaStreamAttachMemAsync(stream, managed, 0, cudaMemAttachGlobal));
 	for (int i = 0; i < 3; i++)
 		CUDA(cudaMallocHost(&graphs[i], BYTES));
 	exec = capture(graphs[0], graphs[1], x, y);
@@ -137,11 +142,15 @@ static int run_memory()
 		fill(locked, 100 * i);
 		fill(graphs[0], 1000 * i);
 		fill(graphs[1], 2000 * i);
+		fill(registered, 3000 * i);
+		CUDA(cudaMemPrefetchAsync(managed, BYTES, device, 0, stream));
 		launch(mapped, y);
+		launch(registered, y);
 		launch(managed, y);
 		CUDA(cudaMemcpyAsync(x, locked, BYTES, cudaMemcpyDefault, stream));
 		launch(x, y);
-		CUDA(cudaMemcpyAsync(x, managed, BYTES, cudaMemcpyDefault, stream));
+		CUDA(cudaMemcpyAsync(x, registered, BYTES / 2, cudaMemcpyDefault, stream));
+		CUDA(cudaMemcpyAsync(x, managed, BYTES / 4, cudaMemcpyDefault, stream));
 		launch(x, y);
 		CUDA(cudaGraphLaunch(exec, stream));
 		fill(pageable[0], 10000 * i);

@@ -100,7 +100,16 @@ static void use_reserved()
 
 	CUDA(cudaSetDevice(0));
 	prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+	/* A part of the addresses is reserved, and freed, twice. */
 	DRIVER(cuMemAddressReserve(&at, (size_t)16 << 30, 0, 0, 0));
+	DRIVER(cuMemAddressFree(at, (size_t)16 << 30));
+	for (int i = 1; i < 3; i++) {
+		CUdeviceptr part;
+
+		DRIVER(cuMemAddressReserve(&part, 2 * i * unit, 0, at + unit, 0));
+		DRIVER(cuMemAddressFree(part, 2 * i * unit));
+	}
+	DRIVER(cuMemAddressReserve(&at, (size_t)16 << 30, 0, at, 0));
 	for (int i = 0; i < 2; i++) {
 		DRIVER(cuMemCreate(&memory, unit, &prop, 0));
 		DRIVER(cuMemMap(at + i * unit, unit, 0, memory, 0));

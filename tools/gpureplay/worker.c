@@ -73,7 +73,7 @@ static int confine_files(void)
 	int r = rex_share_open(number_in(WORKER_SHARE_VARIABLE, -1), &share);
 	const char *const writable[] = {"/dev", session ? session : "/dev", NULL};
 
-	if (r < 0)
+	if (r < 0 || getenv(WORKER_TRY_VARIABLE)) /* started again: confined already */
 		return r;
 	return rex_confine_files(rex_share_settings(share)->folder[0] ? NULL : writable);
 }

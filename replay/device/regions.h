@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The regions of place.h: regions.c finds them in a recording and reserves them in the address
+ * space, place.c maps them. One set per process. */
+#pragma once
+
+#include "replay/device/objects.h"
+#include "replay/device/recorded.h"
+
+#include <pthread.h>
+
+enum rex_region_kind {
+	REX_DEVICE,   /* allocated by the driver */
+	REX_LOCKED,   /* pinned host memory allocated by the driver, or managed memory */
+	REX_PROGRAM,  /* memory of the program that was pinned */
+	REX_RESERVED, /* addresses reserved by the program */
+};
+
+struct rex_region {
+	uint64_t start, end;
+	uint64_t here;	/* its address in this process */
+	uint32_t rank;	/* of a device */
+	uint8_t kind;	/* enum rex_region_kind */
+	bool guarded;	/* reserved in the address space, unless it is in use */
+	bool is_mapped; /* usable by the driver, or reserved with it */
+	bool in_use;	/* reserved by the program now */
+};
+
+extern struct rex_regions {
+	pthread_mutex_t lock;
+	struct rex_region *items; /* by start */
+	size_t n, cap;
+	/* Allocations of the host, by number after rex_regions_find(). */
+	struct rex_region_host {
+		uint64_t number, start, bytes;
+	} * hosts;
+	size_t n_hosts, hosts_cap;
+	bool relocates;		/* regions may be moved */
+	uint64_t refused;	/* the driver did not put memory there; 0 */
+	uint64_t old_addresses; /* number found in memory; see rex_place_scan() */
+	bool moved;		/* a region was moved */
+} rex_regions;
+
+/* Finds the regions. -EEXIST: memory of several GPUs overlaps, so that regions cannot be assigned
+ * to GPUs. */
+int rex_regions_find(const struct rex_process *p);
+
+/* Reserves them. If other memory of this process is at the recorded address of a region, it gets
+ * another address if it may (`relocate`) and if a process with another layout cannot be started
+ * (`can_retry`); else -EEXIST. Other errnos as mmap(2). *taken is set to the address. */
+int rex_regions_reserve(bool relocate, bool can_retry, uint64_t *taken);
+
+/* Records the location of the program's pinned memory. Returns 0 or -ENOMEM. */
+int rex_regions_note(struct rex_objects *objects);
+
+/* Leaves the addresses of a reservation of the program to the driver. With the lock held. */
+void rex_region_unguard(struct rex_region *r);
+
+/* Keeps other memory from the addresses again: the program has freed them, and may reserve them, or
+ * some of them, again. With the lock held. */
+void rex_region_guard_again(struct rex_region *r);
