@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <time.h>
 
 #define UNKNOWN_BYTES 65536 /* behind a pointer of unknown length */
 
@@ -52,26 +51,6 @@ const char *rex_key_at(char ret[REX_KEY_BYTES], const char *prefix, size_t i)
 }
 
 /* ---- values */
-
-/* Called by the driver in place of functions of the recorded program. */
-static void do_nothing(void)
-{
-}
-
-#define MOST_WAIT_NS UINT64_C(60000000000) /* for one host function; recordings may be damaged */
-
-static void wait_ns(void *ns)
-{
-	const uint64_t given = (uintptr_t)ns, left = given < MOST_WAIT_NS ? given : MOST_WAIT_NS;
-	const struct timespec time = {left / 1000000000, left % 1000000000};
-
-	nanosleep(&time, NULL);
-}
-
-static void wait_ns_callback(void *stream, int status, void *ns)
-{
-	wait_ns(ns);
-}
 
 static int translate_memory(struct rex_built *b, enum api_meaning meaning, uint64_t value,
 			    uint64_t bytes, uint64_t *ret)
@@ -146,7 +125,7 @@ int rex_translate(struct rex_built *b, enum api_meaning meaning, uint64_t value,
 	case API_MEANING_DEVPTR:
 		return value ? translate_memory(b, meaning, value, bytes, ret) : 0;
 	case API_MEANING_CALLBACK:
-		*ret = (uint64_t)do_nothing;
+		*ret = rex_callback(b);
 		return 0;
 	case API_MEANING_DEVICE:
 		if ((int32_t)value >= 0)
@@ -443,17 +422,6 @@ static int build_memory(struct rex_built *b)
 	return r;
 }
 
-/* A function of the program on a stream: what runs in its place takes as long. */
-static void build_host_function(struct rex_built *b)
-{
-	const struct api_arg *a = api_arg_of(b->call->api, API_MEANING_CALLBACK);
-	const struct rex_op *op = rex_op_of(b->context->process, b->call->correlation);
-	bool is_callback = strncmp(b->call->api->name, "cuStreamAddCallback", 19) == 0;
-
-	b->words[a->word] = is_callback ? (uint64_t)wait_ns_callback : (uint64_t)wait_ns;
-	b->words[a->word + 1] = op && op->duration_ns > 0 ? (uint64_t)op->duration_ns : 0;
-}
-
 int rex_build(struct rex_context *context, const struct rex_call *c, struct rex_built *b)
 {
 	int r;
@@ -469,7 +437,7 @@ int rex_build(struct rex_context *context, const struct rex_call *c, struct rex_
 	if (r == 0)
 		r = build_memory(b);
 	if (r == 0 && c->api->class == API_CLASS_HOST_CALL)
-		build_host_function(b);
+		rex_build_host_function(b);
 	if (r == 0 && c->api->class == API_CLASS_COPY)
 		r = rex_build_source(context, b);
 	return r;

@@ -78,3 +78,8 @@ int rex_build_source(struct rex_context *context, struct rex_built *b);
 
 /* Contents of host memory that a kernel or a graph reads directly, as it was recorded. */
 int rex_build_host_inputs(struct rex_built *b);
+
+/* Return a function that replaces one of the program; and replace the function and data of a call
+ * that has a stream call the host. */
+uint64_t rex_callback(const struct rex_built *b);
+void rex_build_host_function(struct rex_built *b);

@@ -24,6 +24,13 @@ static void CUDART_CB wait_ms(void *ms)
 	calls++;
 }
 
+/* 1 ms longer in each call. */
+static void CUDART_CB wait_longer(void *ms)
+{
+	wait_ms(ms);
+	++*(int *)ms;
+}
+
 static cudaStream_t stream;
 
 static void CUDART_CB wait_5_ms(cudaStream_t on, cudaError_t status, void *ms)
@@ -40,6 +47,8 @@ static void launch(const float *x, float *y)
 static int run_functions()
 {
 	static int ms[] = {2, 3, 5};
+	const cudaHostNodeParams by_hand = {wait_longer, &ms[0]};
+	cudaGraphNode_t node;
 	cudaGraphExec_t exec;
 	cudaGraph_t graph;
 	float *x, *y;
@@ -58,12 +67,16 @@ static int run_functions()
 
 	CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
 	launch(x, y);
-	CUDA(cudaLaunchHostFunc(stream, wait_ms, &ms[0]));
+	CUDA(cudaLaunchHostFunc(stream, wait_longer, &ms[0]));
 	launch(y, x);
 	CUDA(cudaStreamEndCapture(stream, &graph));
 	CUDA(cudaGraphInstantiate(&exec, graph, 0));
 	for (int i = 0; i < 3; i++)
 		CUDA(cudaGraphLaunch(exec, stream));
+	CUDA(cudaGraphCreate(&graph, 0));
+	CUDA(cudaGraphAddHostNode(&node, graph, NULL, 0, &by_hand));
+	CUDA(cudaGraphInstantiate(&exec, graph, 0));
+	CUDA(cudaGraphLaunch(exec, stream));
 	CUDA(cudaDeviceSynchronize());
 	printf("%d calls\n", calls);
 	return 0;
