@@ -424,11 +424,15 @@ static int build_memory(struct rex_built *b)
 
 int rex_build(struct rex_context *context, const struct rex_call *c, struct rex_built *b)
 {
+	int64_t left_out;
 	int r;
 
 	memset(b, 0, sizeof(*b));
 	b->context = context;
 	b->call = c;
+	if (rex_args_int(&c->args, "arguments_left_out", NULL, &left_out))
+		return rex_built_fail(b, -ENOTSUP, "%" PRId64 " of its arguments are not recorded",
+				      left_out);
 	if (c->api->n_words > REX_WORDS || c->api->n_args > REX_ARGS)
 		return -E2BIG;
 	r = build_all(b, false);

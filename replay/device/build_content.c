@@ -159,36 +159,48 @@ static bool range_of(const struct rex_built *b, struct source *ret)
 	       is_on_host(b, from->name, true, ret->width, ret) && ret->at != NULL;
 }
 
-#define LISTED 64 /* addresses of a batch that are recorded with their allocations */
+/* The allocations of the addresses of cuMemcpyBatchAsync(dsts, srcs, sizes, count, ...). */
+struct batch {
+	uint64_t *to, *to_offsets, *from, *from_offsets;
+};
 
-/* Number `i` of the list that belongs to an argument: "id", "offset". Without a list, of the
- * argument itself. */
-static uint64_t element(const struct rex_built *b, const char *name, const char *what, size_t i)
+/* Returns the list that belongs to an argument: "id", "offset". Without a list, the number that
+ * belongs to the argument itself. */
+static uint64_t *list_of(struct rex_built *b, const char *name, const char *what, size_t n)
 {
-	uint64_t list[LISTED] = {0};
 	char in[REX_KEY_BYTES], key[REX_KEY_BYTES];
+	uint64_t *list = n < SIZE_MAX / 16 ? rex_built_take(b, 8 * n) : NULL;
 
 	rex_key(key, rex_key(in, name, "in"), what);
-	if (i < LISTED && rex_args_bytes(&b->call->args, key, 8, list, sizeof(list)) >= 8 * (i + 1))
-		return list[i];
-	return i == 0 ? argument(b, rex_key(key, name, what)) : 0;
+	if (list && rex_args_bytes(&b->call->args, key, 8, list, 8 * n) < 8 * n)
+		list[0] = argument(b, rex_key(key, name, what));
+	return list;
 }
 
-/* Copy `i` of cuMemcpyBatchAsync(dsts, srcs, sizes, count, ...). */
-static bool batch_of(const struct rex_built *b, size_t i, struct source *ret)
+static int find_batch(struct rex_built *b, size_t n, struct batch *ret)
+{
+	ret->to = list_of(b, "dsts", "id", n);
+	ret->to_offsets = list_of(b, "dsts", "offset", n);
+	ret->from = list_of(b, "srcs", "id", n);
+	ret->from_offsets = list_of(b, "srcs", "offset", n);
+	return ret->to && ret->to_offsets && ret->from && ret->from_offsets ? 0 : -ENOMEM;
+}
+
+/* Copy `i`. */
+static bool batch_of(const struct rex_built *b, const struct batch *all, size_t i,
+		     struct source *ret)
 {
 	const uint64_t *from = b->behind[1], *sizes = b->behind[2];
-	uint64_t id = element(b, "srcs", "id", i);
+	uint64_t id = all->from[i];
 
-	ret->at = id ? rex_place_host(id, element(b, "srcs", "offset", i), sizes[i])
-		     : (uint8_t *)from[i];
+	ret->at = id ? rex_place_host(id, all->from_offsets[i], sizes[i]) : (uint8_t *)from[i];
 	ret->is_locked = id != 0;
 	ret->width = sizes[i];
 	ret->rows = ret->layers = 1;
 	ret->pitch = ret->to_pitch = ret->layer_bytes = ret->to_layer_bytes = ret->width;
 	ret->is_batched = true;
-	ret->to_allocation = element(b, "dsts", "id", i);
-	ret->to_offset = element(b, "dsts", "offset", i);
+	ret->to_allocation = all->to[i];
+	ret->to_offset = all->to_offsets[i];
 	return ret->at && ret->width > 0;
 }
 
@@ -228,43 +240,41 @@ static bool batch_3d_of(const struct rex_built *b, size_t i, struct source *ret)
 	       is_on_host(b, rex_key(key, op, "src.op.ptr.ptr"), true, bytes, ret) && ret->at;
 }
 
-/* Copy `i` of the call. False: not from the host. */
-static bool copy_of(const struct rex_built *b, size_t i, struct source *ret)
+static bool is_batch(const struct rex_built *b)
 {
-	const char *name = b->call->api->name;
+	return strncmp(b->call->api->name, "cuMemcpyBatchAsync", 18) == 0;
+}
 
-	if (strncmp(name, "cuMemcpyBatchAsync", 18) == 0)
-		return batch_of(b, i, ret);
-	if (strncmp(name, "cuMemcpy3DBatchAsync", 20) == 0)
+/* Copy `i` of the call. False: not from the host. */
+static bool copy_of(const struct rex_built *b, const struct batch *all, size_t i,
+		    struct source *ret)
+{
+	if (is_batch(b))
+		return batch_of(b, all, i, ret);
+	if (strncmp(b->call->api->name, "cuMemcpy3DBatchAsync", 20) == 0)
 		return batch_3d_of(b, i, ret);
 	return rows_of(b, ret) || range_of(b, ret);
 }
 
 static size_t count_of(const struct rex_built *b)
 {
-	const char *name = b->call->api->name;
-
-	if (strncmp(name, "cuMemcpyBatchAsync", 18) == 0)
+	if (is_batch(b))
 		return b->behind[0] && b->behind[1] && b->behind[2] ? b->words[3] : 0;
-	if (strncmp(name, "cuMemcpy3DBatchAsync", 20) == 0)
+	if (strncmp(b->call->api->name, "cuMemcpy3DBatchAsync", 20) == 0)
 		return b->behind[1] ? b->words[0] : 0;
 	return 1;
 }
 
 /* Gives addresses of a batch that are in no allocation memory of the worker. */
-static int build_batch(struct rex_built *b)
+static int build_batch(struct rex_built *b, size_t n, struct batch *ret)
 {
 	const uint64_t *sizes = b->behind[2];
-	bool is_batch = strncmp(b->call->api->name, "cuMemcpyBatchAsync", 18) == 0;
-	size_t n = is_batch ? count_of(b) : 0;
-	int r = 0;
+	int r = find_batch(b, n, ret);
 
-	if (count_of(b) > LISTED)
-		return rex_built_fail(b, -ENOTSUP, "more than %d copies", LISTED);
 	for (size_t i = 0; i < 2 * n && r == 0; i++) {
 		uint64_t *at = (uint64_t *)b->behind[i % 2] + i / 2;
 
-		if (element(b, i % 2 ? "srcs" : "dsts", "id", i / 2) == 0)
+		if ((i % 2 ? ret->from : ret->to)[i / 2] == 0)
 			r = rex_translate(b, API_MEANING_HOST, *at, sizes[i / 2], at);
 	}
 	return r;
@@ -396,12 +406,13 @@ static int put_source(struct rex_context *context, struct rex_built *b, const st
 int rex_build_source(struct rex_context *context, struct rex_built *b)
 {
 	size_t n = count_of(b);
-	int r = build_batch(b);
+	struct batch batch = {0};
+	int r = is_batch(b) ? build_batch(b, n, &batch) : 0;
 
 	for (size_t i = 0; i < n && r == 0; i++) {
 		struct source s = {0};
 
-		if (copy_of(b, i, &s))
+		if (copy_of(b, &batch, i, &s))
 			r = put_source(context, b, &s);
 	}
 	return r;

@@ -12,6 +12,7 @@
 
 #ifndef PLUGIN
 #include <time.h>
+#include <vector>
 
 static int calls;
 
@@ -103,6 +104,24 @@ static cudaGraphExec_t capture(const float *in_kernel, const float *in_copy, flo
 	return exec;
 }
 
+/* Copies `n` parts of two sources to `x` at once. */
+static void copy_many(float *x, const float *pageable, const float *locked, size_t n)
+{
+	std::vector<void *> to(n);
+	std::vector<const void *> from(n);
+	std::vector<size_t> bytes(n, 8);
+	cudaMemcpyAttributes how = {};
+	size_t first = 0;
+
+	how.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+	for (size_t i = 0; i < n; i++) {
+		to[i] = x + 3 * i;
+		from[i] = (i % 2 ? pageable : locked) + 7 * i;
+	}
+	CUDA(cudaMemcpyBatchAsync((const void **)to.data(), from.data(), bytes.data(), n, &how,
+				  &first, 1, stream));
+}
+
 /* Copies parts of three sources to `x`, in two ways. */
 static void copy_batches(float *x, float pageable[2][N], float *locked)
 {
@@ -169,6 +188,8 @@ static int run_memory()
 		fill(pageable[0], 10000 * i);
 		fill(pageable[1], 20000 * i);
 		copy_batches(x, pageable, locked);
+		launch(x, y);
+		copy_many(x, pageable[0], locked, 500);
 		launch(x, y);
 		/* The host writes `staged` never: copies bring what the device put there. */
 		for (int k = 0; k < 3; k++) {

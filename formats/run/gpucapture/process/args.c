@@ -298,7 +298,8 @@ static void put_numbers(struct rec_args *m, const struct rec_call *c, struct rec
 			rec_args_put(m, key, FMT_INT, (int64_t)v);
 		if (b->len == 8)
 			put_id(m, c, rec_key_of(NULL, a->name), (enum api_meaning)a->meaning, v);
-	} else if (handles && b->len % 8 == 0 && b->len / 8 <= REC_MOST_ELEMENTS) {
+	} else if (handles && b->len % 8 == 0 &&
+		   (b->len / 8 <= REC_MOST_ELEMENTS || is_address((enum api_meaning)a->meaning))) {
 		rec_put_handles(m, c, key, (enum api_meaning)a->meaning, b->data, b->len / 8);
 	} else {
 		rec_put_hex(m, key, b->data, b->len);
