@@ -79,6 +79,15 @@ void rex_processes_done(struct rex_processes *p)
 	free(p->of);
 }
 
+int64_t rex_processes_rank(const struct fmt_trace *trace, const struct rex_processes *p,
+			   uint32_t index)
+{
+	for (uint32_t i = 0; i < fmt_trace_n_ranks(trace); i++)
+		if (p->of[i] == index)
+			return fmt_trace_rank(trace, i)->number;
+	return index;
+}
+
 static int find_ranks(struct rex_process *p, uint32_t index)
 {
 	scoped(rex_processes_done) struct rex_processes all = {0};

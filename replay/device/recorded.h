@@ -85,6 +85,10 @@ struct rex_processes {
 int rex_processes_find(const struct fmt_trace *trace, struct rex_processes *ret);
 void rex_processes_done(struct rex_processes *p);
 
+/* Returns the rank that NCCL or the launcher gave process `index`. */
+int64_t rex_processes_rank(const struct fmt_trace *trace, const struct rex_processes *p,
+			   uint32_t index);
+
 /* Reads process `index`: the window and the earlier calls that it needs. Returns 0 or a negative
  * errno as fmt_slice_load(), with *err. */
 int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_range range,

@@ -8,6 +8,7 @@
  *     swap       launches a product of a forward pass after the kernel that follows it
  *     parameter  launches a kernel with its first parameter decreased by one
  *     wait       skips a wait of a stream for an event
+ *     kill       kills the process with RANK=GPU when it loads this library
  *
  * AT counts modulo the length. Appends the fault to $FAULT_LOG, if that is set: "GPU ADDRESS", the
  * address of the first wrong byte, or 0. `kernel` is a plug-in for gpuemu --kernels. The others are
@@ -15,6 +16,7 @@
  * hook gpucapture_wrap_driver() instead, so no recorded call flips the byte. */
 #include <gpuemu.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +40,8 @@ __attribute__((constructor(101))) static void read_fault(void)
 	if (text &&
 	    sscanf(text, "%15s %d %ld %zu", fault.kind, &fault.gpu, &fault.number, &fault.at) != 4)
 		abort();
+	if (strcmp(fault.kind, "kill") == 0 && getenv("RANK") && atoi(getenv("RANK")) == fault.gpu)
+		raise(SIGKILL);
 }
 
 static int is_kind(const char *kind)

@@ -150,6 +150,40 @@ cp "$(command -v gpureplay)" elsewhere
 fails -3 gpuemu --gpus 3 -o report -- sh "$launch" 3 elsewhere/gpureplay -o other run
 equal "$(grep -c 'cannot find gpucapture' stderr)" 3
 
+# A killed process ends the others in seconds; they name it. Process 2 never executes anything, so
+# that the others wait.
+printf '#!/bin/sh\nexec sleep 300\n' >elsewhere/gpucapture
+chmod +x elsewhere/gpucapture
+cat >killed.sh <<'SH'
+[ "$RANK" != 2 ] || exec elsewhere/gpureplay -o other run
+[ "$RANK" = "$VICTIM" ] || exec gpureplay -o other run
+gpureplay -o other run &
+echo $! >victim
+wait $!
+SH
+has_guard() {
+	[ -s victim ] && [ "$(pgrep -cP "$(cat victim)")" = 2 ]
+}
+for victim in 0 1; do
+	rm -f victim stderr
+	VICTIM=$victim fails timeout 120 gpuemu --gpus 3 -o report -- sh "$launch" 3 sh killed.sh &
+	eventually has_guard
+	child=$(pgrep -P "$(cat victim)" gpucapture)
+	began=$SECONDS
+	kill -KILL "$(cat victim)"
+	wait $! || die "the others succeeded"
+	[ $((SECONDS - began)) -lt 30 ] || die "the others ended after $((SECONDS - began)) s"
+	grep -q "cannot re-execute run: process $victim (rank $victim) was killed" stderr || die "$(cat stderr)"
+	eventually is_gone "$child"
+	[ ! -e other ] && [ ! -e other.launched ] || die "a killed run left $(find other*)"
+done
+rm elsewhere/gpucapture
+
+# The same without a launcher.
+fails -4 env FAULT="kill 1 0 0" GPUEMU_PLUGINS="$BUILD/tests/e2e/libfault.so" \
+	timeout 60 gpuemu --gpus 3 -o report -- gpureplay run
+grep -qx 'gpureplay: cannot re-execute run: process 1 (rank 1) was killed by signal 9' stderr || die "$(cat stderr)"
+
 # Wrong uses end with one line, of the first process.
 one_line() {
 	local status=$1

@@ -2,10 +2,12 @@
 #include "tools/gpureplay/launched.h"
 
 #include "base/scope.h"
+#include "tools/cli.h"
 #include "tools/output.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -165,22 +167,86 @@ struct ended {
 	struct rex_counts counts;
 };
 
-struct failure {
-	uint32_t index;
-	int32_t status;
-};
-
-static bool has_failed(const struct launched *l, struct failure *ret)
+static bool has_failed(const struct launched *l, struct launched_failure *ret)
 {
 	return read_file(l->session, "failed", ret, sizeof(*ret)) == sizeof(*ret);
 }
 
+static bool has_ended(const struct launched *l, uint32_t index, struct ended *ret)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "ended-%" PRIu32, index);
+	return read_file(l->session, name, ret, sizeof(*ret)) == sizeof(*ret);
+}
+
+static int publish(const struct launched *l, int status, bool is_killed,
+		   const struct rex_counts *counts)
+{
+	struct ended ended = {.status = status, .counts = *counts};
+	struct launched_failure failure;
+	char name[32];
+	int r = 0;
+
+	if (status != 0 && !has_failed(l, &failure)) {
+		failure = (struct launched_failure){l->by.index, status, is_killed};
+		r = rex_share_file(l->session, "failed", &failure, sizeof(failure));
+	}
+	snprintf(name, sizeof(name), "ended-%" PRIu32, l->by.index);
+	return r < 0 ? r : rex_share_file(l->session, name, &ended, sizeof(ended));
+}
+
+int launched_end(const struct launched *l, int status, const struct rex_counts *counts)
+{
+	return publish(l, status, false, counts);
+}
+
+/* Waits until the process whose pipe this is has ended. If it was killed, says so to the others,
+ * and ends its program. Does not return. */
+static void guard(const struct launched *l, pid_t program, int pipe)
+{
+	const struct rex_counts none = {0};
+	struct ended ended;
+	ssize_t n;
+	char byte;
+
+	setsid(); /* signals for the process group are not for the guard */
+	for (int fd = 0; fd < 3; fd++)
+		dup2(pipe, fd); /* who reads the output does not wait for the guard */
+	do {
+		n = read(pipe, &byte, 1);
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	if (!has_ended(l, l->by.index, &ended) && access(l->session, F_OK) == 0) {
+		publish(l, CLI_MACHINE, true, &none);
+		kill(program, SIGTERM);
+	}
+	_exit(0);
+}
+
+static int start_guard(const struct launched *l, pid_t program)
+{
+	int fd[2];
+	pid_t pid;
+
+	if (pipe2(fd, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	if (pid == 0) {
+		close(fd[1]);
+		guard(l, program, fd[0]);
+	}
+	close(fd[0]); /* the other end is closed when this process ends */
+	return pid < 0 ? -errno : 0;
+}
+
 int launched_watch(const struct launched *l, pid_t pid)
 {
-	struct failure failure;
+	struct launched_failure failure;
 	bool is_told = false;
-	int status;
+	int status, r = start_guard(l, pid);
 
+	if (r < 0)
+		return r;
 	for (;;) {
 		pid_t ended = waitpid(pid, &status, WNOHANG);
 
@@ -196,32 +262,9 @@ int launched_watch(const struct launched *l, pid_t pid)
 	}
 }
 
-int launched_end(const struct launched *l, int status, const struct rex_counts *counts)
-{
-	struct ended ended = {.status = status, .counts = *counts};
-	struct failure failure;
-	char name[32];
-	int r = 0;
-
-	if (status != 0 && !has_failed(l, &failure)) {
-		failure = (struct failure){l->by.index, status};
-		r = rex_share_file(l->session, "failed", &failure, sizeof(failure));
-	}
-	snprintf(name, sizeof(name), "ended-%" PRIu32, l->by.index);
-	return r < 0 ? r : rex_share_file(l->session, name, &ended, sizeof(ended));
-}
-
-static bool has_ended(const struct launched *l, uint32_t index, struct ended *ret)
-{
-	char name[32];
-
-	snprintf(name, sizeof(name), "ended-%" PRIu32, index);
-	return read_file(l->session, name, ret, sizeof(*ret)) == sizeof(*ret);
-}
-
 int launched_wait(const struct launched *l, struct rex_counts *counts)
 {
-	struct failure failure;
+	struct launched_failure failure;
 	struct ended ended;
 	uint32_t naps = 0;
 
@@ -239,25 +282,25 @@ int launched_wait(const struct launched *l, struct rex_counts *counts)
 	return 0;
 }
 
-int launched_leave(const struct launched *l, uint32_t *index)
+bool launched_leave(const struct launched *l, struct launched_failure *ret)
 {
-	struct failure failure = {0};
 	struct ended ended;
-	uint32_t naps = 0;
+	uint32_t naps = 0, first;
 
-	if (has_failed(l, &failure))
-		*index = failure.index;
-	if (l->by.index > 0) {
+	memset(ret, 0, sizeof(*ret));
+	has_failed(l, ret);
+	first = ret->is_killed && ret->index == 0 ? 1 : 0;
+	if (l->by.index != first) {
 		while (access(l->session, F_OK) == 0 && nap(&naps, MOST_LEAVE_NAPS) == 0)
 			;
-		return failure.status;
+		return false;
 	}
-	for (uint32_t i = 1; i < l->by.count; i++)
-		while (!has_ended(l, i, &ended) && nap(&naps, MOST_LEAVE_NAPS) == 0)
+	for (uint32_t i = 0; i < l->by.count; i++)
+		while (i != first && !has_ended(l, i, &ended) && nap(&naps, MOST_LEAVE_NAPS) == 0)
 			;
 	/* A process that did not end in time may still write. */
 	while (work_folder_remove(l->folder) < 0 && access(l->folder, F_OK) == 0 &&
 	       nap(&naps, MOST_LEAVE_NAPS) == 0)
 		;
-	return failure.status;
+	return true;
 }

@@ -33,8 +33,16 @@ struct launched {
 int launched_begin(struct launched *l, const char *output);
 
 /* Waits for the program that was started for this process, which ends by SIGTERM if another process
- * fails. Returns its status as waitpid(2), or a negative errno. */
+ * fails. If this process is killed, a guard ends the program and publishes the failure. Returns the
+ * program's status as waitpid(2), or a negative errno. */
 int launched_watch(const struct launched *l, pid_t pid);
+
+/* The first process that failed. */
+struct launched_failure {
+	uint32_t index;
+	int32_t status; /* its exit status; 0: none failed */
+	uint32_t is_killed;
+};
 
 /* Publishes how this process ended. 0 or a negative errno. */
 int launched_end(const struct launched *l, int status, const struct rex_counts *counts);
@@ -43,7 +51,7 @@ int launched_end(const struct launched *l, int status, const struct rex_counts *
  * status of a process that failed; or -ECANCELED if a signal arrived. */
 int launched_wait(const struct launched *l, struct rex_counts *counts);
 
-/* After a failure: process 0 removes the folder when all processes have ended. The others wait up
- * to 20 s for that, because a launcher may kill all processes as soon as one ends. Returns the exit
- * status of the process that failed first, and its index in *index; or 0. */
-int launched_leave(const struct launched *l, uint32_t *index);
+/* After a failure: the first process that was not killed removes the folder when all have ended.
+ * The others wait up to 20 s for that, because a launcher may kill all processes as soon as one
+ * ends. Returns whether this process is the first one, which reports the failure. */
+bool launched_leave(const struct launched *l, struct launched_failure *ret);

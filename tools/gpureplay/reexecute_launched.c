@@ -87,17 +87,22 @@ static int collect(struct reexecution *job)
 	return r < 0 ? output_fail(r, out, 1) : CLI_OK;
 }
 
-/* Ends this process after it or another one failed. */
+/* Ends this process after it or another one failed. Each process reports its own failure, unless it
+ * was killed. */
 static int leave(const struct reexecution *job, int status)
 {
-	uint32_t index = 0;
-	int first = launched_leave(&job->launched, &index);
+	struct launched_failure failure;
+	bool is_first = launched_leave(&job->launched, &failure);
 
-	if (index > 0)
-		refuse_launched(job, first, "cannot re-execute %s: process %" PRIu32 " failed",
-				job->path, index);
+	if (is_first && failure.is_killed)
+		cli_error("cannot re-execute %s: process %" PRIu32 " (rank %" PRId64 ") was killed",
+			  job->path, failure.index,
+			  rex_processes_rank(job->recorded, &job->processes, failure.index));
+	else if (is_first && failure.index > 0)
+		cli_error("cannot re-execute %s: process %" PRIu32 " failed", job->path,
+			  failure.index);
 	output_raise();
-	return first != CLI_OK ? first : status;
+	return failure.status != CLI_OK ? failure.status : status;
 }
 
 static int fail_to_begin(const struct reexecution *job, int r)

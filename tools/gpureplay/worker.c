@@ -130,15 +130,6 @@ static int run_one(struct fmt_trace *trace, uint32_t index, char **argv)
 	return CLI_OK;
 }
 
-/* Returns the rank that NCCL or the launcher gave the process. */
-static long rank_of(const struct fmt_trace *trace, const struct rex_processes *all, uint32_t index)
-{
-	for (uint32_t i = 0; i < fmt_trace_n_ranks(trace); i++)
-		if (all->of[i] == index)
-			return fmt_trace_rank(trace, i)->number;
-	return index;
-}
-
 static int start_all(const struct fmt_trace *trace, const struct rex_processes *all, char **argv,
 		     pid_t *pids)
 {
@@ -146,7 +137,7 @@ static int start_all(const struct fmt_trace *trace, const struct rex_processes *
 		pids[i] = fork();
 		if (pids[i] == 0) {
 			set_number(WORKER_VARIABLE, i);
-			set_number("RANK", rank_of(trace, all, i));
+			set_number("RANK", rex_processes_rank(trace, all, i));
 			execv("/proc/self/exe", argv);
 			_exit(CLI_MACHINE);
 		}
@@ -161,13 +152,21 @@ static int start_only(const struct fmt_trace *trace, const struct rex_processes 
 		      uint32_t index, char **argv)
 {
 	set_number(WORKER_VARIABLE, index);
-	set_number("RANK", rank_of(trace, all, index));
+	set_number("RANK", rex_processes_rank(trace, all, index));
 	execv("/proc/self/exe", argv);
 	return cli_fail(-errno, NULL, "start a process for", argv[1], NULL);
 }
 
+static void report_killed(const char *path, uint32_t index, int64_t rank, int signal)
+{
+	cli_error("cannot re-execute %s: process %" PRIu32 " (rank %" PRId64
+		  ") was killed by signal %d",
+		  path, index, rank, signal);
+}
+
 /* Waits for all processes; after the first failure, ends the others, which would wait for it. */
-static int wait_for_all(pid_t *pids, uint32_t n)
+static int wait_for_all(const struct fmt_trace *trace, const struct rex_processes *all,
+			const char *path, pid_t *pids)
 {
 	int status, result = CLI_OK;
 	pid_t pid;
@@ -178,11 +177,15 @@ static int wait_for_all(pid_t *pids, uint32_t n)
 		if (pid <= 0)
 			continue;
 		ended = WIFEXITED(status) ? WEXITSTATUS(status) : CLI_MACHINE;
-		for (uint32_t i = 0; i < n; i++) {
-			if (pids[i] == pid)
+		for (uint32_t i = 0; i < all->n; i++) {
+			if (pids[i] == pid) {
 				pids[i] = 0;
-			else if (ended != CLI_OK && result == CLI_OK && pids[i] > 0)
+				if (WIFSIGNALED(status) && result == CLI_OK)
+					report_killed(path, i, rex_processes_rank(trace, all, i),
+						      WTERMSIG(status));
+			} else if (ended != CLI_OK && result == CLI_OK && pids[i] > 0) {
 				kill(pids[i], SIGTERM);
+			}
 		}
 		result = result != CLI_OK ? result : ended;
 	}
@@ -221,8 +224,8 @@ int worker_run(char **argv)
 		for (uint32_t i = 0; i < all.n; i++)
 			if (pids[i] > 0)
 				kill(pids[i], SIGTERM);
-		wait_for_all(pids, all.n);
+		wait_for_all(trace, &all, argv[1], pids);
 		return cli_fail(r, NULL, "start a process for", argv[1], NULL);
 	}
-	return wait_for_all(pids, all.n);
+	return wait_for_all(trace, &all, argv[1], pids);
 }
