@@ -164,7 +164,7 @@ done
 gpucapture --digest=launch --payloads=0-1000 --embed-images -o blas -- \
 	gpuemu -o report -- "$programs/tests/emugpu/emugpu_blas" >/dev/null
 for model in H200 V100; do
-	gpuemu --like=$model -o report -- gpureplay --cublas=api -f -o blas.again blas | has_line -x 'All are the same.'
+	gpuemu --like=$model -o report -- gpureplay --cublas=api -f -o blas.again blas | has_line -x 'No differences.'
 	gputrace export -f tsv -o $model blas.again
 	results=$(cut -f 6,9 $model/iterations/*/gpu0/calls | sed -n 's/^cublasLtMatmul\t.*;result=/ /p' | tr -d '\n')
 	[ $model = V100 ] && equal "$results" ' 8 0' || equal "$results" ' 0'
