@@ -422,6 +422,25 @@ static int build_memory(struct rex_built *b)
 	return r;
 }
 
+/* cublasLt*Init() makes a descriptor in memory of the program. Its pointer is a handle. */
+static int build_descriptor(const struct rex_built *b)
+{
+	const struct api_arg *a = b->call->api->args;
+	int64_t recorded = 0, bytes = 0;
+	void *here;
+
+	if (b->call->api->library != API_LIBRARY_CUBLASLT || !strstr(b->call->api->name, "Init_"))
+		return 0;
+	rex_args_int(&b->call->args, a->name, NULL, &recorded);
+	rex_args_int(&b->call->args, "size", NULL, &bytes);
+	here = (uint64_t)bytes < UNKNOWN_BYTES
+		       ? rex_host_memory(b->context->objects, (uint64_t)recorded, (uint64_t)bytes)
+		       : NULL;
+	return here ? rex_handle_set(b->context->objects, (enum api_meaning)a->meaning,
+				     (uint64_t)recorded, (uint64_t)here)
+		    : -ENOMEM;
+}
+
 int rex_build(struct rex_context *context, const struct rex_call *c, struct rex_built *b)
 {
 	int64_t left_out;
@@ -435,7 +454,9 @@ int rex_build(struct rex_context *context, const struct rex_call *c, struct rex_
 				      left_out);
 	if (c->api->n_words > REX_WORDS || c->api->n_args > REX_ARGS)
 		return -E2BIG;
-	r = build_all(b, false);
+	r = build_descriptor(b);
+	if (r == 0)
+		r = build_all(b, false);
 	if (r == 0)
 		r = build_all(b, true);
 	if (r == 0)

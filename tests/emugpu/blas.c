@@ -102,6 +102,23 @@ static void vectors(cublasHandle_t h, CUdeviceptr da)
 	CHECK(index >= 1 && fabsf(a[index - 1]) >= 0.99f);
 }
 
+/* D = 3 A B - 2 C, with C = A B and a descriptor in memory of the program. */
+static void check_local_descriptor(cublasLtHandle_t h, CUdeviceptr da, cublasLtMatrixLayout_t la,
+				   CUdeviceptr db, cublasLtMatrixLayout_t lb, CUdeviceptr dc,
+				   cublasLtMatrixLayout_t lc)
+{
+	const float one = 1, zero = 0, three = 3, minus_two = -2;
+	const float *const scalars[][2] = {{&one, &zero}, {&three, &minus_two}};
+	cublasLtMatmulDescOpaque_t d;
+
+	CHECK(cublasLtMatmulDescInit(&d, CUBLAS_COMPUTE_32F, CUDA_R_32F) == CUBLAS_STATUS_SUCCESS);
+	for (int i = 0; i < 2; i++)
+		CHECK(cublasLtMatmul(h, &d, scalars[i][0], (void *)da, la, (void *)db, lb,
+				     scalars[i][1], (void *)dc, lc, (void *)dc, lc, NULL, NULL, 0,
+				     NULL) == CUBLAS_STATUS_SUCCESS);
+	compare("cublasLtMatmul, descriptor of the program", dc, 1e-4);
+}
+
 /* D = relu(A B + bias), with an algorithm from the heuristic. */
 static void check_matmul(cublasLtHandle_t h, CUdeviceptr da, CUdeviceptr db, CUdeviceptr dc)
 {
@@ -137,6 +154,7 @@ static void check_matmul(cublasLtHandle_t h, CUdeviceptr da, CUdeviceptr db, CUd
 		want[i] = fmaxf(want[i] + bias[i % M], 0);
 	compare("cublasLtMatmul", dc, 1e-4);
 	memcpy(want, old, sizeof(old));
+	check_local_descriptor(h, da, la, db, lb, dc, lc);
 	cublasLtMatmulPreferenceDestroy(preference);
 	cublasLtMatmulDescDestroy(d);
 	cublasLtMatrixLayoutDestroy(la);
