@@ -18,9 +18,9 @@ struct interval {
 
 struct fmt_planner {
 	struct interval *intervals;
-	size_t n, last; /* last: result of the last interval_at(); the next event is usually in it,
-			   too */
-	uint32_t *bins;
+	size_t n, last;	 /* last: result of the last interval_at(); the next event is usually in it,
+			    too */
+	uint32_t *bins;	 /* NULL: not needed so far */
 	uint32_t n_bins; /* of each */
 };
 
@@ -30,12 +30,14 @@ static void planner_done(struct fmt_planner *p)
 	free(p->bins);
 }
 
-void fmt_run_plan_done(struct fmt_run_plan *p)
+void fmt_run_plan_free(struct fmt_run_plan *p)
 {
+	if (!p)
+		return;
 	free(p->slices);
 	free(p->number_of);
 	free(p->event_at);
-	memset(p, 0, sizeof(*p));
+	free(p);
 }
 
 static int planner_init(struct fmt_planner *p, const struct fmt_run_source *source,
@@ -50,8 +52,7 @@ static int planner_init(struct fmt_planner *p, const struct fmt_run_source *sour
 	p->n_bins = BINS / (uint32_t)(p->n < BINS ? p->n : BINS);
 	p->n_bins = p->n_bins < LEAST_BINS ? LEAST_BINS : p->n_bins;
 	p->intervals = calloc(p->n, sizeof(*p->intervals));
-	p->bins = calloc(p->n * p->n_bins, sizeof(*p->bins));
-	if (!p->intervals || !p->bins)
+	if (!p->intervals)
 		return -ENOMEM;
 	p->intervals[0] = (struct interval){before,    source->first_ns, iterations[0].start_ns,
 					    INT64_MAX, INT64_MIN,	 0};
@@ -82,15 +83,25 @@ static size_t interval_at(struct fmt_planner *p, int64_t at_ns)
 	return p->last;
 }
 
-static void count(struct fmt_planner *p, int64_t at_ns, int64_t start_ns, int64_t end_ns)
+static void count_bin(struct fmt_planner *p, size_t i, int64_t at_ns)
 {
-	size_t i = interval_at(p, at_ns);
-	struct interval *s = &p->intervals[i];
+	const struct interval *s = &p->intervals[i];
 	double length = (double)s->to_ns - (double)s->from_ns;
 	double share = length > 0 ? ((double)at_ns - (double)s->from_ns) / length : 0;
 	uint32_t bin = share <= 0 ? 0 : share >= 1 ? p->n_bins - 1 : (uint32_t)(share * p->n_bins);
 
 	p->bins[i * p->n_bins + bin]++;
+}
+
+static void count(struct fmt_planner *p, int64_t at_ns, int64_t start_ns, int64_t end_ns)
+{
+	size_t i = interval_at(p, at_ns);
+	struct interval *s = &p->intervals[i];
+
+	if (p->bins) {
+		count_bin(p, i, at_ns);
+		return;
+	}
 	s->records++;
 	s->first_ns = start_ns < s->first_ns ? start_ns : s->first_ns;
 	s->last_ns = end_ns > s->last_ns ? end_ns : s->last_ns;
@@ -138,6 +149,20 @@ static int count_all(struct fmt_planner *p, const struct fmt_run_source *source,
 		count(p, moment(run, owner, i), run->events[i].start_ns,
 		      run->events[i].start_ns + run->events[i].duration_ns);
 	return source->count_ranges ? source->count_ranges(source->context, p) : 0;
+}
+
+/* Counts the events of each bin if an interval is longer than a slice. */
+static int count_bins(struct fmt_planner *p, const struct fmt_run_source *source,
+		      const struct fmt_run_rank *run, const uint32_t *owner)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		most = p->intervals[i].records > most ? p->intervals[i].records : most;
+	if (most <= FMT_SLICE_EVENTS)
+		return 0;
+	p->bins = calloc(p->n * p->n_bins, sizeof(*p->bins));
+	return p->bins ? count_all(p, source, run, owner) : -ENOMEM;
 }
 
 static int add_slice(struct fmt_run_plan *plan, const struct interval *s, int64_t from_ns)
@@ -189,7 +214,7 @@ static int make_slices(struct fmt_run_plan *plan, const struct fmt_planner *p)
 
 		if (s->records == 0 && (i == 0 || i == p->n - 1))
 			continue;
-		r = cut(plan, s, p->bins + i * p->n_bins, p->n_bins, from_ns);
+		r = cut(plan, s, p->bins ? p->bins + i * p->n_bins : NULL, p->n_bins, from_ns);
 		if (r < 0)
 			return r;
 	}
@@ -230,19 +255,24 @@ static int number(struct fmt_run_plan *plan, const struct fmt_run_rank *run, con
 }
 
 int fmt_run_plan(const struct fmt_run_rank *run, const struct fmt_run_source *source,
-		 struct fmt_run_plan *ret)
+		 struct fmt_run_plan **ret)
 {
 	scoped(planner_done) struct fmt_planner p = {0};
 	scoped(free_ptr) uint32_t *owner = NULL;
-	int r;
+	scoped(fmt_run_plan_free_ptr) struct fmt_run_plan *plan = calloc(1, sizeof(*plan));
+	int r = plan ? planner_init(&p, source, run->iterations, run->n_iterations) : -ENOMEM;
 
-	memset(ret, 0, sizeof(*ret));
-	r = planner_init(&p, source, run->iterations, run->n_iterations);
 	if (r == 0)
 		r = find_owners(run, source->call_of, &owner);
 	if (r == 0)
 		r = count_all(&p, source, run, owner);
 	if (r == 0)
-		r = make_slices(ret, &p);
-	return r < 0 ? r : number(ret, run, owner);
+		r = count_bins(&p, source, run, owner);
+	if (r == 0)
+		r = make_slices(plan, &p);
+	if (r == 0)
+		r = number(plan, run, owner);
+	if (r == 0)
+		*ret = take(plan);
+	return r;
 }

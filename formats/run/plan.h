@@ -3,6 +3,7 @@
 /* Divides a rank into slices, and assigns its calls and operations to them. One thread. */
 #pragma once
 
+#include "base/scope.h"
 #include "formats/run/run.h"
 
 #include <stdbool.h>
@@ -54,7 +55,9 @@ struct fmt_run_plan {
 	uint32_t *event_at;  /* owned: the inverse of number_of */
 };
 
-/* `run` has the events and iterations, `source` the ranges. Returns 0 or -errno. */
+/* `run` has the events and iterations, `source` the ranges. Returns 0 or -errno. The caller frees
+ * *ret. */
 int fmt_run_plan(const struct fmt_run_rank *run, const struct fmt_run_source *source,
-		 struct fmt_run_plan *ret);
-void fmt_run_plan_done(struct fmt_run_plan *p);
+		 struct fmt_run_plan **ret);
+
+define_cleanup(fmt_run_plan_free_ptr, struct fmt_run_plan *, fmt_run_plan_free);

@@ -48,14 +48,16 @@ struct fmt_run_rank {
 	struct fmt_iteration *iterations; /* by start, without FMT_BEFORE and FMT_AFTER */
 	size_t n_iterations;
 
-	uint32_t *number_of; /* by position, for edges to other ranks: see fmt_run_number() */
-	fmt_number first;    /* offset of number_of in the trace */
+	struct fmt_run_plan *plan; /* for edges to other ranks: see fmt_run_number(); owned */
+	fmt_number first;	   /* offset of its numbers in the trace */
 
 	struct fmt_run_edge *edges; /* set by formats/run/infer; by `to`; owned */
 	size_t n_edges;
 	struct fmt_run_collective *collectives; /* the same, by event */
 	size_t n_collectives;
 };
+
+void fmt_run_plan_free(struct fmt_run_plan *p); /* plan.h */
 
 /* Frees all data of the rank. */
 static inline void fmt_run_rank_done(struct fmt_run_rank *r)
@@ -64,7 +66,7 @@ static inline void fmt_run_rank_done(struct fmt_run_rank *r)
 	free(r->values);
 	free(r->groups);
 	free(r->iterations);
-	free(r->number_of);
+	fmt_run_plan_free(r->plan);
 	free(r->edges);
 	free(r->collectives);
 }

@@ -9,7 +9,7 @@ struct job {
 	const struct fmt_names *names;
 	const struct fmt_run_rank *run;
 	const struct fmt_run_source *source;
-	struct fmt_run_plan plan;
+	const struct fmt_run_plan *plan;
 	struct fmt_run_slice made;
 	fmt_number first; /* of the numbers of its events: the plan's begin with 0 */
 	size_t edge;	  /* near the edges of the next event */
@@ -17,7 +17,6 @@ struct job {
 
 static void job_done(struct job *j)
 {
-	fmt_run_plan_done(&j->plan);
 	fmt_slice_done(&j->made.slice);
 }
 
@@ -35,14 +34,8 @@ static size_t edges_from(const struct job *j, uint32_t event)
 
 int fmt_run_number(struct fmt_run_rank *rank, const struct fmt_run_source *source, fmt_number first)
 {
-	struct fmt_run_plan plan = {0};
-	int r = fmt_run_plan(rank, source, &plan);
-
-	free(rank->number_of);
-	rank->number_of = take(plan.number_of);
 	rank->first = first;
-	fmt_run_plan_done(&plan);
-	return r;
+	return fmt_run_plan(rank, source, &rank->plan);
 }
 
 static int take_edges(struct job *j, uint32_t event)
@@ -55,14 +48,14 @@ static int take_edges(struct job *j, uint32_t event)
 		const struct fmt_run_edge *e = &run->edges[j->edge];
 		const struct fmt_run_rank *of = run + e->rank;
 
-		if (e->rank != 0 && !of->number_of)
+		if (e->rank != 0 && !of->plan)
 			continue;
 		if (array_reserve(&s->edges, s->n_edges + 1, &j->made.edges_cap) < 0)
 			return -ENOMEM;
 		s->edges[s->n_edges++] = (struct fmt_edge){
-			.from = e->rank != 0 ? of->first + of->number_of[e->from]
-					     : j->first + j->plan.number_of[e->from],
-			.to = j->first + j->plan.number_of[e->to],
+			.from = e->rank != 0 ? of->first + of->plan->number_of[e->from]
+					     : j->first + j->plan->number_of[e->from],
+			.to = j->first + j->plan->number_of[e->to],
 			.lag_ns = e->lag_ns,
 			.kind = e->kind,
 			.rule = e->rule,
@@ -102,8 +95,8 @@ static int take_events(struct job *j, uint64_t n)
 static int write_slice(struct job *j, size_t index, struct fmt_rank_writer *w,
 		       struct fmt_error *err)
 {
-	const struct fmt_run_span *of = &j->plan.slices[index];
-	bool last = index + 1 == j->plan.n_slices;
+	const struct fmt_run_span *of = &j->plan->slices[index];
+	bool last = index + 1 == j->plan->n_slices;
 	struct fmt_slice *s = &j->made.slice;
 	int r;
 
@@ -111,7 +104,7 @@ static int write_slice(struct job *j, size_t index, struct fmt_rank_writer *w,
 	s->index = (uint32_t)index;
 	s->first_number = fmt_rank_writer_next(w);
 	s->n_events = s->n_ranges = s->n_values = s->n_edges = s->n_digests = s->n_pages = 0;
-	j->made.event_at = j->plan.event_at + (s->first_number - j->first);
+	j->made.event_at = j->plan->event_at + (s->first_number - j->first);
 	r = take_events(j, of->records);
 	if (r == 0 && j->source->take_ranges)
 		r = j->source->take_ranges(j->source->context, &j->made, last ? 0 : of[1].from_ns,
@@ -130,13 +123,15 @@ int fmt_run_write_more(const struct fmt_names *names, const struct fmt_run_rank 
 {
 	scoped(job_done) struct job j = {
 		.names = names, .run = run, .source = source, .first = fmt_rank_writer_next(w)};
-	int r = fmt_run_plan(run, source, &j.plan);
+	scoped(fmt_run_plan_free_ptr) struct fmt_run_plan *own = NULL;
+	int r = run->plan ? 0 : fmt_run_plan(run, source, &own);
 
+	j.plan = run->plan ?: own;
 	j.made.slice.rank = index;
-	for (size_t i = 0; i < j.plan.n_slices && r == 0; i++) {
+	for (size_t i = 0; r == 0 && i < j.plan->n_slices; i++) {
 		r = write_slice(&j, i, w, err);
 		if (r == 0 && source->progress)
-			r = source->progress(source->progress_context, i + 1, j.plan.n_slices);
+			r = source->progress(source->progress_context, i + 1, j.plan->n_slices);
 	}
 	fmt_rank_writer_rest(w);
 	return r;

@@ -16,9 +16,9 @@ int fmt_run_write_more(const struct fmt_names *names, const struct fmt_run_rank 
 		       uint32_t index, const struct fmt_run_source *source,
 		       struct fmt_rank_writer *writer, struct fmt_error *err);
 
-/* Numbers the events of a rank for edges from other ranks. Edges to ranks without numbers are
- * omitted. The writer has written `first` events of the rank so far. The caller frees
- * rank->number_of. */
+/* Numbers the events of a rank for edges from other ranks, with the source by which the rank will
+ * be written. Edges to ranks without numbers are omitted. The writer has written `first` events of
+ * the rank so far. */
 int fmt_run_number(struct fmt_run_rank *rank, const struct fmt_run_source *source,
 		   fmt_number first);
 
