@@ -11,19 +11,30 @@ static int64_t end_of(const struct fmt_event *e)
 
 /* ---- edges ---- */
 
-void compile_edges_from(struct compile *c, fmt_number number)
-{
-	c->edge = array_bound(i, 0, c->slice->n_edges, c->slice->edges[i].to < number);
-}
-
-/* Returns the first edge that ends in event i; call with ascending i. */
-static size_t edges_of(struct compile *c, size_t i)
+/* Moves to the first edge from `edge` on that ends in event i or later. */
+static void seek_edge(struct compile *c, size_t edge, size_t i)
 {
 	const struct fmt_slice *s = c->slice;
 
-	while (c->edge < s->n_edges && s->edges[c->edge].to < s->first_number + i)
-		c->edge++;
-	return c->edge;
+	while (edge < s->n_edges && s->edges[edge].to < s->first_number + i)
+		edge++;
+	c->edge = edge;
+	c->edge_end = edge < s->n_edges ? s->edges[edge].to - s->first_number : SIZE_MAX;
+}
+
+void compile_edges_from(struct compile *c, fmt_number number)
+{
+	size_t edge = array_bound(i, 0, c->slice->n_edges, c->slice->edges[i].to < number);
+
+	seek_edge(c, edge, number - c->slice->first_number);
+}
+
+/* Returns the first edge that ends in event i, SIZE_MAX without one; call with ascending i. */
+static size_t edges_of(struct compile *c, size_t i)
+{
+	if (c->edge_end < i)
+		seek_edge(c, c->edge, i);
+	return c->edge_end == i ? c->edge : SIZE_MAX;
 }
 
 static const struct fmt_edge *edge_into(const struct compile *c, size_t edge, size_t i)
@@ -114,11 +125,11 @@ static void call_start(struct compile *c, struct program_track *track, size_t i,
 {
 	const struct fmt_event *e = &c->slice->events[i];
 	int64_t own_ns = track->begun ? fmt_sub(e->start_ns, track->last_ns) : 0;
-	struct sim_point *point = compile_point(c, (uint32_t)(2 * i), own_ns);
+	struct sim_point *point =
+		compile_point(c, (uint32_t)(2 * i), own_ns, inside ? c->launch : c->host);
 	const struct fmt_edge *in;
 	int handed = 0;
 
-	compile_scale(c, inside ? c->launch : c->host);
 	for (; (in = edge_into(c, edge, i)); edge++) {
 		if (in->kind == FMT_EDGE_RETURN)
 			continue;
@@ -174,12 +185,10 @@ static void call_end(struct compile *c, struct program_track *track, size_t i, s
 
 	if (e->correlation != 0)
 		launches_put(&c->p->launches, e->correlation, (uint32_t)i + 1);
-	point = compile_point(c, start + 1, fmt_sub(end_of(e), track->last_ns));
+	point = compile_point(c, start + 1, fmt_sub(end_of(e), track->last_ns), in ? 0 : c->launch);
 	track->last_ns = end_of(e);
-	if (!in) {
-		compile_scale(c, c->launch);
+	if (!in)
 		return;
-	}
 	if (in->lag_ns > 0)
 		c->p->counts.blocking_ns += in->lag_ns;
 	point->own_ns = 0;
@@ -226,7 +235,7 @@ void compile_thread(struct compile *c, uint32_t track_index, size_t at, size_t e
 {
 	struct program_track *track = &c->rank->tracks[track_index];
 	const struct fmt_event *events = c->slice->events;
-	size_t first = c->to->n_points, depth = 0;
+	size_t first = c->n_points, depth = 0;
 
 	for (size_t i = at; i < end; i++) {
 		size_t edge;
@@ -239,8 +248,7 @@ void compile_thread(struct compile *c, uint32_t track_index, size_t at, size_t e
 		if (depth > 0)
 			depth = leave(c, track, depth, i);
 		call_start(c, track, i, edge,
-			   c->to->n_points > first ? &c->to->points[c->to->n_points - 1] : NULL,
-			   depth > 0);
+			   c->n_points > first ? &c->points[c->n_points - 1] : NULL, depth > 0);
 		if (i + 1 == end || events[i + 1].start_ns >= end_of(&events[i]))
 			call_end(c, track, i, edge);
 		else
@@ -299,7 +307,7 @@ static const struct fmt_edge *op_start(struct compile *c, struct program_track *
 	const struct fmt_event *e = &c->slice->events[i];
 	uint8_t class = (uint8_t)fmt_gap_class(c->p->templates[e->template].kind, e->duration_ns);
 	struct sim_point *point =
-		compile_point(c, (uint32_t)(2 * i), gap_before(c, track, e, class));
+		compile_point(c, (uint32_t)(2 * i), gap_before(c, track, e, class), 0);
 	size_t edge = edges_of(c, i);
 	int held = track->begun;
 	const struct fmt_edge *in, *takes = NULL;
@@ -464,7 +472,7 @@ static void op_end(struct compile *c, size_t i, const struct fmt_edge *takes)
 	const struct fmt_event *e = &c->slice->events[i];
 	const struct template *template = &c->p->templates[e->template];
 	int64_t ns = takes && template->kind != FMT_COLLECTIVE ? takes->lag_ns : e->duration_ns;
-	struct sim_point *point = compile_point(c, (uint32_t)(2 * i + 1), ns);
+	struct sim_point *point = compile_point(c, (uint32_t)(2 * i + 1), ns, 0);
 	uint32_t comm;
 	int64_t seq;
 

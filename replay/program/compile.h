@@ -13,7 +13,11 @@ struct compile {
 	const struct fmt_slice *slice;
 	struct sim_block *block;
 	struct sim_program *to;
-	size_t edge; /* the first edge that ends in the current event or later */
+	struct sim_point *points; /* those of `to`, and their scales */
+	uint16_t *scales;
+	uint32_t n_points;
+	size_t edge;	 /* the first edge that ends in the current event or later */
+	size_t edge_end; /* the event in which it ends; SIZE_MAX: there is none */
 	int error;
 };
 
@@ -24,20 +28,21 @@ void compile_edges_from(struct compile *c, fmt_number number);
 void compile_thread(struct compile *c, uint32_t track, size_t at, size_t end);
 void compile_stream(struct compile *c, uint32_t track, size_t at, size_t end);
 
-/* Adds a point. compile_wait() adds its waits next. */
-static inline struct sim_point *compile_point(struct compile *c, uint32_t slot, int64_t own_ns)
+/* Adds a point with the scale of its own time. compile_wait() adds its waits next. */
+static inline struct sim_point *compile_point(struct compile *c, uint32_t slot, int64_t own_ns,
+					      uint16_t scale)
 {
-	struct sim_point *point = &c->to->points[c->to->n_points++];
+	struct sim_point *point = &c->points[c->n_points];
 
 	*point = (struct sim_point){.own_ns = own_ns, .slot = slot, .wait = SIM_NONE};
-	c->to->scales[c->to->n_points - 1] = 0;
+	c->scales[c->n_points++] = scale;
 	return point;
 }
 
-/* Sets the scale of the own time of the last point. */
+/* Sets the scale of the last point. */
 static inline void compile_scale(struct compile *c, uint16_t scale)
 {
-	c->to->scales[c->to->n_points - 1] = scale;
+	c->scales[c->n_points - 1] = scale;
 }
 
 /* Adds a wait for a moment of the rank, in this block or an earlier one. */

@@ -326,15 +326,20 @@ static int learn_templates(struct program *p)
 static const char *survey(const struct program *p, const struct program_rank *r,
 			  const struct fmt_slice *s, struct survey *ret)
 {
+	uint8_t stream = 0;
+
 	*ret = (struct survey){.first = UINT64_MAX, .earliest_ns = INT64_MAX};
 	for (size_t i = 0; i < s->n_events; i++) {
 		const struct fmt_event *e = &s->events[i];
 
-		if (e->track >= r->n_tracks || (i > 0 && e->track < e[-1].track))
-			return "its tracks are out of order";
+		if (i == 0 || e->track != e[-1].track) {
+			if (e->track >= r->n_tracks || (i > 0 && e->track < e[-1].track))
+				return "its tracks are out of order";
+			stream = r->tracks[e->track].stream;
+		}
 		if (e->template >= p->n_templates)
 			return "an event has no template";
-		if (r->tracks[e->track].stream)
+		if (stream)
 			continue;
 		if (e->start_ns < ret->earliest_ns)
 			ret->earliest_ns = e->start_ns;
@@ -360,17 +365,16 @@ static void fill(struct compile *c)
 			uint32_t track = s->events[i].track;
 			struct sim_range *range = &c->block->ranges[track];
 
-			for (end = i + 1; end < s->n_events && s->events[end].track == track; end++)
-				;
+			end = array_bound(k, i, s->n_events, s->events[k].track <= track);
 			if (c->rank->tracks[track].stream != streams)
 				continue;
-			range->at = c->to->n_points;
+			range->at = c->n_points;
 			compile_edges_from(c, s->first_number + i);
 			if (streams)
 				compile_stream(c, track, i, end);
 			else
 				compile_thread(c, track, i, end);
-			range->end = c->to->n_points;
+			range->end = c->n_points;
 			range->first_slot = (uint32_t)(2 * i);
 			range->end_slot = (uint32_t)(2 * end);
 		}
@@ -411,7 +415,10 @@ int program_slice(struct program *p, uint32_t rank, const struct fmt_slice *slic
 				"slice %u of rank %u does not follow the one before it",
 				slice->index, rank);
 	c.to = c.block->program;
+	c.points = c.to->points;
+	c.scales = c.to->scales;
 	fill(&c);
+	c.to->n_points = c.n_points;
 	if (c.error == 0)
 		c.error = change_error(p->change);
 	if (c.error < 0)
