@@ -42,6 +42,7 @@ struct path_rank {
 	uint32_t n_tracks;
 	uint64_t *last; /* by track: moment of its last point, or NOTHING */
 	struct span *spans;
+	uint64_t last_within; /* as the function returned for the last iteration */
 	int64_t n_iterations;
 	int64_t clock_ns;
 };
@@ -139,12 +140,15 @@ static enum path_kind before_point(uint8_t kind, int end, int inside, const stru
 	return inside ? PATH_LAUNCH : w && w->kind == SIM_AT ? PATH_START : PATH_HOST;
 }
 
+/* A block in one run. */
 struct recording {
-	const struct path *p;
 	const struct sim *sim;
 	const struct sim_block *b;
-	const struct part *part;
-	uint32_t rank;
+	const uint8_t *kinds; /* of its events */
+	const int64_t *times;
+	struct time *to;
+	int64_t clock_ns;
+	uint32_t rank, run;
 };
 
 /* Returns the kind of the event of a moment; FMT_KERNEL in an earlier slice. */
@@ -152,44 +156,40 @@ static uint8_t kind_at(const struct recording *r, uint64_t ref)
 {
 	uint64_t slot = SIM_REF_MOMENT(ref) - r->b->first;
 
-	return slot < r->b->n_slots ? r->p->kinds[slot / 2] : FMT_CALL;
+	return slot < r->b->n_slots ? r->kinds[slot / 2] : FMT_CALL;
 }
 
-static void record_point(const struct recording *r, uint32_t at, uint32_t run, uint64_t before,
-			 int inside)
+static inline void record_point(const struct recording *r, uint32_t at, uint64_t before, int inside)
 {
 	const struct sim_point *point = &r->b->program->points[at];
 	uint32_t slot = point->slot;
-	const int64_t *times =
-		run == 0 ? r->b->times : r->b->variants + (run - 1) * (size_t)r->b->n_slots;
 	uint64_t ref = before;
 	const struct sim_wait *w =
-		point->wait == SIM_NONE ? NULL : sim_cause(r->sim, r->rank, r->b, at, run, &ref);
-	enum path_kind kind = before_point(r->p->kinds[slot / 2], slot & 1, inside, w,
+		point->wait == SIM_NONE ? NULL : sim_cause(r->sim, r->rank, r->b, at, r->run, &ref);
+	enum path_kind kind = before_point(r->kinds[slot / 2], slot & 1, inside, w,
 					   w && w->kind != SIM_AT ? kind_at(r, ref) : 0);
 
 	if (!w)
 		ref = before == NOTHING ? NOTHING : SIM_REF(r->rank, before);
 	else if (w->kind == SIM_AT)
 		ref = NOTHING;
-	r->part->times[(size_t)run * r->b->n_slots + slot] = (struct time){
-		.at_ns = fmt_sub(times[slot], r->p->ranks[r->rank].clock_ns),
+	r->to[slot] = (struct time){
+		.at_ns = fmt_sub(r->times[slot], r->clock_ns),
 		.from = ref | (uint64_t)kind << 60,
 	};
 }
 
-/* Records the points of a track in a run. Those of a thread are nested. */
-static void record_track(const struct recording *r, const struct sim_range *range, uint32_t run,
-			 uint64_t before)
+/* Records the points of a track. Those of a thread are nested. */
+static void record_track(struct recording r, const struct sim_range *range, uint64_t before)
 {
 	int depth = 0;
 
 	for (uint32_t at = range->at; at < range->end; at++) {
-		uint32_t slot = r->b->program->points[at].slot;
+		uint32_t slot = r.b->program->points[at].slot;
 
-		record_point(r, at, run, before, depth > 0);
+		record_point(&r, at, before, depth > 0);
 		depth += slot & 1 ? -1 : 1;
-		before = r->b->first + slot;
+		before = r.b->first + slot;
 	}
 }
 
@@ -228,10 +228,21 @@ int path_block(struct path *p, const struct sim *sim, uint32_t rank, const struc
 		part.templates[i] = slice->events[i].template;
 		p->kinds[i] = kind_of(p, part.templates[i]);
 	}
-	for (uint32_t run = 0; run < p->n_runs; run++)
+	for (uint32_t run = 0; run < p->n_runs; run++) {
+		struct recording recording = {
+			.sim = sim,
+			.b = b,
+			.kinds = p->kinds,
+			.times = run == 0 ? b->times : b->variants + (run - 1) * (size_t)b->n_slots,
+			.to = part.times + (size_t)run * b->n_slots,
+			.clock_ns = r->clock_ns,
+			.rank = rank,
+			.run = run,
+		};
+
 		for (uint32_t i = 0; i < r->n_tracks; i++)
-			record_track(&(struct recording){p, sim, b, &part, rank}, &b->ranges[i],
-				     run, r->last[i]);
+			record_track(recording, &b->ranges[i], r->last[i]);
+	}
 	keep_last(r, b);
 	return 0;
 }
@@ -259,15 +270,18 @@ void path_iteration(struct path *p, uint32_t run, uint32_t rank, const struct fm
 {
 	struct path_rank *r = &p->ranks[rank];
 	struct span *s = &r->spans[run];
-	uint64_t last = last_within(p, slice, thread);
 
-	if (slice->index < r->first || last == NOTHING)
+	if (slice->index < r->first)
+		return;
+	if (run == 0)
+		r->last_within = last_within(p, slice, thread);
+	if (r->last_within == NOTHING)
 		return;
 	if (s->last == NOTHING)
 		s->start_ns = fmt_sub(start_ns, r->clock_ns);
 	s->end_ns = fmt_sub(end_ns, r->clock_ns);
 	s->number = slice->iteration.number;
-	s->last = last;
+	s->last = r->last_within;
 	r->n_iterations += run == 0;
 }
 

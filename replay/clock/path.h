@@ -77,7 +77,7 @@ int path_block(struct path *p, const struct sim *sim, uint32_t rank, const struc
 	       const struct sim_block *b);
 
 /* Sets the time span of an iteration on a rank in a run: the iteration ends with the slice of the
- * last path_block() call. `thread`: the thread with its annotation. */
+ * last path_block() call. `thread`: the thread with its annotation. Call for run 0 first. */
 void path_iteration(struct path *p, uint32_t run, uint32_t rank, const struct fmt_slice *slice,
 		    uint32_t thread, int64_t start_ns, int64_t end_ns);
 
