@@ -182,3 +182,58 @@ TEST(test_transfer)
 		ck_assert_int_eq(seen[1], want[rank][1] * 1000);
 	}
 }
+
+/* Two all-reduces of a group without a name; rank 2 leaves one of them last and the other first. */
+TEST(test_few_collectives_agree_less)
+{
+	static const int late[3][2] = {{0, 4}, {1, 5}, {7, 0}};
+	static struct row rows[12];
+	scoped(unmake) struct made m;
+	size_t n = 0;
+
+	for (int rank = 0; rank < 3; rank++)
+		for (int i = 0; i < 2; i++) {
+			int start = 5000 + 9000 * i, length = 300 + late[rank][i];
+
+			rows[n++] = (struct row){CALL, LAUNCH, start - 50, 5, i + 1, rank};
+			rows[n++] = (struct row){NCCL, ALL_REDUCE, start, length, i + 1, rank};
+		}
+	make(&m, rows, n, 3);
+	ck_assert_uint_eq(fmt_n_comms(m.names), 1);
+}
+
+/* Adds a message of two ranks, which the second one leaves `late` later. */
+static void message(struct row *rows, size_t *n, int a, int start, int late)
+{
+	for (int i = 0; i < 2; i++) {
+		int correlation = (int)*n + 1, length = 100 + i * late;
+
+		rows[(*n)++] = (struct row){CALL, LAUNCH, start - 50, 5, correlation, a + i};
+		rows[(*n)++] = (struct row){NCCL,   "ncclKernel_SendRecv", start,
+					    length, correlation,	   a + i};
+	}
+}
+
+/* Rank 1 exchanges messages with ranks 0 and 2 on one stream. Its partners leave them at different
+ * times, and have half as many messages. */
+TEST(test_messages_of_a_chain)
+{
+	static struct row rows[96];
+	scoped(unmake) struct made m;
+	size_t n = 0, next[3] = {0};
+
+	for (int i = 0; i < 12; i++) {
+		message(rows, &n, 0, 1000 + 400 * i, 0);
+		message(rows, &n, 1, 1200 + 400 * i, i % 3 * 15);
+	}
+	make(&m, rows, n, 3);
+	ck_assert_uint_eq(fmt_n_comms(m.names), 1);
+	for (size_t i = 0; i < n; i += 4) {
+		const struct fmt_run_collective *a =
+			collective(&m, rows[i].rank, next[rows[i].rank]++);
+		const struct fmt_run_collective *b =
+			collective(&m, rows[i + 2].rank, next[rows[i + 2].rank]++);
+
+		ck_assert_int_eq(a->seq, b->seq);
+	}
+}

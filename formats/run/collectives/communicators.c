@@ -5,6 +5,8 @@
 #include "base/scope.h"
 #include "formats/trace/hash.h"
 
+#include <stdbool.h>
+
 #define US 1000		    /* in ns */
 #define AGREE_NS (150 * US) /* between ends of one collective, on ranks of one host */
 #define MOST_NS (5000 * US) /* the same for a long collective */
@@ -14,7 +16,9 @@
 #define EDGE 8	   /* recordings begin and end at most this many collectives apart */
 #define PART 0.35  /* the same of a row of sends and receives, which has several partners */
 #define LESS 0.12F /* partners of a row may agree less than the best one by this much */
-#define MORE_US 5  /* and their ends are spread by this much more than 2.5 times its */
+#define MORE_US                                                                                    \
+	5 /* and their ends are spread by this much more than 2.5 times its; more if few           \
+	     of their collectives were compared */
 
 /* An operation, in the order of ends. */
 struct ending {
@@ -237,9 +241,10 @@ static void improve_best(struct best *b, float spread, float part)
 	b->part = part > b->part ? part : b->part;
 }
 
-static int is_as_good(const struct best *b, float spread, float part)
+static int is_as_good(const struct best *b, const struct vote *v, float part)
 {
-	return spread <= 2.5F * b->spread + MORE_US && part >= b->part - LESS;
+	return v->spread <= 2.5F * b->spread + MORE_US * (1 + 4 / (float)v->n) &&
+	       part >= b->part - LESS;
 }
 
 /* Returns the share of the shorter row that agrees; 0 if one row is much longer, unless they are
@@ -277,6 +282,33 @@ static size_t list_candidates(const struct fmt_ends *r, const struct votes *vote
 	return n;
 }
 
+/* Returns true if a set has rows of very different length: of sends and receives, some are then
+ * with ranks outside the set. */
+static bool is_uneven(const struct fmt_ends *r, const struct sets *s, uint32_t set)
+{
+	uint32_t i = set, shortest = UINT32_MAX, longest = 0;
+
+	do {
+		shortest = r->rows[i].n < shortest ? r->rows[i].n : shortest;
+		longest = r->rows[i].n > longest ? r->rows[i].n : longest;
+		i = s->next[i];
+	} while (i != set);
+	return longest > shortest + EDGE;
+}
+
+/* Joins sets of sends and receives in which partners are missing to those that agree, however far
+ * apart their ends are: those of one pair of ranks differ from those of another. */
+static void join_uneven(const struct fmt_ends *r, const struct vote *v, size_t n, struct sets *sets)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t a = root(sets, v[i].a), b = root(sets, v[i].b);
+
+		if (a != b && is_send_recv(r, a) && !share_rank(r, sets, a, b) &&
+		    (is_uneven(r, sets, a) || is_uneven(r, sets, b)))
+			join_sets(sets, a, b);
+	}
+}
+
 /* Joins unnamed rows that agree. */
 static int join_by_votes(const struct fmt_ends *r, const struct votes *votes, struct sets *sets)
 {
@@ -291,11 +323,11 @@ static int join_by_votes(const struct fmt_ends *r, const struct votes *votes, st
 		uint32_t a = root(sets, v[i].a), b = root(sets, v[i].b);
 		float least_part = is_send_recv(r, v[i].a) ? 1 : v[i].part;
 
-		if (a != b && is_as_good(&best[v[i].a], v[i].spread, least_part) &&
-		    is_as_good(&best[v[i].b], v[i].spread, least_part) &&
-		    !share_rank(r, sets, a, b))
+		if (a != b && is_as_good(&best[v[i].a], &v[i], least_part) &&
+		    is_as_good(&best[v[i].b], &v[i], least_part) && !share_rank(r, sets, a, b))
 			join_sets(sets, a, b);
 	}
+	join_uneven(r, v, n, sets);
 	return 0;
 }
 
