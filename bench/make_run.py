@@ -303,6 +303,10 @@ class Rank:
         yet."""
         if op is not None and op.end is None:
             yield op
+        while self.run.polls and op and thread.now < op.end + 4 * US:
+            self.correlation += 1
+            self.host(thread, 'cudaEventQuery', 1 * US, 'cuda_runtime', {'cbid': 213, 'correlation': self.correlation})
+            thread.now += 2 * US
         call = self.call(thread, name, 5 * US, (op.end + self.jitter(6 * US, 'return')) if op else None)
         if name == 'cudaEventSynchronize':
             self.note('Event Sync', -1, op.event)
@@ -333,6 +337,7 @@ class Run:
         self.latency, self.bandwidth = options.latency, options.bandwidth
         self.host, self.launch, self.slow = options.host, options.launch, dict(options.slow)
         self.ns = options.dialect == 'ns'
+        self.polls = options.polls
         self.own_waits, self.records = options.own_waits, options.records
         self.groups = self.ns if options.groups is None else options.groups
         self.lost = options.lost
@@ -516,6 +521,7 @@ def arguments(argv=None):
     parser.add_argument('--lost', type=slow_rank, metavar='RANK:N',
                         help='the profiler loses the N-th collective of the rank')
     parser.add_argument('--own-waits', action='store_true', help="NCCL's own waits around its launches")
+    parser.add_argument('--polls', action='store_true', help='the host polls before it waits')
     parser.add_argument('--records', action=argparse.BooleanOptionalAction, default=True,
                         help='calls that record events (default)')
     parser.add_argument('--syncs', action='store_true', help='records what streams and the host wait for')

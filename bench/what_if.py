@@ -66,6 +66,7 @@ SETTINGS = {
     'gpu-bound': ['--dialect', 'ns', '--host', '4', '--launch', '4', '--skew', '300'],
     'own-waits': ['--dialect', 'ns', '--own-waits', '--skew', '300'],
     'no-records': ['--dialect', 'us', '--own-waits', '--no-records', '--skew', '3000'],
+    'polls': ['--dialect', 'us', '--polls', '--skew', '300'],
     'ahead': ['--dialect', 'ns', '--ahead', '--skew', '300'],
 }
 PLANS = [p for p in make_run.PLANS if p != 'parallel']

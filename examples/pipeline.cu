@@ -5,6 +5,7 @@
  * gradients of the parts are summed. With one GPU, or --gpus 1, both halves are on GPU 0.
  *
  *     pipeline [--gpus N] [--steps N] [--batch SAMPLES] [--parts N] [--hidden N] [--layers N]
+ *              [--poll 1]
  *
  * Prints a line for each step: number, loss, milliseconds between CUDA events.
  */
@@ -121,7 +122,8 @@ int main(int argc, char **argv)
 {
 	int steps = option(argc, argv, "steps", 10), total = option(argc, argv, "batch", 256);
 	int parts = option(argc, argv, "parts", 4),
-	    gpus = option(argc, argv, "gpus", device_count());
+	    gpus = option(argc, argv, "gpus", device_count()),
+	    poll = option(argc, argv, "poll", 0);
 	Pipeline pipeline(network(argc, argv), gpus, total, parts);
 	cudaEvent_t before, after;
 	float milliseconds;
@@ -136,6 +138,8 @@ int main(int argc, char **argv)
 		float loss = pipeline.step(0.05f);
 
 		CUDA(cudaEventRecord(after, pipeline.first.model->stream));
+		while (poll && cudaEventQuery(after) == cudaErrorNotReady)
+			;
 		CUDA(cudaEventSynchronize(after));
 		CUDA(cudaEventElapsedTime(&milliseconds, before, after));
 		printf("%d %.6f %.4f\n", i, loss, milliseconds);

@@ -24,6 +24,8 @@ for plan in ddp tensor pipeline fsdp experts stalls; do
 	python3 "$SOURCE/bench/make_run.py" --plan=$plan --ranks 4 --steps 2 -o "$work/made-$plan"
 	check "$plan" "$work/made-$plan"/rank-*.json
 done
+python3 "$SOURCE/bench/make_run.py" --plan=fsdp --ranks 4 --steps 2 --polls -o "$work/made-polls"
+check polls "$work/made-polls"/rank-*.json
 for run in torchrec-resnet18-2xV100 torchrec-dlrm-2-4xV100 nanogpt-H100-rank0of8; do
 	if [ -d "$traces/$run" ]; then
 		check "$run" "$traces/$run"/rank-*.json.gz

@@ -15,6 +15,8 @@ errors 0.8,2 fsdp,grid host-bound
 errors 0.7,2 tensor own-waits
 errors 0.5,2 fsdp no-records
 errors 1.2,2.5 buckets recorded
+# The host polls before it waits.
+python3 "$SOURCE/bench/what_if.py" --at-most 0.5,2 --plan fsdp --setting polls
 # On a network on which ranks leave a collective almost as far apart as it takes, one collective says
 # little about its transfer, but all of them together do.
 python3 "$SOURCE/bench/what_if.py" --extremes --only network=0.0625x --seed 71 --plan tensor,grid \
@@ -227,9 +229,11 @@ for spec in network=2x rank0:gpu=2x straggler=none; do
 	gpureplay --emulate --force --what-if $spec "$work/alone" >/dev/null
 done
 
-# Ranks whose sends and receives are not matched do not wait for each other: no change is predicted.
-python3 "$SOURCE/bench/make_run.py" --plan=interleaved --ranks 4 --steps 2 --seed 29 --dialect us --skew 3000 -o "$work/run-apart"
-gputrace import -o "$work/apart" "$work/run-apart"/rank-*.json >"$work/imported"
+# Ranks whose collectives are not matched do not wait for each other: no change is predicted.
+for plan in ddp fsdp; do
+	python3 "$SOURCE/bench/make_run.py" --plan=$plan --ranks 2 --steps 2 --dialect us -o "$work/apart-$plan"
+done
+gputrace import -o "$work/apart" "$work/apart-ddp/rank-0.json" "$work/apart-fsdp/rank-1.json" >"$work/imported"
 for spec in gpu=2x host=2x; do
 	fails -3 gpureplay --emulate --what-if $spec "$work/apart"
 	says "does not contain or match"

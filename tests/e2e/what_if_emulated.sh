@@ -97,6 +97,9 @@ check pipeline 2 'base slow:gpu=0.5x fast:gpu=2x copy:copy=0.8x' \
 	"$programs/examples/pipeline" --steps 4 --batch 512 --hidden 1024 --parts 2
 check pipeline 2 'short short-slow:gpu=0.5x short-copy:copy=0.8x' \
 	"$programs/examples/pipeline" --steps 4 --batch 512 --hidden 1024 --parts 2
+# The host polls the last event of a step.
+check pipeline-poll 2 'base slow:gpu=0.5x fast:gpu=2x' \
+	"$programs/examples/pipeline" --steps 4 --batch 512 --hidden 1024 --parts 2 --poll 1
 check overlap 2 'base slow:gpu=0.5x fast:gpu=2x host:host=0.5x,launch=0.5x' \
 	"$programs/examples/overlap" --size 1000 --count 10
 # A thread for each GPU.

@@ -76,6 +76,38 @@ static const struct scene {
 	  {CALL, "cudaStreamSynchronize", 420, 510, 6, 0}},
 	 {{"sync-stream", FIRST + 1, FIRST + 2, 15}},
 	 "sync-device"},
+	{"a loop asks whether a stream is complete, until it is",
+	 {CALIBRATE,
+	  {CALL, LAUNCH, 400, 10, 5, 0},
+	  {ON_7, "k", 415, 74, 5, 0},
+	  {CALL, "cudaStreamQuery", 420, 2, 6, 0},
+	  {CALL, "cudaStreamQuery", 430, 2, 7, 0},
+	  {CALL, "cudaStreamQuery", 440, 2, 8, 0},
+	  {CALL, "cudaStreamQuery", 450, 2, 9, 0},
+	  {CALL, "cudaStreamQuery", 460, 2, 10, 0},
+	  {CALL, "cudaStreamQuery", 470, 2, 11, 0},
+	  {CALL, "cudaStreamQuery", 480, 2, 12, 0},
+	  {CALL, "cudaStreamQuery", 490, 4, 13, 0}},
+	 {{"poll", FIRST + 1, FIRST + 2, 5},
+	  {"poll", FIRST + 1, FIRST + 3, 0},
+	  {"poll", FIRST + 2, FIRST + 3, 0},
+	  {"poll", FIRST + 1, FIRST + 9, 0},
+	  {"poll", FIRST + 8, FIRST + 9, 0}},
+	 NULL},
+	{"queries that are not a loop: rare ones",
+	 {CALIBRATE,
+	  {CALL, LAUNCH, 400, 10, 5, 0},
+	  {ON_7, "k", 415, 74, 5, 0},
+	  {CALL, "cudaEventQuery", 420, 2, 6, 0},
+	  {CALL, "cudaEventQuery", 430, 2, 7, 0},
+	  {CALL, "cudaEventQuery", 460, 2, 8, 0},
+	  {CALL, "cudaEventQuery", 463, 2, 9, 0},
+	  {CALL, "cudaEventQuery", 480, 2, 10, 0},
+	  {CALL, "cudaEventQuery", 483, 2, 11, 0},
+	  {CALL, "cudaEventQuery", 486, 2, 12, 0},
+	  {CALL, "cudaEventQuery", 490, 2, 13, 0}},
+	 {{0}},
+	 "poll"},
 	{"a call waits for the device, that is, for both streams",
 	 {CALIBRATE,
 	  {CALL, LAUNCH, 400, 10, 5, 0},
@@ -316,6 +348,24 @@ TEST(test_launched_from_start)
 	c = constants_of(rows, ARRAY_SIZE(rows));
 	ck_assert_int_eq(c.from_start, 1);
 	ck_assert_int_eq(c.launch_ns, 3000);
+}
+
+/* In queues, kernels of 30 us follow each other after 1 us, and collectives after 9 us. Kernels of
+ * other durations are like the former. */
+TEST(test_gaps_of_rare_classes)
+{
+	static struct row rows[48];
+	int short_kernel = (int)fmt_gap_class(FMT_KERNEL, 3000);
+	struct fmt_constants c;
+
+	for (int i = 0; i < 12; i++) {
+		rows[4 * i] = (struct row){CALL, LAUNCH, 20 * i, 5, 2 * i + 1, 0};
+		rows[4 * i + 1] = (struct row){ON_7, "k", 500 + 31 * i, 30, 2 * i + 1, 0};
+		rows[4 * i + 2] = (struct row){CALL, LAUNCH, 20 * i + 10, 5, 2 * i + 2, 0};
+		rows[4 * i + 3] = (struct row){NCCL, ALL_REDUCE, 500 + 39 * i, 30, 2 * i + 2, 0};
+	}
+	c = constants_of(rows, ARRAY_SIZE(rows));
+	ck_assert_int_eq(c.gap_ns[short_kernel][short_kernel], 1000);
 }
 
 /* In a queue, one kernel template has a gap of 3 us and the other of 1 us. */

@@ -9,6 +9,8 @@ static const struct row {
 	unsigned char prefix;
 	unsigned char api;
 } rows[] = {
+	{"EventQuery", 0, INFER_API_POLL},
+	{"StreamQuery", 0, INFER_API_POLL},
 	{"EventRecord", 1, INFER_API_RECORD_EVENT},
 	{"StreamWaitEvent", 1, INFER_API_STREAM_WAIT},
 	{"StreamSynchronize", 1, INFER_API_STREAM_SYNC},

@@ -12,6 +12,7 @@ enum infer_api {
 	INFER_API_DEVICE_SYNC,	/* the host waits for the whole device */
 	INFER_API_MAY_SYNC, /* the host waits for the whole device, unless the run shows otherwise
 			     */
+	INFER_API_POLL,	    /* asks whether a stream or event is complete */
 	INFER_API_GRAPH,    /* launches a graph: several operations */
 	INFER_API_COPY,	    /* copies; the host may wait for it */
 };

@@ -90,27 +90,52 @@ static int see(const struct infer_view *v, struct gap **ret, size_t *n)
 	return !are_none(gaps, *n);
 }
 
+/* The gaps between operations of two classes, or of several. */
+struct mean {
+	int64_t sum_ns, n;
+};
+
+static void add_gap(struct mean *m, int64_t gap_ns)
+{
+	m->sum_ns += gap_ns;
+	m->n++;
+}
+
+/* Classes that have too few gaps of their own share those of similar ones: behind collectives,
+ * before them, and between other operations. */
+static int sort_of(int before, int after)
+{
+	const int collective = fmt_gap_class(FMT_COLLECTIVE, 0);
+
+	return before == collective ? 2 : after == collective;
+}
+
 int infer_gaps_by_class(struct infer_view *v)
 {
-	int64_t sum[FMT_GAP_CLASSES][FMT_GAP_CLASSES] = {0},
-		count[FMT_GAP_CLASSES][FMT_GAP_CLASSES] = {0};
+	struct mean classes[FMT_GAP_CLASSES][FMT_GAP_CLASSES] = {0}, all = {0}, sorts[3] = {0};
 	scoped(free_ptr) struct gap *gaps = NULL;
-	int64_t mean = 0;
 	size_t n = 0;
 	int r = see(v, &gaps, &n);
 
 	if (r <= 0)
 		return r;
 	for (size_t i = 0; i < n; i++) {
-		sum[gaps[i].before][gaps[i].after] += gaps[i].gap_ns;
-		count[gaps[i].before][gaps[i].after]++;
-		mean += gaps[i].gap_ns;
+		add_gap(&classes[gaps[i].before][gaps[i].after], gaps[i].gap_ns);
+		add_gap(&sorts[sort_of(gaps[i].before, gaps[i].after)], gaps[i].gap_ns);
+		add_gap(&all, gaps[i].gap_ns);
 	}
-	mean = n > 0 ? mean / (int64_t)n : 3 * US / 2;
+	if (n == 0)
+		add_gap(&all, 3 * US / 2);
 	for (int a = 0; a < FMT_GAP_CLASSES; a++)
-		for (int b = 0; b < FMT_GAP_CLASSES; b++)
-			v->constants.gap_ns[a][b] =
-				count[a][b] >= 5 ? sum[a][b] / count[a][b] : mean;
+		for (int b = 0; b < FMT_GAP_CLASSES; b++) {
+			const struct mean *m = &classes[a][b];
+
+			if (m->n < 5)
+				m = &sorts[sort_of(a, b)];
+			if (m->n < 5)
+				m = sorts[0].n >= 5 ? &sorts[0] : &all;
+			v->constants.gap_ns[a][b] = m->sum_ns / m->n;
+		}
 	return 0;
 }
 

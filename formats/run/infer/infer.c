@@ -38,6 +38,7 @@ static const struct {
 	[INFER_OTHER_GPU] = {"other-gpu", 1},
 	[INFER_THREAD_ORDER] = {"thread-order", 0},
 	[INFER_LATE_END] = {"late-end", 1},
+	[INFER_POLL] = {"poll", 1},
 };
 
 /* Results. They are committed to the ranks only after every step has succeeded. */

@@ -150,13 +150,13 @@ static int host_wait(struct job *j, struct part *p, uint32_t call, uint32_t sync
 	struct part *of;
 	int r = 0;
 
-	if (v->calls[call].api == INFER_API_STREAM_SYNC) {
+	from = record_of(j, p, sync, &of);
+	if (from == INFER_NONE && v->calls[call].api != INFER_API_EVENT_SYNC) {
 		stream = stream_of(v, v, sync, "stream");
 		if (stream != INFER_NONE && p->last[stream] != INFER_NONE)
 			r = host_link(p, call, (struct infer_ref){v, p->last[stream]});
 		return r;
 	}
-	from = record_of(j, p, sync, &of);
 	for (size_t i = 0; from != INFER_NONE && i < of->events[from].n && r == 0; i++)
 		r = host_link(p, call, j->ops[of->events[from].first + i]);
 	return r;
@@ -166,7 +166,7 @@ static int read_call(struct job *j, struct part *p, uint32_t call)
 {
 	struct infer_view *v = p->v;
 	const struct infer_call *c = &v->calls[call];
-	uint32_t sync = p->sync_of[call];
+	uint32_t sync = p->sync_of[c->n_polls > 0 ? call + c->n_polls - 1 : call];
 
 	for (uint32_t i = 0; i < c->n_ops; i++) {
 		uint32_t op = v->launched[c->first_op + i];
@@ -181,7 +181,7 @@ static int read_call(struct job *j, struct part *p, uint32_t call)
 		return 0;
 	if (c->api == INFER_API_STREAM_WAIT)
 		return stream_wait(j, p, call, sync);
-	return c->api == INFER_API_STREAM_SYNC || c->api == INFER_API_EVENT_SYNC
+	return c->api == INFER_API_STREAM_SYNC || c->api == INFER_API_EVENT_SYNC || c->n_polls > 0
 		       ? host_wait(j, p, call, sync)
 		       : 0;
 }

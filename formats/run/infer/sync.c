@@ -140,6 +140,15 @@ static int sync_event(struct infer_walk *w, uint32_t call)
 	return add_returns(w, call, &op, op != INFER_NONE, INFER_SYNC_EVENT);
 }
 
+/* poll: the operation that ended between the last two queries. */
+static int sync_poll(struct infer_walk *w, uint32_t call)
+{
+	const struct infer_call *c = &w->view->calls[call];
+	uint32_t op = ended_last(w, c, c->end_ns - c[c->n_polls - 2].start_ns + TOLERANCE);
+
+	return add_returns(w, call, &op, op != INFER_NONE, INFER_POLL);
+}
+
 /* Adds edges for the links of a call whose operations ended before it returned. Returns 1, or 0 if
  * there are none. */
 static int sync_links(struct infer_walk *w, uint32_t call, uint32_t link)
@@ -259,6 +268,8 @@ int infer_syncs(struct infer_walk *w, uint32_t call, uint32_t link)
 		return sync_stream(w, call);
 	case INFER_API_EVENT_SYNC:
 		return sync_event(w, call);
+	case INFER_API_POLL:
+		return c->n_polls > 0 ? sync_poll(w, call) : 0;
 	case INFER_API_DEVICE_SYNC:
 		return sync_device(w, call);
 	case INFER_API_MAY_SYNC:

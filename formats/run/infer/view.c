@@ -165,6 +165,7 @@ static void order_thread(struct infer_view *v, const struct infer_span *t)
 		if (end - i > 1)
 			qsort_r(&c[i], end - i, sizeof(*c), by_correlation, v);
 	}
+	infer_merge_polls(v, t->first, t->end);
 	for (uint32_t i = t->first; i < t->end; i++) {
 		c[i].prev = open;
 		c[i].nested = open != INFER_NONE && c[i].start_ns < c[open].end_ns &&

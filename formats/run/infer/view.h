@@ -50,7 +50,9 @@ struct infer_call {
 	uint32_t prev;	   /* previous call of its thread that is not nested, or INFER_NONE */
 	uint32_t first_op; /* its operations are view->launched[first_op .. + n_ops) */
 	uint32_t n_ops;
-	uint8_t api; /* enum infer_api */
+	uint32_t n_polls; /* this and the next ones are a loop that polls, see polls.c; 0: not a
+			     loop */
+	uint8_t api;	  /* enum infer_api */
 	uint8_t nested;
 	uint8_t waits; /* has an edge of kind FMT_EDGE_RETURN */
 };
@@ -122,6 +124,9 @@ uint32_t infer_ended(const struct infer_view *v, uint32_t stream, int64_t end_ns
 
 /* Returns the last operation of a stream that started before `start_ns`, or INFER_NONE. */
 uint32_t infer_started(const struct infer_view *v, uint32_t stream, int64_t start_ns);
+
+/* Merges the calls of each loop that polls, calls[first .. end) of a thread, into the first one. */
+void infer_merge_polls(struct infer_view *v, uint32_t first, uint32_t end);
 
 /* Returns the call with a correlation, or INFER_NONE. */
 uint32_t infer_call_of(const struct infer_view *v, uint64_t correlation);

@@ -62,9 +62,12 @@ int infer_walk_calls(struct infer_walk *w)
 	for (uint32_t i = 0; i < v->n_calls && r == 0; i++) {
 		const struct infer_call *c = &v->calls[v->order[i]];
 		uint32_t link = w->next_link;
+		size_t n_edges = v->n_edges;
 
 		follow_links(w, v->order[i]);
 		r = infer_syncs(w, v->order[i], link);
+		if (r == 0)
+			r = c->waits ? infer_polls(w, v->order[i], n_edges) : 0;
 		if (r == 0 && c->n_ops > 0)
 			r = infer_waits(w, c);
 	}

@@ -54,6 +54,10 @@ int infer_waits(struct infer_walk *w, const struct infer_call *call);
 /* Adds edges for a call that waited; `link` is its first link, or INFER_NONE. */
 int infer_syncs(struct infer_walk *w, uint32_t call, uint32_t link);
 
+/* Rule "poll": adds edges for the other calls of a loop, the first of which, `call`, has the edges
+ * from first_edge on. */
+int infer_polls(struct infer_walk *w, uint32_t call, size_t first_edge);
+
 /* Finds names of calls that may wait for the device but did not. */
 void infer_sync_learn(struct infer_walk *w);
 

@@ -269,7 +269,8 @@ static bool is_work(const struct rec_call *c)
 	const uint64_t classes = 1ull << API_CLASS_LAUNCH | 1ull << API_CLASS_COPY |
 				 1ull << API_CLASS_SET | 1ull << API_CLASS_GRAPH_LAUNCH |
 				 1ull << API_CLASS_EVENT_RECORD | 1ull << API_CLASS_EVENT_WAIT |
-				 1ull << API_CLASS_SYNC;
+				 1ull << API_CLASS_SYNC | 1ull << API_CLASS_EVENT_QUERY |
+				 1ull << API_CLASS_STREAM_QUERY;
 
 	return c->api && c->api->library == API_LIBRARY_CUDA && classes >> c->api->class & 1;
 }

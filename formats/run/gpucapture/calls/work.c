@@ -240,6 +240,8 @@ static int launch_host_function(struct rec_call *c)
 	return rec_op_add(c, stream, &o);
 }
 
+#define CUDA_NOT_READY 600
+
 /* ---- recorded waits, in the form of the PyTorch profiler */
 
 static int add_sync(struct rec_call *c, const char *name, const struct rec_object *waiting,
@@ -338,8 +340,27 @@ static int synchronise(struct rec_call *c)
 	return event && event->recorded ? add_sync(c, "Event Sync", NULL, event) : 0;
 }
 
+/* The answer to the last query of a loop that polls, which waits like a synchronisation. */
+static int query(struct rec_call *c, struct rec_object *asked, const char *name)
+{
+	bool waited = asked && asked->asked && c->record->result == 0;
+
+	if (!asked)
+		return 0;
+	asked->asked = c->record->result == CUDA_NOT_READY;
+	if (!waited)
+		return 0;
+	if (c->api->class == API_CLASS_STREAM_QUERY)
+		return add_sync(c, name, asked, NULL);
+	return asked->recorded ? add_sync(c, name, NULL, asked) : 0;
+}
+
 int rec_call_work(struct rec_call *c)
 {
+	if (c->api->class == API_CLASS_EVENT_QUERY)
+		return query(c, event_of(c), "Event Sync");
+	if (c->api->class == API_CLASS_STREAM_QUERY)
+		return query(c, rec_stream(c), "Stream Sync");
 	if (c->record->result != 0)
 		return 0;
 	switch ((enum api_class)c->api->class) {

@@ -21,6 +21,7 @@ struct rec_object {
 	uint64_t bytes;	    /* physical memory */
 	uint64_t recorded;  /* events: correlation of the last cuEventRecord; 0: none */
 	uint32_t on;	    /* events: number of the stream of that record */
+	uint8_t asked;	    /* streams, events: the last query was answered "not ready" */
 	uint32_t capturing; /* streams, events: 1 + the graph they are captured into (graphs.h) */
 };
 
