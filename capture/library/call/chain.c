@@ -95,6 +95,16 @@ void cap_chain_after(struct cap_call *c)
 	errno = kept;
 }
 
+void cap_chain_before_iteration(int64_t number)
+{
+	int mode = cap_chain_enter();
+
+	for (int i = 0; (i = next_running((unsigned)i)) >= 0; i++)
+		if (chain[i]->before_iteration)
+			chain[i]->before_iteration(number);
+	cap_chain_leave(mode);
+}
+
 void cap_chain_iteration(int64_t number, uint64_t id)
 {
 	int mode = cap_chain_enter();

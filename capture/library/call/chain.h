@@ -14,6 +14,7 @@ void cap_chain_before(struct cap_call *c);
 /* Runs the listed hooks. Hooks that started during the call are not listed. */
 void cap_chain_after(struct cap_call *c);
 
+void cap_chain_before_iteration(int64_t number);
 void cap_chain_iteration(int64_t number, uint64_t id);
 void cap_chain_thread_end(void);
 /* Call end() and ended() of all hooks. */

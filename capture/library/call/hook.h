@@ -47,6 +47,8 @@ struct cap_hook {
 	/* Each may be NULL. */
 	void (*before)(struct cap_call *c);
 	void (*after)(struct cap_call *c);
+	/* Iteration `number` is about to be marked. */
+	void (*before_iteration)(int64_t number);
 	/* Iteration `number` begins, and the previous one has ended; `id` is that of the marker. */
 	void (*iteration)(int64_t number, uint64_t id);
 	void (*thread_end)(void);

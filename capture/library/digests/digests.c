@@ -271,10 +271,15 @@ static int is_harmless(const struct cap_call *c)
 	       __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0;
 }
 
+#define BIT(class) (1ull << API_CLASS_##class)
+#define WAITING (BIT(SYNC) | BIT(STREAM_QUERY)) /* calls that change nothing */
+
 static void digests_before(struct cap_call *c)
 {
 	const struct api_call *call = api_call(c->api);
 
+	if (call && c->depth == 0 && group.depth == 0 && !(1ull << c->class & WAITING))
+		cap_keyframe_await(c);
 	if (!call || is_harmless(c) || c->class == API_CLASS_ALLOC)
 		return;
 	cap_clock_pause();
@@ -329,7 +334,6 @@ static void prepare_context(void)
 		cap_batch_prepare(context);
 }
 
-#define BIT(class) (1ull << API_CLASS_##class)
 /* Calls that write buffers. After other calls the stream that they name may no longer exist. */
 #define WRITING                                                                                    \
 	(BIT(LAUNCH) | BIT(GRAPH_LAUNCH) | BIT(SET) | BIT(COPY) | BIT(COLLECTIVE) | BIT(P2P))
@@ -369,6 +373,13 @@ static void digest_all(uint64_t id)
 	cap_batch_announce(id, b.n);
 	cap_batch_launch(&ref, b.items, b.n);
 	cap_cu.cuStreamSynchronize(ref.stream);
+}
+
+static void before_iteration(int64_t number)
+{
+	cap_clock_pause();
+	cap_keyframe_prepare(number);
+	cap_clock_resume();
 }
 
 static void begin_iteration(int64_t number, uint64_t id)
@@ -425,6 +436,7 @@ const struct cap_hook cap_digests = {
 	.start = start_digests,
 	.before = digests_before,
 	.after = digests_after,
+	.before_iteration = before_iteration,
 	.iteration = begin_iteration,
 	.thread_end = thread_end,
 	.end = flush_at_end,

@@ -9,13 +9,26 @@
 #include "capture/library/find/cu.h"
 #include "capture/library/ring/put.h"
 #include "capture/library/ring/ring.h"
+#include "capture/library/ring/ticks.h"
+#include "capture/library/times/streams.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #define STAGED (64 * (uint64_t)GD128_PAGE_BYTES) /* bytes copied at once */
 
-static bool is_inside; /* the range has begun and not ended; atomic */
+#define NAP_NS 1000000L
+#define NAPS 100      /* without progress of the devices, before calls of other threads go on */
+#define MOST_TRIES 25 /* for a keyframe; NAPS before calls are held, and NAPS after that */
+
+static bool is_inside;	 /* the range has begun and not ended; atomic */
+static uint32_t holding; /* number of threads that hold the calls of others; atomic */
+static pthread_mutex_t hold_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t released = PTHREAD_COND_INITIALIZER;
+static uint32_t left_out; /* number of keyframes; atomic */
+static __thread bool holds __attribute__((tls_model("initial-exec")));
 
 /* A keyframe in the making. */
 struct keyframe {
@@ -78,6 +91,70 @@ static void put_region(void *data, const struct cap_region *r)
 	cap_context_leave(entered);
 }
 
+/* ---- devices at rest */
+
+static void nap(void)
+{
+	nanosleep(&(struct timespec){0, NAP_NS}, NULL);
+}
+
+/* Waits until all operations have ended, and no other begins within a nap. False: `naps` passed, or
+ * with `progress`, they passed without the end of an operation. */
+static bool rest(unsigned naps, bool progress)
+{
+	uint64_t before = UINT64_MAX;
+
+	for (unsigned passed = 0; passed < naps; passed++) {
+		uint64_t left = cap_streams_outstanding(NULL);
+
+		if (left == 0 && before == 0)
+			return true;
+		if (progress && left < before)
+			passed = 0;
+		before = left;
+		nap();
+	}
+	return false;
+}
+
+static void hold(bool begin)
+{
+	pthread_mutex_lock(&hold_lock);
+	__atomic_fetch_add(&holding, begin ? 1 : UINT32_MAX, __ATOMIC_RELAXED);
+	if (!begin)
+		pthread_cond_broadcast(&released);
+	pthread_mutex_unlock(&hold_lock);
+	holds = begin;
+}
+
+/* Other threads may have to make calls before the devices are at rest: so these are held later, and
+ * not for long. */
+static void hold_at_rest(void)
+{
+	uint32_t tries = __atomic_load_n(&left_out, __ATOMIC_RELAXED) > 0 ? 1 : MOST_TRIES;
+
+	for (uint32_t i = 0; i < tries; i++) {
+		rest(NAPS, false);
+		hold(true);
+		if (rest(NAPS, true))
+			return;
+		hold(false);
+	}
+	__atomic_fetch_add(&left_out, 1, __ATOMIC_RELAXED);
+}
+
+/* A condition, so that an emulated clock of the thread is not behind the keyframe. */
+void cap_keyframe_await(struct cap_call *c)
+{
+	if (likely(__atomic_load_n(&holding, __ATOMIC_RELAXED) == 0) || holds)
+		return;
+	pthread_mutex_lock(&hold_lock);
+	while (__atomic_load_n(&holding, __ATOMIC_RELAXED) > 0)
+		pthread_cond_wait(&released, &hold_lock);
+	pthread_mutex_unlock(&hold_lock);
+	c->start = cap_ticks(&cap_self); /* after the keyframe */
+}
+
 static void synchronise(void *unused, const struct cap_region *r)
 {
 	int entered = r->context ? cap_context_enter(r->context) : 0;
@@ -104,25 +181,48 @@ static uint64_t last_call(void)
 	return cap_self.polls.n > 0 ? cap_self.polls.id : cap_self.next_id - 1;
 }
 
+/* Returns true if a keyframe is stored when the iteration begins; *ret_ended: it is one after the
+ * range. */
+static bool is_stored(int64_t number, bool was_inside, bool *ret_ended)
+{
+	const struct cap_control *c = cap_control();
+	bool is_wanted = number >= c->first_payload && number <= c->last_payload;
+
+	*ret_ended = was_inside && !is_wanted;
+	return *ret_ended ||
+	       (is_wanted &&
+		(!was_inside ||
+		 (c->keyframe_every > 0 && (number - c->first_payload) % c->keyframe_every == 0)));
+}
+
+void cap_keyframe_prepare(int64_t number)
+{
+	bool ended;
+
+	/* Waiting for the device would end a capture. */
+	if (cap_payload_is_on() && __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0 &&
+	    is_stored(number, __atomic_load_n(&is_inside, __ATOMIC_RELAXED), &ended))
+		hold_at_rest();
+}
+
 void cap_keyframe_iteration(int64_t number, uint64_t id)
 {
 	const struct cap_control *c = cap_control();
 	bool is_wanted = number >= c->first_payload && number <= c->last_payload;
-	bool was_inside;
+	bool ended, was_inside;
 
 	if (!cap_payload_is_on())
 		return;
 	was_inside = __atomic_exchange_n(&is_inside, is_wanted, __ATOMIC_RELAXED);
-	if (was_inside && !is_wanted)
-		take_keyframe(last_call(), CAP_DIGEST_OUTPUT);
-	else if (is_wanted &&
-		 (!was_inside ||
-		  (c->keyframe_every > 0 && (number - c->first_payload) % c->keyframe_every == 0)))
-		take_keyframe(id, 0);
+	if (!holds)
+		return;
+	if (is_stored(number, was_inside, &ended))
+		take_keyframe(ended ? last_call() : id, ended ? CAP_DIGEST_OUTPUT : 0);
+	hold(false);
 }
 
 void cap_keyframe_end(void)
 {
-	if (__atomic_exchange_n(&is_inside, false, __ATOMIC_RELAXED))
+	if (__atomic_exchange_n(&is_inside, false, __ATOMIC_RELAXED) && rest(NAPS, true))
 		take_keyframe(last_call(), CAP_DIGEST_OUTPUT);
 }

@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Keyframes: all live memory of the process, page by page, for --payloads. Synchronises the device;
- * work that other threads launch meanwhile may change the contents. Slow. */
+/* Keyframes: all live memory of the process, page by page, for --payloads. Waits for all devices,
+ * and holds the calls of other threads meanwhile. A device may wait for the calling thread: if a
+ * collective was launched for all other ranks. Then there is no keyframe. Slow. */
 #pragma once
 
+#include "capture/library/call/hook.h"
+
 #include <stdint.h>
+
+/* Call before iteration `number` is marked: if a keyframe is to be stored, holds the calls of other
+ * threads until cap_keyframe_iteration(). */
+void cap_keyframe_prepare(int64_t number);
+
+/* Waits while another thread holds calls. */
+void cap_keyframe_await(struct cap_call *c);
 
 /* Iteration `number` begins, and `id` is that of its marker: stores a keyframe if it is the first
  * iteration of the range, every N-th of it, or the first one after it. */

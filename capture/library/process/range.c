@@ -69,6 +69,7 @@ void gpucapture_mark_numbered(int64_t number)
 		number = __atomic_add_fetch(&cap_process.iteration, 1, __ATOMIC_RELAXED);
 	else
 		__atomic_store_n(&cap_process.iteration, number, __ATOMIC_RELAXED);
+	cap_chain_before_iteration(number);
 	id = cap_put_range(CAP_RANGE_ITERATION, (uint64_t)number, &(struct cap_text){0});
 	if (control->first_iteration >= 0)
 		__atomic_store_n(&cap_live.on,
