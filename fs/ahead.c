@@ -10,7 +10,7 @@
 #define LAST_BATCH (UINT64_C(16) << 20)
 #define MAX_WORKERS 4
 
-/* One per processor; none if there is only one, which the reader needs. */
+/* One thread per processor; none on a single processor, because the reader needs it. */
 static unsigned n_workers(void)
 {
 	unsigned n = host_n_processors();

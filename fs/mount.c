@@ -45,7 +45,7 @@ static void drop_request(void *buffer)
 	free(request);
 }
 
-/* ---- what libfuse prints: the reason why a mount failed */
+/* ---- messages of libfuse: the reason why a mount failed */
 
 /* Redirects stderr, while no other thread prints. Returns a copy of the original stderr; descriptor
  * 2 is a memory file until overhear_end(). -1 if that fails: then stderr is unchanged. */

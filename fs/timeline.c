@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-/* A renderer is for one thread at a time, so there is one for each concurrent thread. */
+/* A renderer is not thread-safe, so there is one for each concurrent thread. */
 #define SPARES 16
 #define SPARE_BYTES (4u << 20)
 

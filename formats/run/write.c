@@ -20,7 +20,7 @@ static void job_done(struct job *j)
 	fmt_slice_done(&j->made.slice);
 }
 
-/* The first edge to `event` or behind. */
+/* Returns the first edge to `event` or a later event. */
 static size_t edges_from(const struct job *j, uint32_t event)
 {
 	const struct fmt_run_rank *run = j->run;

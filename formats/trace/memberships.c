@@ -7,7 +7,7 @@
 
 #include <inttypes.h>
 
-#define MOST_RANKS (1u << 20) /* of a communicator; more are taken for damage */
+#define MOST_RANKS (1u << 20) /* larger communicators are treated as damage */
 
 int fmt_memberships_put(struct fmt_names *names, uint32_t rank, const struct fmt_membership *m,
 			size_t n)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Finds the cause of a time afterwards: of all moments that a point waited for, the one whose end
- * is the time of the point. Only for collectives the last rank is recorded while the clock runs,
- * because collectives are freed when all ranks have left. */
+/* Finds the cause of a time after it was computed: of all moments that a point waited for, the one
+ * whose end is the time of the point. The last rank of a collective is recorded while the clock
+ * runs, because collectives are freed when all ranks have left. */
 #include "replay/clock/cause.h"
 
 #include "replay/clock/sim_impl.h"

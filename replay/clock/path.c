@@ -52,7 +52,7 @@ struct path {
 	const struct fmt_names *names;
 	struct path_rank *ranks;
 	uint32_t n_ranks, n_runs;
-	uint8_t *kinds; /* of the events of the slice at hand */
+	uint8_t *kinds; /* of the events of the current slice */
 	size_t kinds_cap;
 };
 

@@ -369,8 +369,8 @@ static int64_t shortest_of(const struct variant_apart *a, int64_t spread, struct
 }
 
 /* Returns a rank's transfer. The time beyond the shortest possible transfer is not scaled. If the
- * ranks' transfers differ by more than ranks leave a collective apart, their parts differ in size,
- * and half of that distance is taken for each rank. */
+ * transfers of the ranks differ by more than the usual distance between exits, the ranks have parts
+ * of different sizes, and half of that distance is used for each rank. */
 static int64_t transfer_of(const struct variants *v, uint32_t k, const struct sim_wait *w)
 {
 	const struct variant_apart *a = &v->apart[w->on];

@@ -48,7 +48,7 @@ struct job {
 	double height, width, pixels;	/* of the result */
 	double taps;
 	double operations, bytes; /* bytes of the operands and the result */
-	double reordered;	  /* size of tensors whose channels must be moved */
+	double reordered;	  /* size of tensors that must be transposed to channels-last */
 	double filled;		  /* bytes of a result that is zero where no tap reaches it */
 	int filter_gradient;
 };

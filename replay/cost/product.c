@@ -32,10 +32,10 @@ enum { TILES = 12, MOST_SPLITS = 16 };
 /* With dimensions that are multiples of this, any kernel can be chosen. */
 #define ALIGNED 8
 
-/* Tensor cores' kernels copy 16 bytes of an operand at once, where its rows begin at multiples of
- * them; else they load what is aligned, and store it in shared memory. So many such loads end in a
- * cycle on a multiprocessor: nanoGPT's step on an A100 is 1.25 times as long with 50257 words as
- * with 50304 (github.com/karpathy/nanoGPT). */
+/* Kernels for tensor cores copy 16 bytes of an operand at once, if its rows begin at multiples of
+ * 16 bytes; otherwise they load units of the actual alignment and store them in shared memory. This
+ * is the number of such loads per cycle and multiprocessor: nanoGPT's step on an A100 is 1.25 times
+ * as long with 50257 words as with 50304 (github.com/karpathy/nanoGPT). */
 #define VECTOR_BYTES 16
 #define LOADS_PER_CYCLE 3.5
 

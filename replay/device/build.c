@@ -10,7 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define UNKNOWN_BYTES 65536 /* behind a pointer of unknown length */
+#define UNKNOWN_BYTES 65536 /* of the memory at a pointer of unknown length */
 
 void rex_built_done(struct rex_built *b)
 {
@@ -197,7 +197,7 @@ static uint64_t factor(const struct rex_built *b, const struct api_factor *f)
 	return value > f->less ? value - f->less : 0;
 }
 
-/* Returns the number of bytes behind pointer `i`; UINT64_MAX: unknown. */
+/* Returns the number of bytes that pointer `i` points to; UINT64_MAX: unknown. */
 static uint64_t length_of(const struct rex_built *b, unsigned i)
 {
 	const struct api_length *l = &b->call->api->args[i].length;
@@ -379,7 +379,7 @@ static int build_pointer(struct rex_built *b, unsigned i)
 	return r;
 }
 
-/* Options of the compiler and the linker, which point into the recorded program: left out. */
+/* Omits options of the compiler and the linker, because they point into the recorded program. */
 static bool is_option(const struct rex_built *b, const struct api_arg *a)
 {
 	return (b->call->api->class == API_CLASS_MODULE_LOAD ||

@@ -281,7 +281,7 @@ static int build_batch(struct rex_built *b, size_t n, struct batch *ret)
 }
 
 /* Returns the source of the memory `offset` bytes after the destination's first byte; *left bytes
- * follow in the row. NULL between rows and behind the last row. */
+ * follow in the row. Returns NULL between rows and after the last row. */
 static uint8_t *source_of(const struct source *s, uint64_t offset, uint64_t *left)
 {
 	uint64_t layer = s->to_layer_bytes ? offset / s->to_layer_bytes : 0;
@@ -295,8 +295,8 @@ static uint8_t *source_of(const struct source *s, uint64_t offset, uint64_t *lef
 		       : NULL;
 }
 
-/* Puts a content of the destination, `offset` bytes behind its first byte, into the source; or only
- * compares them. Whether they differed. */
+/* Copies a recorded content, which begins `offset` bytes after the destination's first byte, to the
+ * source; or only compares them. Returns whether they differed. */
 static bool put_content(const struct source *s, uint64_t offset, const uint8_t *data, size_t len,
 			bool compare)
 {

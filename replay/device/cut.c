@@ -308,12 +308,12 @@ static void find_exchanges(struct cut *c)
 					    : i;
 }
 
-/* Each exchange is left out once, and each need taken from `by_group` once. */
+/* Each exchange is removed once, and each need is taken from `by_group` once. */
 struct search {
 	struct cut *cut;
 	struct need **by_group; /* owned: by process, then by group */
-	size_t *ends;		/* owned: of each process, behind the last need that it meets */
-	size_t *left_out;	/* owned: exchanges whose processes have not been stopped yet */
+	size_t *ends;	  /* owned: of each process, index after the last need that it meets */
+	size_t *left_out; /* owned: exchanges whose processes have not been stopped yet */
 	size_t n_left_out;
 };
 

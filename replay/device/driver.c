@@ -45,7 +45,7 @@ void rex_driver_find(void *(*find)(const char *name))
 
 #define WINDOW (UINT64_C(1) << 32)
 
-/* Reservations that are longer than was asked for, by WINDOW. */
+/* Reservations that are longer than requested, by WINDOW. */
 static struct {
 	pthread_mutex_t lock;
 	struct longer {

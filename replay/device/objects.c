@@ -191,7 +191,7 @@ int rex_reserved_set(struct rex_objects *o, uint64_t recorded, uint64_t bytes, u
 	int r;
 
 	pthread_mutex_lock(&o->lock);
-	remove_overlapping(&o->memory, recorded, bytes); /* what was mapped there before */
+	remove_overlapping(&o->memory, recorded, bytes); /* the previous mapping */
 	r = set_range(&o->reserved, recorded, bytes, here);
 	pthread_mutex_unlock(&o->lock);
 	return r;

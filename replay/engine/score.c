@@ -45,7 +45,7 @@ struct score_row {
 	int64_t apart_ns; /* from the ends of the iteration to the nearest points of its thread */
 };
 
-/* An operation of the slice at hand. */
+/* An operation of the current slice. */
 struct score_op {
 	uint32_t event;
 	uint8_t collective;

@@ -15,7 +15,7 @@ double replay_leverage(const struct replay_report *r)
 	return r->emulated_ns > 0 ? 1 - r->host_only_ns / r->emulated_ns : 0;
 }
 
-/* ---- what no change scales ---- */
+/* ---- times that are not scaled ---- */
 
 struct unscaled {
 	const char *key, *what;

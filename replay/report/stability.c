@@ -54,7 +54,7 @@ struct program {
 	uint64_t operations; /* the sum of the hashes of their names */
 };
 
-/* The number of events of a name on the track at hand. */
+/* The number of events of a name on the current track. */
 struct counter {
 	uint64_t track; /* by order of all tracks of all slices, from 1 */
 	uint32_t n;

@@ -33,7 +33,7 @@ void change_free(struct change *c)
 
 define_cleanup(change_free_ptr, struct change *, change_free);
 
-/* ---- what a spec applies to ---- */
+/* ---- scopes ---- */
 
 /* Returns 1 if the change applies to operations of the template, ignoring the communicator. */
 static int has_template(const struct change *c, const struct what_if_change *w,

@@ -152,7 +152,7 @@ static int set_up(const char *session)
 	return CLI_OK;
 }
 
-/* ---- the process that reads, beside the one that waits for the program */
+/* ---- the recorder, a child process; the parent waits for the program */
 
 /* The reading process, as seen by the process that waits for the program. */
 struct reader {

@@ -31,7 +31,7 @@ static void reexecution_done(struct reexecution *job)
 	work_folder_done(&job->folder);
 }
 
-/* ---- what can be re-executed */
+/* ---- checks that the run can be re-executed */
 
 /* The level at which the run was digested, for gpucapture --digest. */
 static const char *digest_level(const struct fmt_trace *t)

@@ -36,7 +36,7 @@ static void set_number(const char *variable, long value)
 	setenv(variable, text, 1);
 }
 
-/* Starts this program again: the address space is laid out anew. */
+/* Executes this program again, which gives it another address space layout. */
 static int start_again(char **argv, const char *why)
 {
 	int tries = number_in(WORKER_TRY_VARIABLE, 0);

@@ -31,7 +31,7 @@ struct job {
 	struct fmt_trace *trace;
 	struct fmt_part part;
 	const char *output;
-	const char *unit; /* unit of the parts left out because of damage: "slice", "file" */
+	const char *unit; /* unit of the parts skipped because of damage: "slice", "file" */
 	uint64_t left_out;
 	struct damage damage;
 };

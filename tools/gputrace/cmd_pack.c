@@ -47,7 +47,7 @@ static const struct renaming packed_names[] = {{".gputrace", ".packed.gputrace"}
 static const struct renaming unpacked_names[] = {{".packed.gputrace", ".gputrace"},
 						 {".gputrace", ""}};
 
-/* The output's name that follows from the input's. -EINVAL if none does. */
+/* Derives the output's name from the input's. Returns -EINVAL if that is impossible. */
 static int default_output(const char *input, const struct renaming names[2], char *buf, size_t len)
 {
 	size_t n = strlen(input);

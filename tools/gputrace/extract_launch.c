@@ -479,7 +479,7 @@ static int find_all(struct search *s, fmt_number number, struct fmt_slice **slic
 		r = read_parameters(s);
 	if (r == 0)
 		r = read_contents(s, *slice, number, err);
-	s->ret->seeded |= s->ret->in_graph; /* nodes before it may have written what it reads */
+	s->ret->seeded |= s->ret->in_graph; /* earlier nodes may have written its inputs */
 	return r < 0 ? r : add_reached(s);
 }
 

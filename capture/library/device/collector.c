@@ -65,8 +65,8 @@ static void *run_rounds(void *unused)
 	int mode = CU_CAPTURE_RELAXED;
 
 	prctl(PR_SET_NAME, "gpucapture");
-	/* Never resumed: this thread takes no virtual time of the program, and invalidates none of
-	 * its captures. */
+	/* Never resumed, so that this thread does not advance the program's virtual time or
+	 * invalidate its captures. */
 	cap_clock_pause();
 	cap_cu.cuThreadExchangeStreamCaptureMode(&mode);
 	pthread_mutex_lock(&self.lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Finds the loader's functions behind this library's functions of the same names, for which dlsym()
- * cannot be used. Reads the dynamic tables of objects that the loader has accepted and mapped. */
+/* Finds the loader's functions of the same names as this library's, for which dlsym() cannot be
+ * used. Reads the dynamic tables of objects that the loader has accepted and mapped. */
 #include "capture/library/find/elf.h"
 
 #include <dlfcn.h>

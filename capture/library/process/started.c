@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Returns the reason why the program cannot join, as far as known before its start; 0: none. */
+/* Returns why the program cannot join, as far as known before it starts; 0: no reason. */
 static int find_obstacle(char *const envp[])
 {
 	uid_t user = geteuid();

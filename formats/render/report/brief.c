@@ -96,7 +96,7 @@ static struct fmt_brief_form plain_of(struct fmt_brief_form f)
 	return f;
 }
 
-/* ---- names beside each other */
+/* ---- names in one table */
 
 static int compare_bytes(const char *a, size_t n, const char *b, size_t m)
 {

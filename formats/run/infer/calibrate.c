@@ -13,7 +13,7 @@
 #define IDLE_NS (20 * US) /* a stream is idle when its last operation ended so long before */
 #define MOST_LAUNCH_NS (500 * US) /* a longer launch was delayed by something */
 #define LAUNCHES_NS (30 * US)	  /* undelayed launches differ at most by this */
-#define MOST_CALL_NS (50 * US)	  /* limit for a call whose end shows when its operation begins */
+#define MOST_CALL_NS (50 * US)	  /* maximum duration of a call whose end locates the launch */
 #define LEAST_LAUNCHES                                                                             \
 	10 /* minimum number of launches for deciding between start and end of calls */
 #define LAUNCH_NS (5 * US) /* default, if the run does not show it */
@@ -74,8 +74,8 @@ struct look {
 	int64_t most_call_ns;
 };
 
-/* Whether nothing that the recorder saw but its launch and its stream holds an operation, and the
- * call was short enough to say when it was launched. */
+/* Whether no recorded dependency except its launch and its stream delays an operation, and the call
+ * is short enough to locate the launch. */
 static int tells(const struct infer_view *v, const struct infer_op *op, const struct look *look)
 {
 	const struct infer_call *call = op->call != INFER_NONE ? &v->calls[op->call] : NULL;
@@ -162,7 +162,7 @@ static int64_t launch_of_any(const struct infer_view *v, struct look look, int64
 	return launch_ns < INT64_MAX ? launch_ns : least_launch(v, &look);
 }
 
-/* Returns the longest call whose latency counts: unlimited, if few calls are short. */
+/* Returns the maximum duration of calls whose latency counts; unlimited if few calls are short. */
 static int64_t most_call(const struct infer_view *v)
 {
 	size_t n_short = 0, n_long = 0;

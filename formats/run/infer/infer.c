@@ -113,8 +113,8 @@ static int explain_process(struct job *j, uint32_t rank)
 	return r;
 }
 
-/* Measures the constants of each rank, or takes those of an earlier part. Links that the recorder
- * saw are known by now. */
+/* Measures the constants of each rank, or copies those of an earlier part. Recorded links must be
+ * known. */
 static int calibrate(struct job *j)
 {
 	int r = fmt_template_gaps_init(&j->template_gaps, fmt_n_templates(j->run->names));

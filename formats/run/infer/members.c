@@ -6,7 +6,7 @@
 #include "formats/run/peers.h"
 #include "formats/trace/json.h"
 
-#define MOST_RANKS (1u << 20) /* of a process group; more are taken for damage */
+#define MOST_RANKS (1u << 20) /* larger process groups are treated as damage */
 
 struct list {
 	uint32_t *ranks;

@@ -23,9 +23,10 @@ static bool launches_collective(const struct infer_view *v, uint32_t call)
 	return false;
 }
 
-/* Finds the next launch of each call, and counts the stream waits that NCCL makes itself: before a
- * collective, those that precede each collective; after it one, if a wait follows each collective
- * and, as far as events are recorded, another event than the one that the process group records. */
+/* Finds the next launch of each call, and counts the stream waits that NCCL itself makes. Before a
+ * collective, these are the waits that precede every collective. After a collective, it is one
+ * wait, if a wait follows every collective and (if events are recorded) its event is not the one
+ * that the process group records. */
 static void look_ahead(struct infer_scan *s)
 {
 	const struct infer_view *v = s->v;

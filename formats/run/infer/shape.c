@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #define LATE_NS 200	/* an event that marks an end reaches the device within this */
-#define TAIL_NS 10000	/* end of a kernel whose blocks all run at once */
+#define TAIL_NS 10000	/* end of a kernel with a single wave of blocks */
 #define LONGER_NS 50000 /* a kernel that shared the device took this much, and a tenth, longer */
 
 struct shape {
@@ -154,9 +154,8 @@ static int find_shape(struct infer_shapes *s, const struct infer_view *v, struct
 	return 0;
 }
 
-/* The recorder sees the end of a kernel by an event that it records behind the launch. If the
- * kernel ends before that event reaches the device, it seems to last until then, as long as its
- * launch took. */
+/* The recorder measures the end of a kernel by an event that it records after the launch. If the
+ * kernel ends before that event reaches the device, its recorded end is that of the event. */
 static bool ends_late(const struct infer_view *v, const struct infer_op *op)
 {
 	const struct infer_call *c = op->call != INFER_NONE ? &v->calls[op->call] : NULL;

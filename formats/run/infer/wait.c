@@ -4,7 +4,7 @@
 #include "formats/run/infer/links.h"
 
 #define TOLERANCE INFER_TOLERANCE_NS
-#define BACK 64 /* collectives of one stream that are searched for one that has ended */
+#define BACK 64 /* maximum number of collectives of a stream to search for one that has ended */
 
 /* comm-wait-compute, compute-wait-comm, event-wait: links of the stream since its last
  * operation. */

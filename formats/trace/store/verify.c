@@ -12,8 +12,7 @@
 
 #include <inttypes.h>
 
-/* ---- contents: whether they are those that the lists and the fact `images` name, and as long
- * as these say */
+/* ---- contents: compares them with the hashes and lengths in the lists and in the fact `images` */
 
 struct seen_content {
 	uint64_t name[2], bytes;

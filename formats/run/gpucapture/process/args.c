@@ -212,7 +212,7 @@ static bool is_address(enum api_meaning meaning)
 	return meaning == API_MEANING_DEVPTR || meaning == API_MEANING_HOST;
 }
 
-/* Handles or addresses, and what they stand for. */
+/* Handles or addresses, with the objects or allocations that they identify. */
 void rec_put_handles(struct rec_args *m, const struct rec_call *c, struct rec_key key,
 		     enum api_meaning meaning, const uint8_t *bytes, size_t n)
 {

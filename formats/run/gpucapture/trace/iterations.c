@@ -311,8 +311,8 @@ static int copy_steps(const struct fmt_run_rank *from, struct fmt_run_rank *to)
 	return 0;
 }
 
-/* Makes GPUs of one process have the same iterations: a GPU that found fewer or more, or whose
- * threads have no ranges, gets those of the leader; in a run of several segments all do. */
+/* Gives GPUs of one process the same iterations. A GPU with fewer or more iterations, or whose
+ * threads have no ranges, gets those of the leader; in a run of several segments, all GPUs do. */
 static int share(const struct fmt_run *run, const struct rec_ranks *ranks, bool more,
 		 struct rec_iterations_of *of)
 {
