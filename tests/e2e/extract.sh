@@ -83,10 +83,29 @@ while read -r number name; do
 done <ops
 equal "$(grep -l '^cooperative 1$' op-*/launch | wc -l)" 1
 equal "$(grep -l '^cluster 2 1 1$' op-*/launch | wc -l)" 1
-equal "$(cat op-*.out | grep -c 'one of several nodes of a graph')" 6
-# All others but `follow` are checked; also the only node of a graph.
+# All but `follow` are checked. With a node of a graph, its other nodes run.
+equal "$(cat op-*.out | grep -c '^The 3 other nodes of its graph run, too')" 6
 kernels=$(wc -l <ops)
-equal "$(cat op-*.out | grep -c 'bytes of outputs are the same$')" $((kernels - 6 - 1))
+equal "$(cat op-*.out | grep -c 'bytes of outputs are the same$')" $((kernels - 1))
+for place in after before; do
+	node=$(grep -l "^$place" op-*/launch | sed -n 1p)
+	node=${node%/launch}
+	"${CC:-cc}" -Wall -Wextra -Werror -o repro "$node/repro.c" -ldl
+	gpuemu -o report --kernels "$memory.so" -- ./repro --repeat=2 "$node" | has_line '^2 launches: '
+	sed -i 's/^set \(.*\) 0 128$/set \1 63 128/' "$node"/node-*
+	fails -1 gpuemu -o report --kernels "$memory.so" -- ./repro "$node"
+	grep -q ' bytes differ; ' stdout || die "$(cat stdout)"
+	echo 'copy 0 0 1 0 99999999' >>"$node/node-1"
+	fails -3 gpuemu -o report -- gpureplay "$node"
+	grep -q 'invalid at' stderr || die "$(cat stderr)"
+done
+# Page-locked memory is a buffer, too. Copies to the host are not extracted.
+host=$programs/tests/e2e/replay_host
+gpucapture --device-times=nodes --digest=launch --payloads=0-1000 --embed-images -o locked -- gpuemu -o report -- "$host" memory >/dev/null
+gputrace export --format=tsv -o locked.tables locked
+number=$(awk -F '\t' '$6 ~ /^axpy/ && /graph/ { print $1; exit }' locked.tables/iterations/*/gpu0/kernels)
+gputrace extract --op "$number" -o locked.node locked | has_line '^The [12] other nodes of its graph run, too'
+gpuemu -o report --kernels "$host.so" -- gpureplay locked.node | has_line 'bytes of outputs are the same$'
 gpucapture --digest=launch --embed-images -o graphs -- gpuemu -o report -- "$memory" >/dev/null
 gputrace export --format=tsv -o graphs.tables graphs
 number=$(awk -F '\t' '$6 == "CUDA graph" { print $1; exit }' graphs.tables/iterations/*/gpu0/kernels)

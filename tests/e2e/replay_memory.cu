@@ -252,6 +252,7 @@ static void launch_graph(struct gpu *g)
 	CUDA(cudaStreamBeginCapture(g->first, cudaStreamCaptureModeThreadLocal));
 	launch(g->first, N, 1, g->x, g->y);
 	CUDA(cudaMemsetAsync(g->pooled, 0, 128, g->first));
+	CUDA(cudaMemcpyAsync(g->pooled + 16, g->y, 256, cudaMemcpyDeviceToDevice, g->first));
 	launch(g->first, N, 1, g->y, g->pooled);
 	CUDA(cudaStreamEndCapture(g->first, &graph));
 	CUDA(cudaGraphInstantiate(&exec, graph, 0));

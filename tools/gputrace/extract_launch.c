@@ -6,25 +6,19 @@
 #include "formats/trace/store/blobs.h"
 #include "formats/trace/value.h"
 #include "replay/device/build.h"
+#include "tools/gputrace/extract_launch_impl.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-/* The launch to extract, and the process that made it. */
-struct search {
-	struct fmt_trace *trace;
-	struct rex_process process;
-	const struct rex_call *call; /* has the kernel and its parameters */
-	uint64_t correlation;	     /* of the operation: the call, or the launch of a graph */
-	uint32_t rank;
-	struct extract_launch *ret;
-};
-
 void extract_launch_done(struct extract_launch *l)
 {
 	for (size_t i = 0; i < l->n_parameters; i++)
 		free(l->parameters[i].bytes);
+	for (size_t i = 0; i < l->n_nodes; i++)
+		extract_launch_done(&l->nodes[i]);
+	free(l->nodes);
 	free(l->parameters);
 	free(l->contents);
 	free(l->kernel);
@@ -32,8 +26,7 @@ void extract_launch_done(struct extract_launch *l)
 	memset(l, 0, sizeof(*l));
 }
 
-__attribute__((format(printf, 3, 4))) static int fail(struct search *s, int r, const char *format,
-						      ...)
+int extract_fail(struct extract_search *s, int r, const char *format, ...)
 {
 	va_list args;
 
@@ -46,7 +39,7 @@ __attribute__((format(printf, 3, 4))) static int fail(struct search *s, int r, c
 /* ---- the call */
 
 /* Finds the slice that contains the operation, and the operation; the caller frees the slice. */
-static int find_op(struct search *s, fmt_number number, struct fmt_slice **slice,
+static int find_op(struct extract_search *s, fmt_number number, struct fmt_slice **slice,
 		   const struct fmt_event **ret, struct fmt_error *err)
 {
 	uint32_t n = fmt_trace_rank(s->trace, s->rank)->n_slices;
@@ -56,55 +49,22 @@ static int find_op(struct search *s, fmt_number number, struct fmt_slice **slice
 	int r;
 
 	if (i == 0)
-		return fail(s, -ENOENT, "no operation %" PRIu64, number);
+		return extract_fail(s, -ENOENT, "no operation %" PRIu64, number);
 	r = fmt_slice_load(s->trace, s->rank, i - 1,
 			   FMT_WANT_CALLS | FMT_WANT_OPS | FMT_WANT_DIGESTS, slice, err);
 	if (r < 0)
 		return r;
 	if (number - (*slice)->first_number >= (*slice)->n_events)
-		return fail(s, -ENOENT, "no operation %" PRIu64, number);
+		return extract_fail(s, -ENOENT, "no operation %" PRIu64, number);
 	*ret = &(*slice)->events[number - (*slice)->first_number];
 	t = fmt_template(fmt_trace_names(s->trace), (*ret)->template);
 	return t && t->kind == FMT_KERNEL
 		       ? 0
-		       : fail(s, -ENOTSUP, "%" PRIu64 " is not a kernel launch", number);
-}
-
-/* A graph of the rank in the version that was launched; false: not recorded. */
-static bool find_graph(const struct search *s, int64_t graph, int64_t version, const char **ret,
-		       size_t *len)
-{
-	const char *at = fmt_fact_value(fmt_trace_names(s->trace), s->rank, FMT_FACT_GRAPHS);
-	const char *end = at ? at + strlen(at) : NULL;
-
-	while (at && fmt_json_element(&at, end, ret, len))
-		if (fmt_json_member_i64(*ret, *len, "graph", 0) == graph &&
-		    fmt_json_member_i64(*ret, *len, "version", 0) == version)
-			return true;
-	return false;
-}
-
-/* The correlation of the call that has the parameters of a node of a graph; 0: not known. */
-static uint64_t find_node(struct search *s, const struct rex_args *op, int64_t node)
-{
-	int64_t number = 0, version = 0, call = 0;
-	const char *graph, *calls, *item;
-	size_t len, calls_len, n = 0, item_len;
-
-	rex_args_int(op, "graph", NULL, &number);
-	rex_args_int(op, "graph.version", NULL, &version);
-	if (!find_graph(s, number, version, &graph, &len) ||
-	    !fmt_json_member(graph, len, "calls", &calls, &calls_len))
-		return 0;
-	for (const char *at = calls; fmt_json_element(&at, calls + calls_len, &item, &item_len);)
-		if (n++ == (size_t)node)
-			fmt_json_integer(item, item_len, &call);
-	s->ret->in_graph = n > 1;
-	return (uint64_t)call;
+		       : extract_fail(s, -ENOTSUP, "%" PRIu64 " is not a kernel launch", number);
 }
 
 /* Reads the process, and finds the call that has the kernel of the operation. */
-static int find_call(struct search *s, const struct rex_args *op, struct fmt_error *err)
+static int find_call(struct extract_search *s, const struct rex_args *op, struct fmt_error *err)
 {
 	scoped(rex_processes_done) struct rex_processes all = {0};
 	uint64_t correlation = s->correlation;
@@ -117,23 +77,24 @@ static int find_call(struct search *s, const struct rex_args *op, struct fmt_err
 	if (r < 0)
 		return r;
 	if (rex_args_int(op, "graph.node", NULL, &node))
-		correlation = find_node(s, op, node);
+		correlation = extract_graph_call(s, op);
 	for (size_t i = 0; i < s->process.n_calls && correlation && !s->call; i++)
 		if (s->process.calls[i].correlation == correlation)
 			s->call = &s->process.calls[i];
 	if (!s->call)
-		return fail(s, -ENOENT, "its call is not recorded");
+		return extract_fail(s, -ENOENT, "its call is not recorded");
 	if (s->call->api->class == API_CLASS_GRAPH_LAUNCH)
-		return fail(s, -ENOTSUP,
-			    "a graph as a whole; record with --device-times=nodes to extract its "
-			    "kernels");
+		return extract_fail(
+			s, -ENOTSUP,
+			"a graph as a whole; record with --device-times=nodes to extract its "
+			"kernels");
 	return 0;
 }
 
 /* Prefixes of the argument keys of a launch. */
 static const char *const places[] = {"", "config.", "nodeParams.", "nodeParams.kernel."};
 
-static int64_t number_of(const struct search *s, const char *key)
+static int64_t number_of(const struct extract_search *s, const char *key)
 {
 	int64_t value = 0;
 	char name[64];
@@ -147,7 +108,7 @@ static int64_t number_of(const struct search *s, const char *key)
 }
 
 /* Cooperative launches and clusters; other attributes do not change what a kernel computes. */
-static void read_attributes(struct search *s)
+static void read_attributes(struct extract_search *s)
 {
 	struct extract_launch *l = s->ret;
 
@@ -171,7 +132,7 @@ static void read_attributes(struct search *s)
 	}
 }
 
-static int read_size(struct search *s)
+static int read_size(struct extract_search *s)
 {
 	static const char *const keys[] = {"gridDimX",	"gridDimY",  "gridDimZ",
 					   "blockDimX", "blockDimY", "blockDimZ"};
@@ -180,13 +141,15 @@ static int read_size(struct search *s)
 		(i < 3 ? s->ret->grid : s->ret->block)[i % 3] = (unsigned)number_of(s, keys[i]);
 	s->ret->shared_bytes = (unsigned)number_of(s, "sharedMemBytes");
 	read_attributes(s);
-	return s->ret->grid[0] > 0 ? 0 : fail(s, -ENOTSUP, "launched by %s", s->call->api->name);
+	return s->ret->grid[0] > 0
+		       ? 0
+		       : extract_fail(s, -ENOTSUP, "launched by %s", s->call->api->name);
 }
 
 /* ---- the code */
 
 /* Returns the last call before call `end` that returned the handle. */
-static const struct rex_call *maker_of(const struct search *s, int64_t handle, size_t end)
+static const struct rex_call *maker_of(const struct extract_search *s, int64_t handle, size_t end)
 {
 	for (size_t i = end; i-- > 0;) {
 		const struct rex_call *c = &s->process.calls[i];
@@ -204,7 +167,7 @@ static const struct rex_call *maker_of(const struct search *s, int64_t handle, s
 	return NULL;
 }
 
-static void note_attributes(struct search *s, int64_t handle)
+static void note_attributes(struct extract_search *s, int64_t handle)
 {
 	struct extract_launch *l = s->ret;
 
@@ -228,7 +191,7 @@ static void note_attributes(struct search *s, int64_t handle)
 	}
 }
 
-static int read_image(struct search *s, const struct rex_call *c)
+static int read_image(struct extract_search *s, const struct rex_call *c)
 {
 	struct rex_context context = {.process = &s->process};
 	struct rex_built b = {.context = &context, .call = c};
@@ -236,7 +199,7 @@ static int read_image(struct search *s, const struct rex_call *c)
 	int r = rex_build_image(&b, &image, &s->ret->image_bytes);
 
 	if (r < 0)
-		fail(s, r, "%s", b.why);
+		extract_fail(s, r, "%s", b.why);
 	s->ret->image = r == 0 ? malloc(s->ret->image_bytes + 1) : NULL;
 	if (s->ret->image)
 		memcpy(s->ret->image, image, s->ret->image_bytes);
@@ -254,7 +217,7 @@ static bool is_line(const char *name)
 }
 
 /* Finds the loaded image from function, kernel, module and library. */
-static int find_code(struct search *s)
+static int find_code(struct extract_search *s)
 {
 	static const enum api_meaning from[] = {API_MEANING_KERNEL, API_MEANING_MODULE,
 						API_MEANING_LIBRARY};
@@ -272,10 +235,11 @@ static int find_code(struct search *s)
 		if (!s->ret->kernel && name)
 			s->ret->kernel = strdup(name);
 		if (name && !is_line(name))
-			return fail(s, -EBADMSG, "the kernel's name has control characters");
+			return extract_fail(s, -EBADMSG,
+					    "the kernel's name has control characters");
 		if (rex_args_text(&c->args, "image.hash", NULL))
 			return s->ret->kernel ? read_image(s, c)
-					      : fail(s, -ENOENT, "the kernel has no name");
+					      : extract_fail(s, -ENOENT, "the kernel has no name");
 		for (size_t i = 0; i < ARRAY_SIZE(from) && !found; i++)
 			for (unsigned k = 0; k < c->api->n_args && !found; k++)
 				found = c->api->args[k].meaning == from[i] &&
@@ -285,12 +249,12 @@ static int find_code(struct search *s)
 			break;
 		end = (size_t)(c - s->process.calls);
 	}
-	return fail(s, -ENOENT, "the loading of its code is not recorded");
+	return extract_fail(s, -ENOENT, "the loading of its code is not recorded");
 }
 
 /* ---- parameters */
 
-static int read_parameters(struct search *s)
+static int read_parameters(struct extract_search *s)
 {
 	struct rex_context context = {.process = &s->process};
 	struct rex_built b = {.context = &context, .call = s->call};
@@ -308,7 +272,7 @@ static int read_parameters(struct search *s)
 	if (r == 0)
 		r = rex_build_params(&b, prefix, (void **)&pointers);
 	if (r < 0)
-		fail(s, r, "%s", b.why);
+		extract_fail(s, r, "%s", b.why);
 	for (const char *at = layout; r == 0 && *at; at = end + strspn(end, " ")) {
 		size_t n;
 
@@ -330,10 +294,19 @@ static int read_parameters(struct search *s)
 	return r;
 }
 
+int extract_kernel(struct extract_search *s)
+{
+	int r = read_size(s);
+
+	if (r == 0)
+		r = find_code(s);
+	return r < 0 ? r : read_parameters(s);
+}
+
 /* ---- memory */
 
 /* Finds the range of an allocation of the process, by its number, or by an address in it. */
-static bool find_allocation(const struct search *s, uint64_t number, uint64_t address,
+static bool find_allocation(const struct extract_search *s, uint64_t number, uint64_t address,
 			    uint64_t *start, uint64_t *bytes)
 {
 	const struct fmt_names *names = fmt_trace_names(s->trace);
@@ -383,7 +356,7 @@ static bool is_pointed_to(const struct extract_launch *l, const struct extract_c
 }
 
 /* Lists the buffers that the launch read and wrote, by its digests, with recorded contents. */
-static int read_contents(struct search *s, const struct fmt_slice *slice, fmt_number number,
+static int read_contents(struct extract_search *s, const struct fmt_slice *slice, fmt_number number,
 			 struct fmt_error *err)
 {
 	scoped(free_ptr) struct fmt_digest *list = NULL;
@@ -404,7 +377,7 @@ static int read_contents(struct search *s, const struct fmt_slice *slice, fmt_nu
 		    !find_allocation(s, d->allocation, 0, &start, &bytes))
 			continue;
 		c.address = start + d->offset_bytes;
-		if (s->ret->in_graph && !is_pointed_to(s->ret, &c))
+		if (s->ret->in_graph && !s->ret->has_nodes && !is_pointed_to(s->ret, &c))
 			continue; /* of other nodes */
 		for (size_t k = 0; k < n; k++) {
 			if (list[k].op != d->op || list[k].access != d->access ||
@@ -429,18 +402,18 @@ static bool is_covered(const struct extract_launch *l, uint64_t address)
 	return false;
 }
 
-/* Adds memory that parameters point to but that was not digested. */
-static int add_reached(struct search *s)
+/* Adds memory that parameters of a node point to but that was not digested. */
+static int add_reached(struct extract_search *s, const struct extract_launch *node)
 {
 	struct extract_launch *l = s->ret;
 	int r = 0;
 
-	for (size_t i = 0; i < l->n_parameters && r == 0; i++)
-		for (size_t at = 0; at + 8 <= l->parameters[i].n && r == 0; at += 8) {
+	for (size_t i = 0; i < node->n_parameters && r == 0; i++)
+		for (size_t at = 0; at + 8 <= node->parameters[i].n && r == 0; at += 8) {
 			struct extract_content c = {0};
 			uint64_t value;
 
-			memcpy(&value, l->parameters[i].bytes + at, 8);
+			memcpy(&value, node->parameters[i].bytes + at, 8);
 			if (value < 4096 || is_covered(l, value) ||
 			    !find_allocation(s, 0, value, &c.address, &c.bytes))
 				continue;
@@ -457,37 +430,52 @@ static int by_address(const void *a, const void *b)
 	return array_order(x->address, y->address) ?: array_order(x->is_output, y->is_output);
 }
 
-static int find_all(struct search *s, fmt_number number, struct fmt_slice **slice,
+static int add_all_reached(struct extract_search *s)
+{
+	struct extract_launch *l = s->ret;
+	size_t n = l->has_nodes ? l->n_nodes : 0;
+	int r = add_reached(s, l);
+
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = add_reached(s, &l->nodes[i]);
+	for (size_t i = 0; i < n && r == 0; i++)
+		if (!l->nodes[i].kernel &&
+		    (!is_covered(l, l->nodes[i].memory.to) ||
+		     (l->nodes[i].memory.width == 0 && !is_covered(l, l->nodes[i].memory.from))))
+			l->has_nodes = false; /* of memory without digests */
+	/* Nodes before it may have written what it reads. */
+	l->seeded |= l->in_graph && !l->has_nodes;
+	return r;
+}
+
+static int find_all(struct extract_search *s, fmt_number number, struct fmt_slice **slice,
 		    struct fmt_error *err)
 {
 	const struct fmt_names *names = fmt_trace_names(s->trace);
 	const struct fmt_event *op = NULL;
+	struct rex_args args = {.names = names};
 	int r = find_op(s, number, slice, &op, err);
 
-	if (r == 0) {
-		const struct rex_args args = {names, fmt_template(names, op->template),
-					      fmt_event_values(*slice, op)};
-
-		s->correlation = op->correlation;
-		r = find_call(s, &args, err);
-	}
+	if (r < 0)
+		return r;
+	args.template = fmt_template(names, op->template);
+	args.values = fmt_event_values(*slice, op);
+	s->correlation = op->correlation;
+	r = find_call(s, &args, err);
 	if (r == 0)
-		r = read_size(s);
-	if (r == 0)
-		r = find_code(s);
-	if (r == 0)
-		r = read_parameters(s);
+		r = extract_kernel(s);
+	if (r == 0 && s->ret->in_graph)
+		r = extract_graph_nodes(s, &args);
 	if (r == 0)
 		r = read_contents(s, *slice, number, err);
-	s->ret->seeded |= s->ret->in_graph; /* earlier nodes may have written its inputs */
-	return r < 0 ? r : add_reached(s);
+	return r < 0 ? r : add_all_reached(s);
 }
 
 int extract_launch_find(struct fmt_trace *t, uint32_t rank, fmt_number number,
 			struct extract_launch *ret, struct fmt_error *err)
 {
 	scoped(fmt_slice_freep) struct fmt_slice *slice = NULL;
-	struct search s = {.trace = t, .rank = rank, .ret = ret};
+	struct extract_search s = {.trace = t, .rank = rank, .ret = ret};
 	int r = find_all(&s, number, &slice, err);
 
 	if (ret->n_contents > 0)
