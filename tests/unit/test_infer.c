@@ -350,6 +350,24 @@ TEST(test_launched_from_start)
 	ck_assert_int_eq(c.launch_ns, 3000);
 }
 
+/* Every second kernel is on a stream that was made to wait, and starts 20 us later than its launch
+ * allows. */
+TEST(test_launches_behind_waits)
+{
+	static struct row rows[40];
+
+	for (int i = 0; i < 8; i++) {
+		int at = 200 * i, correlation = 3 * i + 1;
+
+		rows[5 * i] = (struct row){CALL, LAUNCH, at, 10, correlation, 0};
+		rows[5 * i + 1] = (struct row){ON_7, "k", at + 13, 2, correlation, 0};
+		rows[5 * i + 2] = (struct row){CALL, WAIT, at + 90, 1, correlation + 1, 0};
+		rows[5 * i + 3] = (struct row){CALL, LAUNCH, at + 100, 10, correlation + 2, 0};
+		rows[5 * i + 4] = (struct row){ON_7, "k", at + 133, 2, correlation + 2, 0};
+	}
+	ck_assert_int_eq(constants_of(rows, ARRAY_SIZE(rows)).launch_ns, 3000);
+}
+
 /* In queues, kernels of 30 us follow each other after 1 us, and collectives after 9 us. Kernels of
  * other durations are like the former. */
 TEST(test_gaps_of_rare_classes)

@@ -71,6 +71,7 @@ static int64_t earliest(int64_t *values, size_t n)
 struct look {
 	int from_start;	 /* of the call; else from its end */
 	int collectives; /* includes collectives, although they wait for other streams */
+	int waiting;	 /* includes launches on streams that may wait for an event */
 	int64_t most_call_ns;
 };
 
@@ -82,6 +83,7 @@ static int tells(const struct infer_view *v, const struct infer_op *op, const st
 
 	return call && !op->pageable && !op->is_placed && !op->waits &&
 	       (look->collectives || op->kind != FMT_COLLECTIVE) &&
+	       (look->waiting || !call->after_wait) &&
 	       call->end_ns - call->start_ns <= look->most_call_ns;
 }
 
@@ -155,6 +157,9 @@ static int64_t launch_of_any(const struct infer_view *v, struct look look, int64
 {
 	int64_t launch_ns = typical_launch(v, &look, seen, spread_ns), unused, any;
 
+	look.waiting = 1;
+	if (launch_ns == INT64_MAX)
+		launch_ns = typical_launch(v, &look, seen, spread_ns);
 	look.collectives = 1;
 	any = typical_launch(v, &look, seen, launch_ns < INT64_MAX ? &unused : spread_ns);
 	if (any < INT64_MAX && any < launch_ns - LAUNCHES_NS)

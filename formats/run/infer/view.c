@@ -291,6 +291,24 @@ static void list_launched(struct infer_view *v)
 	}
 }
 
+/* Marks launches whose stream may wait for an event. */
+static void mark_waits(struct infer_view *v)
+{
+	uint8_t waits = 0;
+
+	for (uint32_t i = 0; i < v->n_calls; i++) {
+		struct infer_call *c = &v->calls[i];
+
+		waits = i > 0 && c->thread != c[-1].thread ? 0 : waits;
+		waits |= c->api == INFER_API_STREAM_WAIT;
+		v->has_waits |= waits;
+		if (c->n_ops == 0)
+			continue;
+		c->after_wait = waits;
+		waits = 0;
+	}
+}
+
 int infer_view_init(struct infer_view *v, const struct fmt_names *names,
 		    const struct fmt_run_rank *rank, uint32_t index)
 {
@@ -316,8 +334,7 @@ int infer_view_init(struct infer_view *v, const struct fmt_names *names,
 		r = join(v);
 	if (r == 0)
 		list_launched(v);
-	for (uint32_t i = 0; i < v->n_calls; i++)
-		v->has_waits |= v->calls[i].api == INFER_API_STREAM_WAIT;
+	mark_waits(v);
 	return r;
 }
 

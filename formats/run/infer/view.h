@@ -54,7 +54,8 @@ struct infer_call {
 			     loop */
 	uint8_t api;	  /* enum infer_api */
 	uint8_t nested;
-	uint8_t waits; /* has an edge of kind FMT_EDGE_RETURN */
+	uint8_t waits;	    /* has an edge of kind FMT_EDGE_RETURN */
+	uint8_t after_wait; /* a call that makes a stream wait, but no launch, precedes it */
 };
 
 struct infer_span {
