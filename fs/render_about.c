@@ -15,10 +15,10 @@ static const char readme[] =
 	"This directory shows a recorded run of a program on GPUs. It is read-only and never\n"
 	"changes. Sizes are exact: cp -r, tar, rsync, grep -r and mmap work.\n"
 	"\n"
-	"  id CITATION LICENSE   what to quote in a publication that uses this run\n"
+	"  id CITATION LICENSE   for publications that use this run\n"
 	"  trace.json            facts about the run: GPUs, versions, communicators, provenance\n"
 	"  summary               the report of `gputrace info`\n"
-	"  errors                damage and lost events, one a line; empty if there are none\n"
+	"  errors                damage and lost events, one per line; empty if there are none\n"
 	"  timeline.json .svg    the whole run: open the first in https://ui.perfetto.dev, the\n"
 	"                        second in a browser\n"
 	"  iterations/N/         one iteration: summary, timelines, and a directory for each GPU\n"
@@ -26,34 +26,34 @@ static const char readme[] =
 	"  before/ after/        the same for events before the first, after the last iteration\n"
 	"  gpus/gpuR/            the GPU of rank R over the whole run; kernels: totals by name\n"
 	"  communicators/N/      ranks of a communicator, and its collectives over all ranks\n"
-	"  modules/              code images: index lists them; a file for each image whose bytes\n"
-	"                        were recorded (gpucapture --embed-images)\n"
-	"  contents/             contents of buffers (gpucapture --payloads): index says which\n"
-	"                        operation read or wrote which file\n"
+	"  modules/              code images: index lists them; a file for each image that was\n"
+	"                        stored (gpucapture --embed-images)\n"
+	"  contents/             contents of buffers (gpucapture --payloads): index lists the\n"
+	"                        operations that read or wrote each file\n"
 	"  emulated/             the same tree for the emulated run, computed on first access\n"
 	"  what-if/SPEC/         the same tree for a changed run, computed on first access: cat\n"
 	"                        what-if/network=2x/summary; SPEC as in `gpureplay --what-if`.\n"
-	"                        ls shows those that were looked at; errors says what is invalid\n"
+	"                        ls lists accessed SPECs; errors explains invalid ones\n"
 	"\n"
-	"Tables are tab-separated with one header line, in the order of time:\n"
+	"Tables are tab-separated, with one header line, ordered by time:\n"
 	"\n"
 	"  calls        host calls into the driver, the runtime and the libraries\n"
 	"  kernels memcpy memset collectives        operations of the GPU\n"
-	"  syncs        dependencies: `recorded` by the recorder, or `inferred` by a rule. kind\n"
-	"               start: `to` starts after `from` ends; return: the call `to` returns after\n"
-	"               `from` ends; spawn: `to` starts after `from` starts\n"
+	"  syncs        dependencies, `recorded` or `inferred`. Kind start: `to` starts after\n"
+	"               `from` ends; return: the call `to` returns after `from` ends; spawn:\n"
+	"               `to` starts after `from` starts\n"
 	"  memory       calls that allocate and free, and records of the framework's allocator\n"
 	"  digests      digests of buffers\n"
 	"\n"
-	"communicators/N/collectives has the bandwidths of nccl-tests (doc/PERFORMANCE.md there):\n"
+	"Bandwidths in communicators/N/collectives are defined as in nccl-tests:\n"
 	"algbw is bytes / shortest_ns; busbw is algbw times 2 (n-1)/n for all_reduce, (n-1)/n for\n"
 	"all_gather, reduce_scatter, all_to_all, 1 for broadcast, reduce, send_recv; n ranks.\n"
 	"\n"
 	"Times (start_ns, duration_ns) are nanoseconds. `number` counts calls and operations of a\n"
 	"GPU; syncs and digests refer to it. `correlation` joins an operation to the call that\n"
-	"launched it. `args` holds values without a column, as key=value;key=value. No value is\n"
-	"written as \"-\". Within a field, tab, newline and backslash are written \\t \\n \\\\,\n"
-	"and ; within args is written \\;\n"
+	"launched it. `args` contains all other arguments, as key=value;key=value. A missing\n"
+	"value is \"-\". Within a field, tab, newline and backslash are written \\t \\n \\\\;\n"
+	"within args, ; is written \\;\n"
 	"\n"
 	"    column -t -s \"$(printf '\\t')\" communicators/0/collectives | less -S\n"
 	"    awk -F '\\t' 'FNR > 1 { ns[$6] += $3 }\n"
@@ -94,8 +94,8 @@ int fs_render_license(struct fs_tree *t, const struct fs_node *where, struct tex
 {
 	if (!fact_text(t, "license", out))
 		text_str(out,
-			 "This trace does not say under which licence it may be used: ask whoever "
-			 "gave it to you.\n");
+			 "This trace does not contain a licence; ask the person who gave it to "
+			 "you.\n");
 	return 0;
 }
 
@@ -111,9 +111,9 @@ int fs_render_citation(struct fs_tree *t, const struct fs_node *where, struct te
 	text_printf(out, "Trace of a run on %u GPU%s, %s%s.\nTrace id: %s\n", t->n_ranks,
 		    t->n_ranks == 1 ? "" : "s", t->run ? "emulated, recorded run of " : "recorded ",
 		    date, fmt_trace_id(t->trace));
-	text_str(out, "The id is a SHA-256 over the contents: it is the same however the trace is "
-		      "packed, "
-		      "and `gputrace verify` checks it.\n");
+	text_str(out,
+		 "The id is a SHA-256 hash of the contents. It does not depend on compression or "
+		 "packing; `gputrace verify` checks it.\n");
 	return 0;
 }
 

@@ -19,7 +19,7 @@ static const struct {
 	{FMT_MISSING_PARTS_KEY, "part of the run", "parts of the run", "missing_parts"},
 	{FMT_MISSING_KEY, "rank of the largest communicator", "ranks of the largest communicator",
 	 "missing_ranks"},
-	{FMT_CUT_OFF_KEY, "recording that was cut off", "recordings that were cut off"},
+	{FMT_CUT_OFF_KEY, "incomplete recording", "incomplete recordings"},
 	{"capture.processes_running", "process still running when the program ended",
 	 "processes still running when the program ended", NULL, "running"},
 	{"capture.processes_killed",

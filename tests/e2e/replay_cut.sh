@@ -24,7 +24,7 @@ cut() {
 	cp -r whole.raw cut.raw
 	truncate -s "$2" cut.raw/part-0000.raw
 	gputrace import -f -o cut cut.raw >out 2>&1 || die "byte $2: $(cat out)"
-	gputrace info cut | has_line 'recording that was cut off'
+	gputrace info cut | has_line 'incomplete recording'
 	gpuemu --gpus "$1" -o report --kernels "$examples/kernels.so" -- gpureplay --json cut >cut.json ||
 		die "byte $2: $(cat cut.json)"
 	python3 - "$2" cut.json <<'PY'
