@@ -120,6 +120,34 @@ static void check_local_descriptor(cublasLtHandle_t h, CUdeviceptr da, cublasLtM
 }
 
 /* D = relu(A B + bias), with an algorithm from the heuristic. */
+/* Every third element of a vector, and a part of a matrix, to the device and back. */
+static void copies(CUdeviceptr dc)
+{
+	static const float zeros[M * N];
+
+	CHECK(cuMemcpyHtoD(dc, zeros, sizeof(zeros)) == CUDA_SUCCESS);
+	CHECK(cublasSetVector(20, sizeof(float), a, 3, (void *)dc, 2) == CUBLAS_STATUS_SUCCESS);
+	CHECK(cuMemcpyDtoH(c, dc, sizeof(c)) == CUDA_SUCCESS);
+	for (int i = 0; i < 40; i++)
+		CHECK(c[i] == (i % 2 ? 0 : a[i / 2 * 3]));
+	CHECK(cublasGetVector(20, sizeof(float), (void *)dc, 2, c, 1) == CUBLAS_STATUS_SUCCESS);
+	for (int i = 0; i < 20; i++)
+		CHECK(c[i] == a[i * 3]);
+	CHECK(cublasSetMatrix(M, N, sizeof(float), a, M, (void *)dc, M) == CUBLAS_STATUS_SUCCESS);
+	CHECK(cublasGetMatrix(2, 3, sizeof(float), (float *)dc + 5, M, c, 4) ==
+	      CUBLAS_STATUS_SUCCESS);
+	for (int j = 0; j < 3; j++)
+		CHECK(memcmp(c + j * 4, a + 5 + j * M, 2 * sizeof(float)) == 0);
+	CHECK(cublasSetMatrixAsync_64(M, N, sizeof(float), b, M, (void *)dc, M, NULL) ==
+		      CUBLAS_STATUS_SUCCESS &&
+	      cublasGetMatrixAsync(M, N, sizeof(float), (void *)dc, M, c, M, NULL) ==
+		      CUBLAS_STATUS_SUCCESS &&
+	      cuStreamSynchronize(NULL) == CUDA_SUCCESS && memcmp(c, b, sizeof(c)) == 0);
+	CHECK(cublasSetMatrix(M, N, sizeof(float), a, M - 1, (void *)dc, M) ==
+	      CUBLAS_STATUS_INVALID_VALUE);
+	CHECK(cublasSetVector(0, sizeof(float), a, 1, (void *)dc, 1) == CUBLAS_STATUS_SUCCESS);
+}
+
 static void check_matmul(cublasLtHandle_t h, CUdeviceptr da, CUdeviceptr db, CUdeviceptr dc)
 {
 	const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_RELU_BIAS;
@@ -218,6 +246,7 @@ int main(void)
 	check_matmul(lt, da, db, dc);
 	another_thread(h, da, db, dc);
 	vectors(h, da);
+	copies(dc);
 	CHECK(cublasDestroy(h) == CUBLAS_STATUS_SUCCESS);
 	CHECK(cublasLtDestroy(lt) == CUBLAS_STATUS_SUCCESS);
 	CHECK(cuMemFree(da) == CUDA_SUCCESS && cuMemFree(db) == CUDA_SUCCESS &&

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Small versions of NVIDIA's public CUDA samples, each kernel with its host kernel: sums of vectors
+// Small versions of NVIDIA's public CUDA samples, most kernels with their host kernels: sums of vectors
 // on streams, a reduction, a cooperative launch, memory of two GPUs, managed memory, and memory and
-// events shared between processes.
+// events shared between processes; speeds of kernels without host kernels.
 #include <gpuemu.h>
 #include "tests/emugpu/check.h"
 
@@ -206,6 +206,86 @@ static void test_processes(pid_t child, int in, int out)
 	OK(cudaFree(at));
 }
 
+// Kernels without host kernels: their parameters say how much they access.
+
+__global__ void copy_vectors(float4 *to, const float4 *from)
+{
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+
+	to[i] = from[i];
+}
+
+__global__ void sum_in_a_loop(const float *in, float *out, unsigned n)
+{
+	for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+		out[threadIdx.x] += in[i];
+}
+
+template <int SIDE> __global__ void matrixMul(float *c, float *a, float *b, int width)
+{
+	c[threadIdx.x] = a[SIDE] * b[width];
+}
+
+template <typename F> static double seconds_of(F launch)
+{
+	cudaEvent_t begin, end;
+	float ms;
+
+	OK(cudaEventCreate(&begin));
+	OK(cudaEventCreate(&end));
+	OK(cudaEventRecord(begin));
+	launch();
+	OK(cudaGetLastError());
+	OK(cudaEventRecord(end));
+	OK(cudaEventSynchronize(end));
+	OK(cudaEventElapsedTime(&ms, begin, end));
+	return ms * 1e-3;
+}
+
+// No kernel is faster than the hardware, nor ten times slower than it: an H200 has 4.8 TB/s, 67
+// TFLOP/s and NVLinks of 450 GB/s.
+static void possible_speeds()
+{
+	const int n = 1 << 24, side = 4096;
+	const double bytes = n * 4.0, peak = 4.8e12, link = 450e9, operations = 2.0 * side * side * side;
+	float *a, *b, *c, *peer;
+	double s;
+
+	for (float **at : {&a, &b, &c})
+		OK(cudaMalloc(at, n * sizeof(float)));
+	OK(cudaSetDevice(1));
+	OK(cudaMalloc(&peer, n * sizeof(float)));
+	OK(cudaSetDevice(0));
+	s = seconds_of([&] { copy_vectors<<<n / 4 / BLOCK, BLOCK>>>((float4 *)a, (float4 *)b); });
+	TRUE(s > 2 * bytes / peak && s < 20 * bytes / peak);
+	s = seconds_of([&] { sum_in_a_loop<<<64, BLOCK>>>(a, b, n); });
+	TRUE(s > bytes / peak && s < 20 * bytes / peak);
+	s = seconds_of([&] { sum_in_a_loop<<<64, BLOCK>>>(a, b, 1000); });
+	TRUE(s < 1e-5);
+	s = seconds_of([&] { matrixMul<32><<<dim3(128, 128), dim3(32, 32)>>>(a, b, c, side); });
+	TRUE(s > operations / 67e12 && s < 10 * operations / 67e12);
+	OK(cudaDeviceEnablePeerAccess(1, 0));
+	s = seconds_of([&] { copy_vectors<<<n / 4 / BLOCK, BLOCK>>>((float4 *)a, (float4 *)peer); });
+	TRUE(s > bytes / link && s < 10 * bytes / link);
+}
+
+static void blocks_that_do_not_fit()
+{
+	cudaDeviceProp device;
+	float *memory;
+	int n = N, blocks;
+
+	OK(cudaGetDeviceProperties(&device, 0));
+	OK(cudaMalloc(&memory, N * sizeof(float)));
+	OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, whole_sum, BLOCK, 0));
+	void *args[] = {&memory, &memory, &n};
+	blocks *= device.multiProcessorCount;
+	OK(cudaLaunchCooperativeKernel((void *)whole_sum, dim3(blocks), dim3(BLOCK), args, 0, 0));
+	TRUE(cudaLaunchCooperativeKernel((void *)whole_sum, dim3(blocks + 1), dim3(BLOCK), args, 0,
+					 0) == cudaErrorCooperativeLaunchTooLarge);
+	TRUE(cudaGetLastError() == cudaErrorCooperativeLaunchTooLarge);
+}
+
 int main()
 {
 	int there[2], back[2];
@@ -219,6 +299,8 @@ int main()
 	test_sums();
 	test_two_gpus();
 	test_managed();
+	possible_speeds();
+	blocks_that_do_not_fit();
 	test_processes(child, back[0], there[1]);
 	return 0;
 }

@@ -70,6 +70,64 @@ uint64_t emu_name_inputs(const char *symbol)
 	return inputs;
 }
 
+/* Returns the size of a number, or of a vector of numbers such as float4; 0 for other types. */
+static unsigned number_bytes(const char *type)
+{
+	static const struct {
+		const char *name;
+		unsigned bytes;
+	} numbers[] = {{"char", 1},   {"uchar", 1}, {"bool", 1},     {"short", 2},
+		       {"ushort", 2}, {"half", 2},  {"__half", 2},   {"__nv_bfloat16", 2},
+		       {"int", 4},    {"uint", 4},  {"unsigned", 4}, {"float", 4},
+		       {"long", 8},   {"ulong", 8}, {"longlong", 8}, {"ulonglong", 8},
+		       {"double", 8}};
+	size_t len;
+
+	type += strncmp(type, "unsigned ", 9) == 0 ? 9 : strncmp(type, "signed ", 7) == 0 ? 7 : 0;
+	len = strcspn(type, " *,)");
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		size_t n = strlen(numbers[i].name);
+
+		if (strncmp(type, numbers[i].name, n) != 0)
+			continue;
+		if (len == n)
+			return numbers[i].bytes;
+		if (len == n + 1 && type[n] >= '1' && type[n] <= '4')
+			return numbers[i].bytes * (unsigned)(type[n] - '0');
+	}
+	return 0;
+}
+
+static uint8_t type_of(const char *parameter)
+{
+	unsigned bytes = number_bytes(parameter);
+	int depth = 0;
+	const char *c;
+
+	for (c = parameter; *c && (depth > 0 || !strchr(",)", *c)); c++)
+		depth += strchr("<({[", *c) ? 1 : strchr(">)}]", *c) ? -1 : 0;
+	if (c > parameter && c[-1] == '*')
+		return bytes ? (uint8_t)bytes : 4;
+	return bytes && strncmp(parameter, "float", 5) != 0 && strncmp(parameter, "double", 6) != 0
+		       ? EMU_NAME_INTEGER
+		       : EMU_NAME_OTHER;
+}
+
+void emu_name_types(const char *symbol, uint8_t types[EMU_NAME_TYPES])
+{
+	scoped(free_ptr) char *whole = emu_name_demangle(symbol);
+	int depth = 0, number = 0;
+	char *start;
+
+	memset(types, EMU_NAME_ANY, EMU_NAME_TYPES);
+	for (const char *c = whole ? parameters_of(whole, &start) : "";
+	     *c && number < EMU_NAME_TYPES; c++) {
+		depth += strchr("<({[", *c) ? 1 : strchr(">)}]", *c) ? -1 : 0;
+		if (depth == 1 && (*c == ',' || *c == '('))
+			types[number++] = type_of(c + 1 + strspn(c + 1, " "));
+	}
+}
+
 char *emu_name_plain(const char *symbol)
 {
 	scoped(free_ptr) char *whole = emu_name_demangle(symbol);

@@ -18,3 +18,10 @@ uint64_t emu_name_inputs(const char *symbol);
 
 /* Returns 1 if `plain` ("saxpy", "scale<float>", or a symbol) names the kernel `symbol`. */
 int emu_name_matches(const char *plain, const char *symbol);
+
+/* Types of parameters: for pointers to a type, its size, below EMU_NAME_OTHER. */
+enum { EMU_NAME_TYPES = 32, EMU_NAME_OTHER = 253, EMU_NAME_INTEGER, EMU_NAME_ANY };
+
+/* Sets the types of the first EMU_NAME_TYPES parameters. EMU_NAME_ANY: not in the name. Pointers to
+ * other types than numbers and vectors of them count as pointers to four bytes. */
+void emu_name_types(const char *symbol, uint8_t types[EMU_NAME_TYPES]);

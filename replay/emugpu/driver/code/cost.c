@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Durations of kernels: recorded, given by the host kernel, or from replay/cost (doc/gpuemu.md). */
-#include "replay/cost/name.h"
 #include "replay/emugpu/driver/code/kernel.h"
 #include "replay/emugpu/driver/name.h"
 #include "replay/emugpu/driver/timing.h"
@@ -48,18 +47,19 @@ static int64_t recorded_ns(struct emu_function *f, const struct gpuemu_launch *l
 }
 
 /* Returns the work of a function by its name. Of concurrent look-ups, one result is kept. */
-static const struct cost_name *kind_of(struct emu_function *f)
+static const struct emu_function_kind *kind_of(struct emu_function *f)
 {
-	const struct cost_name *known = __atomic_load_n(&f->kind, __ATOMIC_ACQUIRE);
+	const struct emu_function_kind *known = __atomic_load_n(&f->kind, __ATOMIC_ACQUIRE);
 
 	if (known)
 		return known;
 	scoped(free_ptr) char *name = emu_name_demangle(f->entry->name);
-	struct cost_name *kind = malloc(sizeof(*kind));
+	struct emu_function_kind *kind = malloc(sizeof(*kind));
 
 	if (!kind)
 		return NULL;
-	*kind = cost_name_of(name ? name : f->entry->name);
+	kind->name = cost_name_of(name ? name : f->entry->name);
+	emu_name_types(f->entry->name, kind->types);
 	if (!__atomic_compare_exchange_n(&f->kind, &known, kind, 0, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE)) {
 		free(kind);
@@ -115,13 +115,16 @@ struct cost emu_kernel_cost(const struct emu_device *d, struct emu_function *f,
 	uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2];
 	int held = emu_occupancy(d, f, (int)threads, shared_bytes);
 	int64_t ns = recorded_ns(f, launch);
+	const struct emu_function_kind *kind = kind_of(f);
 	struct cost_launch l = {
 		.name = f->entry->name,
-		.parsed = kind_of(f),
+		.parsed = kind ? &kind->name : NULL,
 		.registers = f->entry->registers,
 		.shared_bytes = (double)shared_bytes,
 	};
 	struct cost_attention attention;
+	struct cost ret;
+	double far_ns = 0;
 
 	*share = fmin(1, blocks / (d->model.sms * (held > 0 ? held : 1)));
 	if (ns >= 0)
@@ -141,5 +144,10 @@ struct cost emu_kernel_cost(const struct emu_device *d, struct emu_function *f,
 		return cost_of_attention(&d->model, &attention,
 					 l.parsed->math == GPUEMU_FP32 ? GPUEMU_TF32 : GPUEMU_FP16);
 	emu_torch_work(l.parsed, launch, args, &l);
-	return cost_of_kernel(&d->model, &l);
+	if (args && l.parsed->kernel == COST_KERNEL_OTHER && l.bytes == 0 && l.elements == 0 &&
+	    l.columns == 0)
+		far_ns = emu_kernel_estimate(d, f, kind, args, &l);
+	ret = cost_of_kernel(&d->model, &l);
+	ret.ns = fmax(ret.ns, far_ns);
+	return ret;
 }

@@ -4,12 +4,20 @@
 #pragma once
 
 #include "replay/cost/cost.h"
+#include "replay/cost/name.h"
 #include "replay/emugpu/driver/code/image.h"
 #include "replay/emugpu/driver/device.h"
 #include "replay/emugpu/driver/host_kernel.h"
+#include "replay/emugpu/driver/name.h"
 #include "replay/emugpu/driver/op.h"
 
 #include <gpuemu.h>
+
+/* The work of a function and the types of its parameters, by its name. */
+struct emu_function_kind {
+	struct cost_name name;
+	uint8_t types[EMU_NAME_TYPES]; /* emu_name_types() */
+};
 
 /* A CUfunction or a CUkernel; owned by its module. */
 struct emu_function {
@@ -23,7 +31,7 @@ struct emu_function {
 	int loaded; /* launched, or queried for an attribute that requires loading */
 	const struct emu_timing *timing, *timing_end; /* recorded durations */
 	int timing_sought;
-	const struct cost_name *kind; /* NULL: not looked up yet; never freed */
+	const struct emu_function_kind *kind; /* NULL: not looked up yet; never freed */
 };
 
 struct emu_module {
@@ -50,6 +58,12 @@ static inline const struct gpuemu_kernel *emu_host_kernel_of(struct emu_function
 /* Returns the duration of a launch on `d`, and the fraction of its multiprocessors that it uses. */
 struct cost emu_kernel_cost(const struct emu_device *d, struct emu_function *f,
 			    const struct gpuemu_launch *launch, void *const *args, double *share);
+
+/* Sets the bytes, and the operations of a product, of a kernel without other information, from its
+ * parameters. Returns the time to access memory of other GPUs and of the host. */
+double emu_kernel_estimate(const struct emu_device *d, const struct emu_function *f,
+			   const struct emu_function_kind *kind, void *const *args,
+			   struct cost_launch *ret);
 
 /* Returns 1 if the op is a kernel whose host kernel has `issue`. Then, unless `ret` is NULL, calls
  * `issue` for a launch of a graph and stores the ticket. */

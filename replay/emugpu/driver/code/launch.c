@@ -101,15 +101,44 @@ EMU_API CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, u
 	return launch(self, function, stream, &op, params, extra);
 }
 
+/* The blocks of a cooperative launch wait for each other, so all must fit at once. */
+static CUresult check_cooperative(struct emu_thread *self, CUfunction function, CUstream stream,
+				  const struct emu_kernel_op *k)
+{
+	struct emu_function *f = emu_function_of(function);
+	struct emu_stream *s;
+	CUresult r = emu_stream_of(self, stream, &s);
+
+	if (r)
+		return r;
+	if (!f)
+		return CUDA_ERROR_INVALID_HANDLE;
+	struct emu_device *d = s->context->device;
+	uint64_t blocks = (uint64_t)k->grid[0] * k->grid[1] * k->grid[2];
+	int held = emu_occupancy(d, f, (int)(k->block[0] * k->block[1] * k->block[2]),
+				 k->shared_bytes + (size_t)f->entry->shared_bytes);
+
+	return blocks > (uint64_t)held * (uint64_t)d->model.sms
+		       ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
+		       : CUDA_SUCCESS;
+}
+
 EMU_API CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned gx, unsigned gy,
 					   unsigned gz, unsigned bx, unsigned by, unsigned bz,
 					   unsigned shared_bytes, CUstream stream, void **params)
 {
-	return cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared_bytes, stream, params, NULL);
+	EMU_ENTER(EMU_CALL_LAUNCH);
+	struct emu_kernel_op k = {
+		.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared_bytes = shared_bytes};
+	CUresult r = check_cooperative(self, function, stream, &k);
+
+	return r ? r
+		 : cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared_bytes, stream, params,
+				  NULL);
 }
 
-/* Most launch attributes are hints for the hardware. Only an event recorded by the launch is
- * supported. */
+/* Most launch attributes are hints for the hardware. Only cooperative launches and an event
+ * recorded by the launch are supported. */
 EMU_API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **params,
 				  void **extra)
 {
@@ -124,7 +153,13 @@ EMU_API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, 
 			   .shared_bytes = c->sharedMemBytes},
 	};
 
-	r = launch(self, function, c->hStream, &op, params, extra);
+	r = CUDA_SUCCESS;
+	for (unsigned i = 0; !r && i < c->numAttrs; i++)
+		if (c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE &&
+		    c->attrs[i].value.cooperative)
+			r = check_cooperative(self, function, c->hStream, &op.kernel);
+	if (!r)
+		r = launch(self, function, c->hStream, &op, params, extra);
 	for (unsigned i = 0; !r && i < c->numAttrs; i++) {
 		const CUlaunchAttribute *a = &c->attrs[i];
 		struct emu_stream *s;
