@@ -98,6 +98,9 @@ enum { GPUEMU_POSTED = 1, GPUEMU_ALL_ARRIVED };
 /* `issue` is set. */
 #define GPUEMU_ISSUES 4u
 
+/* `run` is also called without data (gpuemu --no-data). */
+#define GPUEMU_SMALL 8u
+
 struct gpuemu_kernel {
 	const char *name;
 	unsigned flags;

@@ -38,6 +38,11 @@ equal "$(cat "$work/out")" done
 gpuemu -- "$GPUEMU_TORCH_PYTHON" "$SOURCE/tests/e2e/torch_losses.py" >"$work/out" 2>"$work/told"
 equal "$(cat "$work/out")" done
 fails grep 'had no host kernel' "$work/told"
+# Sizes have values even where data has none.
+gpuemu --gpus 2 --no-data -- "$GPUEMU_TORCH_PYTHON" -m torch.distributed.run --standalone --nproc-per-node 2 \
+	"$SOURCE/tests/e2e/torch_objects.py" >"$work/out" 2>"$work/told"
+equal "$(sort "$work/out")" "rank 0 done
+rank 1 done"
 gpuemu --gpus 2 -- "$GPUEMU_TORCH_PYTHON" -m torch.distributed.run --standalone --nproc-per-node 2 \
 	"$SOURCE/tests/e2e/torch_values.py" >"$work/out" 2>"$work/told"
 equal "$(cat "$work/out")" "done

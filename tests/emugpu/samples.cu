@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Small versions of NVIDIA's public CUDA samples, most kernels with their host kernels: sums of vectors
-// on streams, a reduction, a cooperative launch, memory of two GPUs, managed memory, and memory and
-// events shared between processes; speeds of kernels without host kernels.
+// Small versions of NVIDIA's public CUDA samples, most kernels with their host kernels: sums of
+// vectors on streams, a reduction, a cooperative launch, memory of two GPUs, managed memory, and
+// memory and events shared between processes; speeds of kernels without host kernels.
 #include <gpuemu.h>
 #include "tests/emugpu/check.h"
 
@@ -247,7 +247,8 @@ template <typename F> static double seconds_of(F launch)
 static void possible_speeds()
 {
 	const int n = 1 << 24, side = 4096;
-	const double bytes = n * 4.0, peak = 4.8e12, link = 450e9, operations = 2.0 * side * side * side;
+	const double bytes = n * 4.0, peak = 4.8e12, link = 450e9;
+	const double operations = 2.0 * side * side * side;
 	float *a, *b, *c, *peer;
 	double s;
 
@@ -265,7 +266,8 @@ static void possible_speeds()
 	s = seconds_of([&] { matrixMul<32><<<dim3(128, 128), dim3(32, 32)>>>(a, b, c, side); });
 	TRUE(s > operations / 67e12 && s < 10 * operations / 67e12);
 	OK(cudaDeviceEnablePeerAccess(1, 0));
-	s = seconds_of([&] { copy_vectors<<<n / 4 / BLOCK, BLOCK>>>((float4 *)a, (float4 *)peer); });
+	s = seconds_of(
+		[&] { copy_vectors<<<n / 4 / BLOCK, BLOCK>>>((float4 *)a, (float4 *)peer); });
 	TRUE(s > bytes / link && s < 10 * bytes / link);
 }
 

@@ -199,8 +199,8 @@ void gpuemu_report_remarks(const struct gpuemu_report *r, struct text *out)
 	print_refused(r, out);
 	if (r->run->no_data)
 		text_str(out,
-			 "gpuemu: --no-data: nothing was computed; copies above 64 KiB to the host "
-			 "wrote zeros\n");
+			 "gpuemu: --no-data: only small kernels of PyTorch computed; copies above "
+			 "64 KiB to the host wrote zeros\n");
 	print_without_kernel(r, out);
 	print_arithmetic(r, out);
 	if (r->run->lost_notes)

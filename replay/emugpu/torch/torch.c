@@ -2,6 +2,7 @@
 #include "replay/emugpu/torch/torch.h"
 
 #include "base/scope.h"
+#include "replay/emugpu/data.h"
 
 #include <errno.h>
 #include <math.h>
@@ -12,11 +13,15 @@
 
 /* Elements that a host computes in about 5 ms. */
 #define MOST_ELEMENTS 3e5
+/* The same with gpuemu --no-data: processes agree on sizes by them. */
+#define MOST_SIZES 1024
 
 int emu_torch_computes_work(double elements)
 {
 	const char *value = getenv("GPUEMU_COMPUTE");
 
+	if (!emu_has_data())
+		return elements <= MOST_SIZES;
 	if (value && strcmp(value, "all") == 0)
 		return 1;
 	return (!value || strcmp(value, "0") != 0) && elements <= MOST_ELEMENTS;
@@ -245,6 +250,7 @@ static struct emu_torch *parse(const char *symbol, const char *name)
 	if (t && (t->symbol = strdup(symbol))) {
 		t->kernel.name = t->symbol;
 		t->kernel.run = run;
+		t->kernel.flags = GPUEMU_SMALL;
 		return t;
 	}
 	free(t);

@@ -132,7 +132,7 @@ static int64_t kernel_run(struct emu_op *op, struct emu_track *track, int64_t re
 		l.start_ns = taken.start_ns;
 		__atomic_add_fetch(&track->device->totals->source_ns[cost.source], ns,
 				   __ATOMIC_RELAXED);
-		if (host && host->run && emu_has_data())
+		if (host && host->run && (emu_has_data() || host->flags & GPUEMU_SMALL))
 			host->run(&l, k->args);
 		if ((!host || !host->run || l.skipped) && emu_has_data())
 			emu_missing_launched(op);
