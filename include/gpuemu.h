@@ -95,11 +95,8 @@ struct gpuemu_cost {
 /* Results of `post`. */
 enum { GPUEMU_POSTED = 1, GPUEMU_ALL_ARRIVED };
 
-/* `issue` is set. */
-#define GPUEMU_ISSUES 4u
-
-/* `run` is also called without data (gpuemu --no-data). */
-#define GPUEMU_SMALL 8u
+#define GPUEMU_ISSUES 4u /* `issue` is set */
+#define GPUEMU_SMALL 8u	 /* `run` is called without data, too (gpuemu --no-data) */
 
 struct gpuemu_kernel {
 	const char *name;
