@@ -27,6 +27,23 @@ for program in gputrace gpucapture gpureplay gputracefs gpuemu; do
 	cmp "$SOURCE/doc/completion/gputrace" "$share/bash-completion/completions/$program"
 done
 
+# The experiments find their programs, the published figures and gpuemu in the prefix.
+if [ -x "$prefix/bin/gpuemu" ]; then
+	experiments=$share/gpureplay/tools/experiments
+	fails -4 env GPUEMU_TORCH_PYTHON=/nowhere/python "$experiments" two-gpus
+	says "experiments: /nowhere/python: missing one of the modules"
+	python3 - "$experiments" "$prefix" <<'PY'
+import importlib.machinery, importlib.util, sys
+loader = importlib.machinery.SourceFileLoader('experiments', sys.argv[1])
+experiments = importlib.util.module_from_spec(importlib.util.spec_from_loader('experiments', loader))
+sys.dont_write_bytecode = True
+loader.exec_module(experiments)
+assert experiments.find_gpuemu() == sys.argv[2] + '/bin/gpuemu', experiments.find_gpuemu()
+assert experiments.published('two-gpus', 's')['GPU 1'] == [0.506]
+PY
+	diff -r -x __pycache__ "$SOURCE/examples/pytorch" "$share/gpureplay/examples/pytorch"
+fi
+
 # The public headers compile on their own.
 printf '#include <gputrace.h>\n#include <gpuemu.h>\nint main(void) { gputrace_mark_iteration(); return 0; }\n' >marks.c
 cc -D_GNU_SOURCE -Wall -Werror -I "$prefix/include" marks.c -o marks -ldl
