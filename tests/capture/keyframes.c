@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* keyframes: one thread, a buffer on each of two GPUs and one of page-locked memory. Iteration k
- * fills page k of the buffers with k + 1; first they are filled with 238. */
+ * fills page k of the buffers with k + 1; first they are filled with 238.
+ *
+ * keyframes waits: GPU 0 waits for a word that the thread writes after iteration 1 has begun. */
 #include "tests/emugpu/check_driver.h"
 #include <gputrace.h>
 
@@ -11,16 +13,49 @@
 #define PAGE 65536
 #define STEPS 3
 
-int main(void)
+static CUcontext context_of(int device)
+{
+	CUcontext c;
+
+	OK(cuInit(0));
+	OK(cuDevicePrimaryCtxRetain(&c, device));
+	OK(cuCtxSetCurrent(c));
+	return c;
+}
+
+static int wait_for_host(void)
+{
+	CUdeviceptr buffer;
+	CUstream stream;
+	unsigned *word;
+
+	context_of(0);
+	OK(cuMemHostAlloc((void **)&word, sizeof(*word), 0));
+	*word = 0;
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	OK(cuMemAlloc(&buffer, BYTES));
+	OK(cuMemsetD8(buffer, 1, BYTES));
+	gputrace_mark_iteration();
+	OK(cuStreamWaitValue32(stream, (CUdeviceptr)word, 1, CU_STREAM_WAIT_VALUE_EQ));
+	OK(cuMemsetD8Async(buffer, 2, BYTES, stream));
+	gputrace_mark_iteration();
+	__atomic_store_n(word, 1, __ATOMIC_RELEASE);
+	OK(cuStreamSynchronize(stream));
+	gputrace_mark_iteration();
+	OK(cuMemsetD8(buffer, 3, BYTES));
+	return 0;
+}
+
+int main(int argc, char **unused)
 {
 	CUcontext contexts[2];
 	CUdeviceptr buffers[2];
 	unsigned char *host;
 
-	OK(cuInit(0));
+	if (argc > 1)
+		return wait_for_host();
 	for (int i = 0; i < 2; i++) {
-		OK(cuDevicePrimaryCtxRetain(&contexts[i], i));
-		OK(cuCtxSetCurrent(contexts[i]));
+		contexts[i] = context_of(i);
 		OK(cuMemAlloc(&buffers[i], BYTES));
 		OK(cuMemsetD8(buffers[i], 238, BYTES));
 	}

@@ -83,3 +83,9 @@ if [ -x "$programs/examples/dataparallel" ]; then
 		"$programs/examples/dataparallel" --steps 6 >out
 	gputrace verify threads >/dev/null
 fi
+
+# A device that waits for the calling thread is not waited for: iteration 1 has no keyframe.
+timeout 100 gpucapture --digest=launch --payloads=0-9 --keyframe=1 -o waits -- \
+	gpuemu --gpus 2 -o report -- "$program" waits || die "the program did not end"
+gputrace export --format=tsv -o waits.tables waits >/dev/null
+equal "$(awk '$4 == "live" {print $2}' waits.tables/contents/index | sort -u | xargs)" "0 2"

@@ -387,11 +387,10 @@ static void begin_iteration(int64_t number, uint64_t id)
 	cap_clock_pause();
 	cap_pending_flush(NULL);
 	/* Waiting for the device would end a capture. */
-	if (__atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0) {
-		if (level == CAP_DIGEST_STEP)
-			digest_all(id);
-		cap_keyframe_iteration(number, id);
-	}
+	if (level == CAP_DIGEST_STEP &&
+	    __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0)
+		digest_all(id);
+	cap_keyframe_iteration(number, id);
 	cap_payload_iteration(number);
 	cap_clock_resume();
 }

@@ -21,7 +21,7 @@
 
 #define NAP_NS 1000000L
 #define NAPS 100      /* without progress of the devices, before calls of other threads go on */
-#define MOST_TRIES 25 /* for a keyframe; NAPS before calls are held, and NAPS after that */
+#define MOST_TRIES 10 /* for a keyframe; NAPS before calls are held, and NAPS after that */
 
 static bool is_inside;	 /* the range has begun and not ended; atomic */
 static uint32_t holding; /* number of threads that hold the calls of others; atomic */
@@ -117,6 +117,12 @@ static bool rest(unsigned naps, bool progress)
 	return false;
 }
 
+/* Waiting for the device would end a capture. */
+static bool is_capturing(void)
+{
+	return __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) > 0;
+}
+
 static void hold(bool begin)
 {
 	pthread_mutex_lock(&hold_lock);
@@ -136,7 +142,7 @@ static void hold_at_rest(void)
 	for (uint32_t i = 0; i < tries; i++) {
 		rest(NAPS, false);
 		hold(true);
-		if (rest(NAPS, true))
+		if (rest(NAPS, true) && !is_capturing())
 			return;
 		hold(false);
 	}
@@ -181,16 +187,21 @@ static uint64_t last_call(void)
 	return cap_self.polls.n > 0 ? cap_self.polls.id : cap_self.next_id - 1;
 }
 
+static bool is_wanted(int64_t number)
+{
+	const struct cap_control *c = cap_control();
+
+	return number >= c->first_payload && number <= c->last_payload;
+}
+
 /* Returns true if a keyframe is stored when the iteration begins; *ret_ended: it is one after the
  * range. */
 static bool is_stored(int64_t number, bool was_inside, bool *ret_ended)
 {
 	const struct cap_control *c = cap_control();
-	bool is_wanted = number >= c->first_payload && number <= c->last_payload;
-
-	*ret_ended = was_inside && !is_wanted;
+	*ret_ended = was_inside && !is_wanted(number);
 	return *ret_ended ||
-	       (is_wanted &&
+	       (is_wanted(number) &&
 		(!was_inside ||
 		 (c->keyframe_every > 0 && (number - c->first_payload) % c->keyframe_every == 0)));
 }
@@ -199,26 +210,27 @@ void cap_keyframe_prepare(int64_t number)
 {
 	bool ended;
 
-	/* Waiting for the device would end a capture. */
-	if (cap_payload_is_on() && __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0 &&
+	if (cap_payload_is_on() && !is_capturing() &&
 	    is_stored(number, __atomic_load_n(&is_inside, __ATOMIC_RELAXED), &ended))
 		hold_at_rest();
 }
 
 void cap_keyframe_iteration(int64_t number, uint64_t id)
 {
-	const struct cap_control *c = cap_control();
-	bool is_wanted = number >= c->first_payload && number <= c->last_payload;
-	bool ended, was_inside;
+	bool was_inside = __atomic_load_n(&is_inside, __ATOMIC_RELAXED), ended;
 
 	if (!cap_payload_is_on())
 		return;
-	was_inside = __atomic_exchange_n(&is_inside, is_wanted, __ATOMIC_RELAXED);
-	if (!holds)
-		return;
-	if (is_stored(number, was_inside, &ended))
+	if (!is_stored(number, was_inside, &ended))
+		was_inside = is_wanted(number);
+	else if (holds)
 		take_keyframe(ended ? last_call() : id, ended ? CAP_DIGEST_OUTPUT : 0);
-	hold(false);
+	/* A first keyframe that was left out is stored when the next iteration begins. */
+	if (holds || ended)
+		was_inside = is_wanted(number);
+	__atomic_store_n(&is_inside, was_inside, __ATOMIC_RELAXED);
+	if (holds)
+		hold(false);
 }
 
 void cap_keyframe_end(void)

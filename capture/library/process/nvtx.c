@@ -5,7 +5,6 @@
  * Domains and registered strings are pointers to copies of their names. */
 #include "capture/library/process/nvtx.h"
 
-#include "capture/library/call/chain.h"
 #include "capture/library/process/range.h"
 #include "capture/library/ring/process.h"
 #include "formats/raw/record.h"
@@ -137,8 +136,7 @@ static void put_range(enum cap_range_what what, uint64_t key, const char *domain
 		cap_put_range(what, key, &t);
 	} else {
 		step_depth = what == CAP_RANGE_PUSH ? depth + 1 : 0;
-		cap_chain_before_iteration(number);
-		cap_range_step(number, cap_put_range(what | CAP_RANGE_STEP, key, &t));
+		cap_range_step(number, what | CAP_RANGE_STEP, key, &t);
 	}
 	errno = kept;
 }

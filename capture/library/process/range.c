@@ -50,9 +50,15 @@ bool cap_range_is_step(const char *name, int64_t *ret)
 	return __atomic_load_n(&cap_process.iteration, __ATOMIC_RELAXED) < 0;
 }
 
-void cap_range_step(int64_t number, uint64_t id)
+void cap_range_step(int64_t number, unsigned flags, uint64_t key, const struct cap_text *text)
 {
-	if (id != 0)
+	bool is_ready = cap_process.session && cap_ring_ready(&cap_self);
+	uint64_t id;
+
+	if (is_ready)
+		cap_chain_before_iteration(number);
+	id = cap_put_range(flags, key, text);
+	if (is_ready)
 		cap_chain_iteration(number, id);
 }
 

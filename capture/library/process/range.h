@@ -22,8 +22,8 @@ uint64_t cap_put_range(unsigned flags, uint64_t key, const struct cap_text *text
  * a number at the end) or "ProfilerStep#4". Always false once the program marks iterations
  * itself. */
 bool cap_range_is_step(const char *name, int64_t *ret);
-/* Begins that iteration. `id` is the result of cap_put_range(). */
-void cap_range_step(int64_t number, uint64_t id);
+/* Puts the range that begins that iteration. */
+void cap_range_step(int64_t number, unsigned flags, uint64_t key, const struct cap_text *text);
 
 /* Begins the next iteration of the process. Exported: <gputrace.h> calls it. */
 CAP_API void gpucapture_mark_iteration(void);
