@@ -8,7 +8,6 @@
 /* Of a loop in a recording without results of calls. PyTorch's allocators query events, too, but
  * not as often. */
 #define MOST_PAUSE_NS (10 * INFER_US) /* between two queries */
-#define LEAST_NS (50 * INFER_US)
 #define LEAST_POLLS 8
 
 static bool asks_again(const struct infer_view *v, const struct infer_call *a,
@@ -36,7 +35,7 @@ static uint32_t loop_of(const struct infer_view *v, const struct infer_call *c, 
 	while (k + 1 < n && asks_again(v, &c[k], &c[k + 1]) &&
 	       c[k + 1].start_ns - c[k].end_ns <= MOST_PAUSE_NS)
 		k++;
-	return k + 1 >= LEAST_POLLS && c[k].start_ns - c->start_ns >= LEAST_NS ? k + 1 : 1;
+	return k + 1 >= LEAST_POLLS ? k + 1 : 1;
 }
 
 void infer_merge_polls(struct infer_view *v, uint32_t first, uint32_t end)
