@@ -49,6 +49,9 @@ static const struct {
 	{"vectorized_gather_kernel", COST_CLASS_INDEX, COST_KERNEL_GATHER_ROWS, 2},
 	{"indexSelect", COST_CLASS_INDEX, COST_KERNEL_SELECT_ROWS, 2},
 	{"embedding_backward_feature", COST_CLASS_INDEX, COST_KERNEL_ADD_ROWS, 3},
+	{"::compute_grad_weight<", COST_CLASS_INDEX, COST_KERNEL_SUM_ROWS, 2},
+	{"DeviceRadixSortOnesweep", COST_CLASS_INDEX, COST_KERNEL_SORT, 2},
+	{"DeviceRadixSortHistogram", COST_CLASS_INDEX, COST_KERNEL_SORT_COUNTS, 1},
 	{"embedding", COST_CLASS_INDEX, COST_KERNEL_OTHER, 0},
 	{"CatArrayBatchedCopy", COST_CLASS_COPY, COST_KERNEL_CONCATENATE, 2},
 	{"transpose_copy_tiled", COST_CLASS_COPY, COST_KERNEL_TRANSPOSE, 2},
@@ -64,6 +67,11 @@ static const struct {
 	{"max_pool_backward_nchw", COST_CLASS_POOLING, COST_KERNEL_POOL_GRADIENT, 0},
 	{"max_pool_forward_nhwc", COST_CLASS_POOLING, COST_KERNEL_POOL_LAST, 0},
 	{"max_pool_backward_nhwc", COST_CLASS_POOLING, COST_KERNEL_POOL_LAST_GRADIENT, 0},
+	{"avg_pool2d_out", COST_CLASS_POOLING, COST_KERNEL_POOL_MEAN, 0},
+	{"avg_pool2d_backward", COST_CLASS_POOLING, COST_KERNEL_POOL_MEAN_GRADIENT, 0},
+	{"adaptive_average_pool<", COST_CLASS_POOLING, COST_KERNEL_POOL_ADAPTIVE, 0},
+	{"adaptive_average_gradinput<", COST_CLASS_POOLING, COST_KERNEL_POOL_ADAPTIVE, 0},
+	{"adaptive_average", COST_CLASS_POOLING, COST_KERNEL_POOL_ADAPTIVE_LAST, 0},
 	{"conv_depthwise2d_forward", COST_CLASS_CONVOLUTION, COST_KERNEL_DEPTHWISE, 0},
 	{"conv_depthwise2d_backward", COST_CLASS_CONVOLUTION, COST_KERNEL_DEPTHWISE_GRADIENT, 0},
 	{"conv_depthwise2d_grad_weight", COST_CLASS_CONVOLUTION, COST_KERNEL_DEPTHWISE_FILTER, 0},
@@ -97,6 +105,8 @@ static const struct {
 } types[] = {{"double", 8},
 	     {"c10::Half", 2},
 	     {"c10::BFloat16", 2},
+	     {"__half", 2},
+	     {"__nv_bfloat16", 2},
 	     {"float", 4},
 	     {"unsigned long", 8},
 	     {"long", 8},
@@ -346,6 +356,8 @@ struct cost_name cost_name_of(const char *name)
 		find_elementwise(name, &ret);
 	if (ret.kernel == COST_KERNEL_LISTS)
 		find_lists(name, &ret);
+	if (ret.kernel == COST_KERNEL_SORT)
+		ret.entry_bytes = number_after(name, "OpaqueType<");
 	if (ret.kernel == COST_KERNEL_CONCATENATE)
 		find_concatenation(name, &ret);
 	if (ret.class == COST_CLASS_ATTENTION)

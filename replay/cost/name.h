@@ -25,6 +25,9 @@ enum cost_kernel {
 	COST_KERNEL_GATHER_ROWS,
 	COST_KERNEL_SELECT_ROWS,
 	COST_KERNEL_ADD_ROWS, /* gradient of an embedding */
+	COST_KERNEL_SUM_ROWS, /* the same for many indices, which are sorted */
+	COST_KERNEL_SORT,     /* by 8 bits of the keys */
+	COST_KERNEL_SORT_COUNTS,
 	COST_KERNEL_INDEX,
 	COST_KERNEL_GATHER,
 	COST_KERNEL_CONCATENATE,
@@ -35,6 +38,10 @@ enum cost_kernel {
 	COST_KERNEL_POOL_GRADIENT,
 	COST_KERNEL_POOL_LAST, /* channels last */
 	COST_KERNEL_POOL_LAST_GRADIENT,
+	COST_KERNEL_POOL_MEAN, /* and its gradient */
+	COST_KERNEL_POOL_MEAN_GRADIENT,
+	COST_KERNEL_POOL_ADAPTIVE,
+	COST_KERNEL_POOL_ADAPTIVE_LAST,
 	COST_KERNEL_DEPTHWISE, /* convolutions */
 	COST_KERNEL_DEPTHWISE_GRADIENT,
 	COST_KERNEL_DEPTHWISE_FILTER,
@@ -55,7 +62,7 @@ struct cost_name {
 				      input */
 	unsigned lists;		   /* lists of tensors in the parameter */
 	unsigned entry_bytes; /* size of such a list's entry for each tensor, without the tensor's
-				 size */
+				 size; of a value that is sorted with its key */
 	double instructions;  /* per element; set if arithmetic may be the limit */
 	unsigned tile_m, tile_n; /* matrix products */
 	int sliced;

@@ -199,6 +199,54 @@ TEST(moved_elements)
 			  .bytes == 2.0 * 4 * 16384 * 4096);
 }
 
+/* Sorts of 2^28 keys of 32 bits, in four passes after counting: others published 29.4 keys in a
+ * nanosecond on an A100 (Adinets and Merrill, Onesweep). */
+TEST(sorted_keys)
+{
+	int32_t n = 1 << 28;
+	uint64_t count = 1 << 28;
+	void *out = NULL;
+	void *sort_args[] = {&out, &out, &out, &out, &out, &out, &out, &out, &n, &n, &n};
+	void *count_args[] = {&out, &out, &count, &n, &n};
+	const size_t sort_bytes[] = {8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 0};
+	const size_t count_bytes[] = {8, 8, 8, 4, 4, 0};
+	const char *names[] = {
+		"void DeviceRadixSortHistogramKernel<radix::policy_hub<unsigned int, NullType>, "
+		"unsigned int>(K)",
+		"void DeviceRadixSortOnesweepKernel<radix::policy_hub<unsigned int, NullType>, "
+		"unsigned int, NullType>(K)"};
+	struct cost_gpu g;
+	char why[400];
+	double ns = 0;
+
+	ck_assert(cost_gpu_load("A100-SXM4-40GB", &g, why, sizeof(why)) == 0);
+	for (int i = 0; i < 2; i++) {
+		struct cost_launch l = work_of(names[i], 10000, 256, i ? sort_args : count_args,
+					       i ? sort_bytes : count_bytes);
+
+		l.name = names[i];
+		ck_assert(l.bytes == (i ? 8.0 : 4.0) * n);
+		ns += (i ? 4 : 1) * cost_of_kernel(&g, &l).ns;
+	}
+	ck_assert_msg(fabs(n / ns / 29.4 - 1) < 0.1, "%f", n / ns);
+	ck_assert(work_of("DeviceRadixSortOnesweepKernel<P<__nv_bfloat16, OpaqueType<8>, int>, "
+			  "__nv_bfloat16, OpaqueType<8> >(K)",
+			  1, 1, sort_args, sort_bytes)
+			  .bytes == 2.0 * n * (2 + 8));
+}
+
+TEST(sums_of_rows)
+{
+	int64_t rows = 16384, columns = 768, zero = 0;
+	void *out = NULL;
+	void *args[] = {&out, &out, &out, &rows, &columns, &out, &out, &out, &zero};
+	const size_t bytes[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 0};
+
+	ck_assert(work_of(NATIVE "(anonymous namespace)::compute_grad_weight<c10::Half, long>(P)",
+			  10, 128, args, bytes)
+			  .bytes == (2.0 + 4) * 16384 * 768);
+}
+
 /* A sum of 65536 rows, 1024 columns: 4 threads of 264 blocks have a column. */
 TEST(parts_of_reductions)
 {
@@ -297,6 +345,45 @@ TEST(windows_of_pooling)
 		ck_assert_msg(fabs(predicted / us[i] - 1) < 0.1, "%s: %f us", names[i], predicted);
 	}
 	ck_assert(work_of(names[0], 1, 256, args[0], bytes[1]).bytes == 0);
+}
+
+/* Means of windows: of 64 images of 256 channels, 14 x 14 to 7 x 7. */
+TEST(windows_of_means)
+{
+	int64_t channels = 256, in = 14;
+	int32_t results = 64 * 256 * 7 * 7, inputs = 64 * 256 * 14 * 14, out = 7, small_in = 14;
+	int32_t images = 64, small_channels = 256;
+	void *tensor = NULL;
+	void *window[] = {&results, &tensor, &channels, &in, &in, &out, &out};
+	void *gradient[] = {&inputs, &tensor, &channels, &in, &in, &out, &out};
+	void *adaptive[] = {&tensor, &tensor, &small_in, &small_in, &out, &out};
+	void *last[] = {&tensor,   &tensor,   &images, &small_channels,
+			&small_in, &small_in, &out,    &out};
+	const struct {
+		const char *name;
+		void *const *args;
+		size_t bytes[9];
+	} kernels[] = {
+		{"avg_pool2d_out_cuda_frame<float, float>(P)", window, {4, 8, 8, 8, 8, 4, 4}},
+		{"avg_pool2d_backward_out_cuda_frame<float, float, int>(P)",
+		 gradient,
+		 {4, 8, 8, 8, 8, 4, 4}},
+		{"adaptive_average_pool<float, int>(P)", adaptive, {8, 8, 4, 4, 4, 4}},
+		{"atomic_adaptive_average_gradinput<float, int>(P)", adaptive, {8, 8, 4, 4, 4, 4}},
+		{"adaptive_average_pool_nhwc<int, float>(P)", last, {8, 8, 4, 4, 4, 4, 4, 4}},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(kernels); i++) {
+		char name[128];
+
+		snprintf(name, sizeof(name), NATIVE "(anonymous namespace)::%s", kernels[i].name);
+		ck_assert_msg(
+			work_of(name, 64 * 256, 256, kernels[i].args, kernels[i].bytes).bytes ==
+				4.0 * 64 * 256 * (14 * 14 + 7 * 7),
+			"%s", name);
+		ck_assert(work_of(name, 1, 256, kernels[i].args, (const size_t[]){8, 0}).bytes ==
+			  0);
+	}
 }
 
 /* PyTorch's memory-efficient attention, of 64 sequences of 6 heads, on a GPU like an RTX 5060 Ti:

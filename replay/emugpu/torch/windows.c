@@ -74,6 +74,31 @@ static void max_pool(const struct cost_name *kind, const struct gpuemu_launch *l
 		ret->instructions = out * (220 + v[5] * (16 + 19 * v[6]));
 }
 
+/* Means: an adaptive kernel has a plane for each x of the grid, and the height and width of the
+ * input and the result from parameter 2 on; with the channels last, images and channels precede
+ * them. Others have the number of threads that work, the input, channels, and these sizes. */
+static void mean_pool(const struct cost_name *kind, const struct gpuemu_launch *l,
+		      void *const *args, struct cost_launch *ret)
+{
+	double element = kind->bytes ? kind->bytes : 4, planes = l->grid[0], v[4], of[2] = {0};
+	int adaptive = kind->kernel == COST_KERNEL_POOL_ADAPTIVE;
+	int last = kind->kernel == COST_KERNEL_POOL_ADAPTIVE_LAST;
+	unsigned first = adaptive ? 2 : last ? 4 : 3;
+	double in, out;
+
+	if (!read_sizes(l, args, first, 4, v) ||
+	    !read_sizes(l, args, last ? 2 : 0, last ? 2 : !adaptive, of))
+		return;
+	in = v[0] * v[1];
+	out = v[2] * v[3];
+	if (last)
+		planes = of[0] * of[1];
+	else if (!adaptive)
+		planes = of[0] / (kind->kernel == COST_KERNEL_POOL_MEAN ? out : in);
+	ret->bytes = planes * (in + out) * element;
+	ret->read_bytes = ret->bytes / 2;
+}
+
 /* ---- depthwise convolutions ---- */
 
 /* A tensor: an address, four sizes and four strides. Returns its elements, or 0. */
@@ -122,7 +147,9 @@ static void depthwise(const struct cost_name *kind, const struct gpuemu_launch *
 void emu_torch_windows(const struct cost_name *kind, const struct gpuemu_launch *l,
 		       void *const *args, struct cost_launch *ret)
 {
-	if (kind->class == COST_CLASS_POOLING)
+	if (kind->kernel >= COST_KERNEL_POOL_MEAN && kind->kernel <= COST_KERNEL_POOL_ADAPTIVE_LAST)
+		mean_pool(kind, l, args, ret);
+	else if (kind->class == COST_CLASS_POOLING)
 		max_pool(kind, l, args, ret);
 	else
 		depthwise(kind, l, args, ret);

@@ -411,6 +411,21 @@ static void moved(const struct cost_name *kind, const struct gpuemu_launch *l, v
 	case COST_KERNEL_ADD_ROWS: /* (indices, from, to, rows, columns, ...) */
 		arrays_of(kind, count_of(l, args, 3) * count_of(l, args, 4), 3, ret);
 		break;
+	case COST_KERNEL_SUM_ROWS: /* (indices, from, counts, rows, columns, ...): into sums of
+				      32 bits, mostly of one row */
+		n = count_of(l, args, 3) * count_of(l, args, 4);
+		ret->bytes = n * (element_of(kind) + 4);
+		ret->read_bytes = n * element_of(kind);
+		break;
+	case COST_KERNEL_SORT: /* (state, counters, bins, bins, keys, from, values, from, n) */
+		n = count_of(l, args, 8);
+		ret->bytes = 2 * n * (element_of(kind) + kind->entry_bytes);
+		ret->read_bytes = ret->bytes / 2;
+		ret->sector_bytes = ret->bytes; /* writes in pieces */
+		break;
+	case COST_KERNEL_SORT_COUNTS: /* (bins, keys, n, ...) */
+		ret->bytes = ret->read_bytes = count_of(l, args, 2) * element_of(kind);
+		break;
 	case COST_KERNEL_TRANSPOSE: /* (from, to, rows, columns, strides), for each z */
 		arrays_of(kind, count_of(l, args, 2) * count_of(l, args, 3) * l->grid[2], 2, ret);
 		break;
