@@ -36,18 +36,18 @@ COMMON = {
                 ('tile_32x128', 0.4, 1), ('tile_64x32_sliced', 0.4, 1), ('tile_32x32_sliced', 0.3, 1),
                 ('tile_128x32_sliced', 0.4, 1), ('product_wave', 0, 1), ('product_prologue', 0.1, 40),
                 ('product_rows', 0.5, 3), ('product_columns', 0.5, 4), ('product_store', 0.5, 4), ('product_norm', 1, 8),
-                ('product_l2', 1, 40), ('product_warps', 1, 16), ('product_choice', 2, 60), ('split_blocks', 0.3, 3)],
+                ('product_l2', 8, 64), ('product_warps', 1, 16), ('product_choice', 2, 60), ('split_blocks', 0.3, 3),
+                ('product_stride', 0.02, 2)],
     'convolution': [('winograd_transform', 0.3, 6), ('winograd_filter', 0.3, 12), ('winograd_efficiency', 0.3, 1.3),
                     ('convolution_efficiency', 0.3, 1.2)],
 }
 OWN = {
     'element-wise': [('memory_efficiency', 0.6, 0.98)],
     'product': [('product_gather', 0.3, 1), ('product_stride', 0, 2), ('sustained_clock', 0.2, 1)],
-    'convolution': [('convolution_clock', 0.2, 1)],
 }
 # GPUs that limits of power and old memory systems set apart; others have the common values.
 APART = {'product_gather': ['Tesla P100-PCIE-16GB'], 'product_stride': ['Tesla P100-PCIE-16GB'],
-         'sustained_clock': ['Tesla T4'], 'convolution_clock': ['Tesla T4']}
+         'sustained_clock': ['Tesla T4']}
 # Constants of a GPU without measured operators: its bandwidth and clock in other programs.
 PUBLISHED = ('memory_efficiency', 'sustained_clock')
 
@@ -204,14 +204,17 @@ def cell(e):
 
 
 def blind(gpu, sheets, fitted):
-    """The values of a GPU of which nothing is known but its data sheet. Power limits its clock: with what the memory
-    leaves, it sustains as many operations per joule as the best of the measured GPUs of its process."""
+    """The values of a GPU of which nothing is known but its data sheet. Power limits its clock: with what the rest of
+    the board leaves, it sustains as many operations per joule as the best of the measured GPUs of its process. GDDR6 holds its check bits among the data: it
+    reaches the part of its peak that streams on an L4 do."""
     watts = {g: s['power_watts'] - {**sheets[''], **s}['memory_joules_per_byte'] * s['memory_bytes_per_s']
              for g, s in sheets.items() if g}
     sheet = sheets[gpu]
-    values = {(gpu, key): DEFAULTS[key] for key in OWN_KEYS}
-    rates = [sheets[g]['fp32'] * fitted.get((g, 'sustained_clock'), sheets[g].get('sustained_clock', 1)) / watts[g]
-             for g in FILES if g != gpu and sheets[g]['process_nm'] == sheet['process_nm']]
+    values = {(gpu, key): fitted.get(('', key), DEFAULTS[key]) for key in OWN_KEYS}
+    if 'memory_joules_per_byte' in sheet:
+        values[gpu, 'memory_efficiency'] = coefficients(TOP / 'data/gpus/L4.gpu')['memory_efficiency']
+    rates = [sheets[g]['fp32'] * fitted.get((g, 'sustained_clock'), 1) / watts[g] for g in FILES
+             if g != gpu and sheets[g]['process_nm'] == sheet['process_nm']]
     if rates:
         values[gpu, 'sustained_clock'] = min(1, max(rates) * watts[gpu] / sheet['fp32'])
     return {**values, **fitted}
@@ -244,7 +247,7 @@ def write(values):
 
 
 OWN_KEYS = [key for keys in OWN.values() for key, _, _ in keys]
-DEFAULTS = {'memory_efficiency': 0.88, 'product_gather': 1, 'product_stride': 0, 'sustained_clock': 1, 'convolution_clock': 1}
+DEFAULTS = {'memory_efficiency': 0.88, 'product_gather': 1, 'product_stride': 0, 'sustained_clock': 1}
 
 
 def main():

@@ -288,11 +288,11 @@ struct cost cost_of_convolution_by(const struct cost_gpu *g, const struct gpuemu
 				   enum gpuemu_math math, double busy_ns,
 				   enum cost_algorithm algorithm)
 {
-	struct cost_gpu cooler = *g; /* convolutions draw less power than products */
+	struct cost_gpu cooler = *g; /* convolutions take less power than products */
 	struct job j = job_of(&cooler, c, cost_math_on(g, math), busy_ns);
 	struct cost best = {.ns = INFINITY};
 
-	cooler.sustained_clock = g->convolution_clock;
+	cooler.sustained_clock = sqrt(g->sustained_clock);
 	for (int i = 0; i < COST_ALGORITHMS; i++)
 		if (algorithm == COST_ALGORITHMS ? is_used(&j, c, i) : (int)algorithm == i)
 			best = faster(best, algorithms[i](&j));

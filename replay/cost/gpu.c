@@ -119,7 +119,6 @@ static const struct {
 	KEY(winograd_filter),
 	KEY(winograd_efficiency),
 	KEY(convolution_efficiency),
-	KEY(convolution_clock),
 };
 
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
@@ -189,10 +188,16 @@ static int parse(FILE *in, struct cost_gpu *m, uint8_t *set, char *why, size_t w
 	return r;
 }
 
-/* Returns the power available for arithmetic while the memory runs at full bandwidth. */
-static double arithmetic_watts(const struct cost_gpu *m)
+double cost_gpu_watts(const struct cost_gpu *m)
 {
 	return m->power_watts - m->memory_joules_per_byte * m->memory_bytes_per_s;
+}
+
+double cost_cache_hits(const struct cost_gpu *m, double held)
+{
+	double hits = (m->cache_end - held / m->l2_bytes) / (m->cache_end - m->cache_begin);
+
+	return fmin(1, fmax(0, hits));
 }
 
 /* The clock, as a part of the boost clock, at which FP32 arithmetic takes the power of the board.
@@ -204,7 +209,7 @@ static void set_sustained_clock(struct cost_gpu *m, uint8_t *set)
 			continue;
 		m->sustained_clock = 1;
 		if (m->operations_per_joule > 0 && m->fp32 > 0)
-			m->sustained_clock = fmin(1, fmax(0.1, arithmetic_watts(m)) *
+			m->sustained_clock = fmin(1, fmax(0.1, cost_gpu_watts(m)) *
 							     m->operations_per_joule / m->fp32);
 		set[i] = 1;
 	}

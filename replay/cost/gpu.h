@@ -39,9 +39,8 @@ struct cost_gpu {
 	double product_norm, product_l2, product_warps, product_gather, product_stride,
 		product_choice, split_blocks, wide_efficiency;
 	double tensor_efficiency, tensor_prologue, tensor_cache_bytes_per_cycle;
-	/* If sustained_clock is not set, it is derived: the clock at which FP32 arithmetic uses the
-	 * power left by the memory at full bandwidth. operations_per_joule 0: unknown; the boost
-	 * clock is used. */
+	/* If sustained_clock is not set, it is derived: the clock at which FP32 arithmetic uses
+	 * cost_gpu_watts(). operations_per_joule 0: unknown; the boost clock is used. */
 	double process_nm, memory_joules_per_byte, operations_per_joule;
 	double sustained_clock, sustained_ns;
 	double cache_bytes_per_cycle, cache_begin, cache_end, write_penalty;
@@ -52,8 +51,7 @@ struct cost_gpu {
 	double row_norm, l1_share, l2_share, warp_cycles, warp_item_cycles, warp_efficiency;
 	double block_cycles, block_item_cycles, block_reread;
 	double layer_norm_cycles, layer_norm_item_cycles, layer_norm_reread, layer_norm_norm;
-	double winograd_transform, winograd_filter, winograd_efficiency, convolution_efficiency,
-		convolution_clock;
+	double winograd_transform, winograd_filter, winograd_efficiency, convolution_efficiency;
 };
 
 struct cost_gpu_text {
@@ -68,6 +66,14 @@ extern const char cost_gpu_common[];
  * of its device ("NVIDIA H100 80GB HBM3"), or the path of a file. Returns 0, or a negative errno
  * and the problem in `why`. */
 int cost_gpu_load(const char *like, struct cost_gpu *ret, char *why, size_t why_size);
+
+/* Returns the power for arithmetic: the rest of the board takes about as much as the memory at its
+ * full bandwidth, whatever runs. */
+double cost_gpu_watts(const struct cost_gpu *m);
+
+/* Returns the share of the accesses to `held` addresses that hit the L2 cache, which contains as
+ * much as fits from the previous operation. */
+double cost_cache_hits(const struct cost_gpu *m, double held);
 
 /* Returns the value of a key, or NULL. */
 const double *cost_gpu_value(const struct cost_gpu *m, const char *key);

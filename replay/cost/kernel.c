@@ -27,6 +27,10 @@
 /* A thread of a batch norm loads so much before it waits. */
 #define VECTOR_BYTES 16
 
+/* The cycles of a row of a layer norm are those in which a scheduler issues the instructions of so
+ * many threads. */
+#define ROW_THREADS 512
+
 /* Blocks on this part of the multiprocessors saturate the memory. */
 #define SATURATING_PART 0.25
 
@@ -94,21 +98,13 @@ static double cache_rate(const struct cost_gpu *g)
 		    g->cache_bytes_per_cycle * g->sms * g->clock_khz * 1e3);
 }
 
-/* Returns the share of the accesses to `held` addresses that hit the L2 cache, which contains as
- * much as fits from the previous operation. */
-static double hits_of(const struct cost_gpu *g, double held)
-{
-	double hits = (g->cache_end - held / g->l2_bytes) / (g->cache_end - g->cache_begin);
-
-	return fmin(1, fmax(0, hits));
-}
-
 /* Returns the time of `bytes` bytes at `held` addresses, of which read_part is read and the rest
  * written. */
 static double stream_ns(const struct cost_gpu *g, double bytes, double held, double read_part,
 			double blocks)
 {
-	double hits = hits_of(g, held), saturated = fmin(1, blocks / g->sms / SATURATING_PART);
+	double hits = cost_cache_hits(g, held);
+	double saturated = fmin(1, blocks / g->sms / SATURATING_PART);
 
 	return 1e9 * bytes * (hits / cache_rate(g) + (1 - hits) / memory_rate(g, read_part)) /
 	       saturated;
@@ -150,7 +146,8 @@ double cost_load_ns(const struct cost_gpu *g, double hits)
  * takes the memory's latency, however few blocks are left. */
 static double waves_ns(const struct cost_gpu *g, const struct cost_launch *l, double stream)
 {
-	double blocks = product_of(l->grid), load_ns = cost_load_ns(g, hits_of(g, held_of(l)));
+	double blocks = product_of(l->grid);
+	double load_ns = cost_load_ns(g, cost_cache_hits(g, held_of(l)));
 	double held = cost_occupancy(g, product_of(l->block), l->registers, l->shared_bytes);
 	double slots = g->sms * fmax(1, held), full = floor(blocks / slots);
 	double rest = blocks - full * slots, waits_ns = l->steps * load_ns;
@@ -162,10 +159,15 @@ static double waves_ns(const struct cost_gpu *g, const struct cost_launch *l, do
 	return ns;
 }
 
-/* Schedulers issue instructions of warps: two on a multiprocessor of Pascal, else four. */
+/* Schedulers of a multiprocessor, which issue instructions of warps. */
+static double schedulers_of(const struct cost_gpu *g)
+{
+	return g->compute < 7 ? 2 : 4;
+}
+
 static double issue_ns(const struct cost_gpu *g, double instructions)
 {
-	double lanes = WARP * (g->compute < 7 ? 2 : 4);
+	double lanes = WARP * schedulers_of(g);
 
 	return 1e6 * instructions / (ISSUE_EFFICIENCY * lanes * g->sms * g->clock_khz);
 }
@@ -274,7 +276,7 @@ static struct cost softmax(const struct cost_gpu *g, const struct cost_launch *l
 			stream += g->block_reread *
 				  reread_ns(g, (arrays == 2 ? 2 : 1) * rows * row * element, held,
 					    row * element);
-		ns = rows_ns(g, stream, blocks / g->sms / held, cycles, g->row_norm);
+		ns = rows_ns(g, stream, ceil(blocks / g->sms / held), cycles, g->row_norm);
 	}
 	return memory_cost(g, n->class, COST_MEASURED, ns, bytes, bytes);
 }
@@ -292,10 +294,10 @@ static struct cost layer_norm(const struct cost_gpu *g, const struct cost_launch
 	double cycles = row_cycles(g->layer_norm_cycles, g->layer_norm_item_cycles, row, threads);
 	double stream = stream_ns(g, bytes, bytes, (arrays - 1) / arrays, blocks) +
 			g->layer_norm_reread * reread_ns(g, bytes / 2, held, row * element);
+	double waves = blocks * threads / (ROW_THREADS * schedulers_of(g) * g->sms);
 
 	return memory_cost(g, n->class, COST_MEASURED,
-			   rows_ns(g, stream, blocks / g->sms / held, cycles, g->layer_norm_norm),
-			   bytes, bytes);
+			   rows_ns(g, stream, waves, cycles, g->layer_norm_norm), bytes, bytes);
 }
 
 static struct cost other(const struct cost_gpu *g, struct cost_launch l, const struct cost_name *n)

@@ -21,13 +21,18 @@ struct tile {
  * of an H100, which has the same chip. */
 #define FP8_PART 0.935
 
+/* Warps of 128 registers a thread on a multiprocessor. */
+#define WARPS 16
+
 enum { TILES = 12, MOST_SPLITS = 16 };
 
 /* Factor between numbers of parts that are tried: all up to 10, then fewer. */
 #define SPLIT_STEP 1.1
 
-/* Rows of at least this many elements are in separate pages, which old GPUs look up slowly. */
-#define FAR 6000
+/* Rows of at least this many elements are in separate pages, which take time to look up; on Pascal,
+ * shorter rows do. */
+#define FAR 16000
+#define FAR_ON_PASCAL 6000
 
 /* With dimensions that are multiples of this, any kernel can be chosen. */
 #define ALIGNED 8
@@ -80,9 +85,14 @@ static double wide(const struct cost_gpu *g, enum gpuemu_math math)
 	return math == GPUEMU_FP32 && lanes > 96 ? g->wide_efficiency : 1;
 }
 
+static double clock_of(const struct cost_gpu *g, double sustained, double ns)
+{
+	return sustained + (1 - sustained) / (1 + ns / g->sustained_ns);
+}
+
 double cost_clock(const struct cost_gpu *g, double ns)
 {
-	return g->sustained_clock + (1 - g->sustained_clock) / (1 + ns / g->sustained_ns);
+	return clock_of(g, g->sustained_clock, ns);
 }
 
 double cost_element_bytes(enum gpuemu_math math)
@@ -99,8 +109,9 @@ struct job {
 	enum gpuemu_math math;
 	double element, stored; /* bytes */
 	double reuse, filled;	/* of A */
-	double clock;		/* includes efficiency */
-	double most_splits;	/* 0: as cuBLAS */
+	double efficiency;
+	double busy_ns;	    /* since the last pause; 0: the boost clock */
+	double most_splits; /* 0: as cuBLAS */
 	enum cost_tiles tiles;
 };
 
@@ -109,8 +120,8 @@ static struct job job_of(const struct cost_gpu *g, const struct gpuemu_product *
 {
 	double element = p->a_bytes ? p->a_bytes : cost_element_bytes(math);
 
-	return (struct job){g, p, math, element, p->d_bytes ? p->d_bytes : element,
-			    1, 1, 1,	0,	 COST_TILES_CUBLAS};
+	return (struct job){g, p, math, element,	  p->d_bytes ? p->d_bytes : element, 1, 1,
+			    1, 0, 0,	COST_TILES_CUBLAS};
 }
 
 static int is_aligned(const struct gpuemu_product *p)
@@ -133,13 +144,29 @@ static double aligned_elements(const struct job *j)
 	return n;
 }
 
-/* Bytes of the operands: from memory once, and from the L2 cache once for each tile. */
+/* Returns how often each operand comes from memory. Blocks of a wave begin together and read an
+ * element once; a wave is some columns of tiles of the whole of A, or a part of one column. The
+ * next wave finds what the L2 cache holds. */
+static void reads(const struct job *j, const struct tile *t, double splits, double *a, double *b)
+{
+	const struct cost_gpu *g = j->g;
+	const struct gpuemu_product *p = j->p;
+	double rows = ceil(p->m / t->m), columns = ceil(p->n / t->n);
+	double slots = fmax(1, g->sms * WARPS / t->warps / splits);
+	double part = fmin(1, slots / rows), whole = fmin(columns, fmax(1, slots / rows));
+
+	*a = 1 + (columns / whole - 1) *
+			 (1 - cost_cache_hits(g, p->m * p->k * j->element * j->filled / j->reuse));
+	*b = 1 + (1 / part - 1) * (1 - cost_cache_hits(g, whole * t->n * p->k * j->element));
+}
+
+/* Bytes of the operands: from memory for each wave, and from the L2 cache once for each tile. */
 static void traffic(const struct job *j, const struct tile *t, double splits, double *memory,
 		    double *cache)
 {
 	const struct cost_gpu *g = j->g;
 	const struct gpuemu_product *p = j->p;
-	double a = 1, b = 1, d = p->m * p->n * j->stored * (p->adds ? 2 : 1);
+	double a = 1, b = 1, times_a, times_b, d = p->m * p->n * j->stored * (p->adds ? 2 : 1);
 
 	/* Runs along k are as short as a step of the tile: of odd dimensions, sectors are read and
 	 * written in parts. */
@@ -150,9 +177,25 @@ static void traffic(const struct job *j, const struct tile *t, double splits, do
 	}
 	if (splits > 1)
 		d += p->m * p->n * 4 * 2 * splits;
-	*memory = p->batch * ((p->m * a * j->filled / j->reuse + p->n * b) * p->k * j->element + d);
+	reads(j, t, splits, &times_a, &times_b);
+	*memory = p->batch * ((p->m * a * j->filled / j->reuse * times_a + p->n * b * times_b) *
+				      p->k * j->element +
+			      d);
 	*cache = p->batch * ceil(p->m / t->m) * ceil(p->n / t->n) *
 		 (t->m * a * j->filled + t->n * b) * p->k * j->element;
+}
+
+/* Returns the clock at which arithmetic and the memory share the power of the board:
+ * sustained_clock if the memory is idle. */
+static double clock_in(const struct job *j, double operations, double bytes)
+{
+	const struct cost_gpu *g = j->g;
+	double per_joule = g->sustained_clock * cost_peak(g, j->math) / cost_gpu_watts(g);
+	double sustained = g->sustained_clock;
+
+	if (sustained < 1)
+		sustained /= 1 + g->memory_joules_per_byte * per_joule * bytes / operations;
+	return clock_of(g, sustained, j->busy_ns);
 }
 
 static double tile_ns(const struct job *j, const struct tile *t, double splits)
@@ -162,25 +205,30 @@ static double tile_ns(const struct job *j, const struct tile *t, double splits)
 	double q = ceil(p->m / t->m) * ceil(p->n / t->n) * p->batch * splits / g->sms;
 	double depth = ceil(p->k / splits) +
 		       (uses_tensor(g, j->math) ? g->tensor_prologue : g->product_prologue);
-	double rate = cost_peak(g, j->math) / g->sms * t->efficiency * wide(g, j->math) * j->clock;
-	if (p->a_transposed)
-		rate *= g->product_gather / (1 + g->product_stride * fmax(0, log2(p->k / FAR)));
+	double memory, cache;
+
+	traffic(j, t, splits, &memory, &cache);
+	double clock = clock_in(j, q * g->sms * t->m * t->n * 2 * depth, memory);
+	double rate = cost_peak(g, j->math) / g->sms * t->efficiency * wide(g, j->math) *
+		      j->efficiency * clock;
+	if (p->a_transposed && !uses_tensor(g, j->math)) {
+		double far = p->k / (g->compute < 7 ? FAR_ON_PASCAL : FAR);
+
+		rate *= g->product_gather / (1 + g->product_stride * fmax(0, log2(far)));
+	}
 	double waves = g->product_wave * ceil(q) + (1 - g->product_wave) * fmax(q, 1);
 	double busy = fmin(1, ceil(q) * t->warps / g->product_warps);
 	double math_s = waves * t->m * t->n * 2 * depth / (rate * busy);
 	double sustained = g->memory_bytes_per_s * g->memory_efficiency, power = g->product_norm;
-	double memory, cache;
-
-	traffic(j, t, splits, &memory, &cache);
-	double cache_rate = sustained * g->product_l2;
+	double per_cycle = g->product_l2;
 
 	if (uses_tensor(g, j->math)) {
 		double n = j->element * aligned_elements(j);
 
-		cache_rate =
-			g->sms * g->clock_khz * 1e3 *
-			(n < VECTOR_BYTES ? n * LOADS_PER_CYCLE : g->tensor_cache_bytes_per_cycle);
+		per_cycle =
+			n < VECTOR_BYTES ? n * LOADS_PER_CYCLE : g->tensor_cache_bytes_per_cycle;
 	}
+	double cache_rate = per_cycle * g->sms * g->clock_khz * 1e3;
 	double memory_s = fmax(memory / sustained, cache / cache_rate);
 
 	return 1e9 * pow(pow(math_s, power) + pow(memory_s, power), 1 / power) +
@@ -188,7 +236,8 @@ static double tile_ns(const struct job *j, const struct tile *t, double splits)
 }
 
 /* Returns 1 if the library uses the tile. cuBLAS: for non-transposed FP32 batches there is one tile
- * from Ampere and one before Volta, and small tiles in between. */
+ * from Ampere and one before Volta, and small tiles in between; before Volta, small tiles for
+ * transposed operands that are not aligned. */
 static int is_used(const struct job *j, const struct tile *t)
 {
 	double compute = j->g->compute;
@@ -199,6 +248,8 @@ static int is_used(const struct job *j, const struct tile *t)
 		return t->m == 128 && !t->sliced;
 	if (j->tiles == COST_TILES_WINOGRAD)
 		return t->m * t->n <= 128 * 64 && !t->sliced;
+	if (compute < 7 && j->math == GPUEMU_FP32 && j->p->a_transposed && !is_aligned(j->p))
+		return !t->sliced && t->m * t->n <= 64 * 64;
 	if (j->p->batch == 1 || j->math != GPUEMU_FP32 || j->p->a_transposed || j->p->b_transposed)
 		return 1;
 	if (compute >= 8)
@@ -273,21 +324,20 @@ struct cost cost_of_tiled_product(const struct cost_gpu *g, const struct gpuemu_
 				  const struct cost_tiling *t)
 {
 	struct job j = job_of(g, p, cost_math_on(g, math));
-	double efficiency = t && t->efficiency ? t->efficiency : 1;
 	double bytes;
 
 	j.reuse = t && t->reuse ? t->reuse : 1;
 	j.filled = t && t->filled ? t->filled : 1;
 	j.most_splits = t ? t->most_splits : 0;
 	j.tiles = t ? t->tiles : COST_TILES_CUBLAS;
-	j.clock = efficiency;
+	j.efficiency = t && t->efficiency ? t->efficiency : 1;
 	bytes = p->batch *
 		((p->m * j.filled / j.reuse + p->n) * p->k * j.element + p->m * p->n * j.stored);
 	/* Never less than the peaks allow. Small operands may be in the cache. */
 	double math_ns = 1e9 * 2 * p->m * p->n * p->k * p->batch / cost_peak(g, j.math);
 	double memory_ns = 1e9 * fmax(0, bytes - g->l2_bytes) / g->memory_bytes_per_s;
 
-	j.clock = efficiency * cost_clock(g, busy_ns > 0 ? busy_ns : with_tile_ns(&j, t));
+	j.busy_ns = busy_ns > 0 ? busy_ns : with_tile_ns(&j, t);
 	double ns = g->kernel_ns + fmax(with_tile_ns(&j, t), fmax(math_ns, memory_ns));
 
 	return (struct cost){

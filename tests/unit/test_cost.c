@@ -157,17 +157,13 @@ TEST(limits_of_power)
 	ck_assert(cost_clock(&t4, 1e5) > cost_clock(&t4, 1e6));
 	ck_assert(cost_clock(&v100, 1e9) == 1);
 	/* Not measured: it follows from operations per joule and the power of the board. */
-	double watts = l40s.power_watts - l40s.memory_joules_per_byte * l40s.memory_bytes_per_s;
-
-	ck_assert(l40s.sustained_clock == watts * l40s.operations_per_joule / l40s.fp32);
+	ck_assert(l40s.sustained_clock ==
+		  cost_gpu_watts(&l40s) * l40s.operations_per_joule / l40s.fp32);
 	ck_assert(cost_clock(&l40s, 1e9) < 0.97);
 	/* The measured clock of a T4 follows from that of a V100, which has the same process. */
-	watts = t4.power_watts - t4.memory_joules_per_byte * t4.memory_bytes_per_s;
-	double v100_watts =
-		v100.power_watts - v100.memory_joules_per_byte * v100.memory_bytes_per_s;
-
 	ck_assert(t4.process_nm == v100.process_nm);
-	ck_assert(fabs(watts / v100_watts * v100.fp32 / t4.fp32 - t4.sustained_clock) < 0.05);
+	ck_assert(fabs(cost_gpu_watts(&t4) / cost_gpu_watts(&v100) * v100.fp32 / t4.fp32 -
+		       t4.sustained_clock) < 0.05);
 }
 
 /* Convolutions of ResNet-50 (channels, filter size, stride, input size), a depthwise one of
@@ -259,7 +255,7 @@ static void check_gradients(const struct cost_gpu *g, int i, double batch, enum 
 		/* Three channels of a result leave most of a tensor core's tile unused. */
 		if (way == GPUEMU_DATA_GRADIENT && c.in_channels < 8 && math != GPUEMU_FP32)
 			continue;
-		ck_assert_msg(ns <= 3 * forward_ns, "%s, %s, math %d, batch %g, way %d: %f times",
+		ck_assert_msg(ns <= 3.2 * forward_ns, "%s, %s, math %d, batch %g, way %d: %f times",
 			      g->name, layers[i].name, math, batch, way, ns / forward_ns);
 	}
 }
