@@ -188,7 +188,7 @@ int rex_alone_check(const struct rex_process *p, struct rex_alone_refusal *ret,
 		if (is_foreign(c))
 			return refuse(ret, p, i, false, "uses memory or events of another process");
 		if (is_exchange(c) && captures > 0)
-			return refuse(ret, p, i, false, "is in a graph, so its data is not known");
+			return refuse(ret, p, i, false, "is in a graph, so its data is unknown");
 		if (is_exchange(c) && !is_recorded(p, &digests, c))
 			return refuse(ret, p, i, true, "received data that is not recorded");
 	}
@@ -272,7 +272,8 @@ static int compare_input(struct rex_alone *a, const struct rex_built *b, const s
 		return 0;
 	count(&a->counts.other_inputs, 1);
 	snprintf(text, sizeof(text),
-		 "%s (correlation %" PRIu64 ") reads other bytes, from byte %zu of its buffer on",
+		 "%s (correlation %" PRIu64
+		 ") reads different bytes, first at byte %zu of its buffer",
 		 c->api->name, c->correlation, same);
 	rex_share_note(b->context->share, text);
 	return 0;
@@ -294,7 +295,7 @@ static int transfer(struct rex_alone *a, struct rex_built *b, const struct rex_c
 		return rex_built_fail(b, r < 0 ? r : -EBADMSG, "cannot read a recorded content");
 	if (!rex_allocations_find(&a->allocations, content, &address) ||
 	    !rex_address(objects, address, &here) || !rex_address_holds(objects, address, len))
-		return rex_built_fail(b, -ENOENT, "allocation %" PRIu64 " is not here",
+		return rex_built_fail(b, -ENOENT, "allocation %" PRIu64 " does not exist",
 				      content->allocation);
 	if (content->access == FMT_WRITTEN) {
 		count(&a->counts.delivered_bytes, len);

@@ -112,7 +112,7 @@ static int translate_handle(struct rex_built *b, enum api_meaning meaning, uint6
 		return 0;
 	if (meaning == API_MEANING_CONTEXT && retain_primary(b, value, ret))
 		return 0;
-	return rex_built_fail(b, -ENOENT, "no call in the recording made the handle 0x%llx",
+	return rex_built_fail(b, -ENOENT, "no recorded call created the handle 0x%llx",
 			      (unsigned long long)value);
 }
 
@@ -176,7 +176,7 @@ static int build_by_value(struct rex_built *b, unsigned i)
 	if (a->meaning == API_MEANING_UNIQUE_ID || strncmp(b->call->api->name, "cuIpc", 5) == 0) {
 		r = rex_share_get(b->context->share, at, a->bytes, at);
 		if (r < 0)
-			return rex_built_fail(b, r, "argument %s: no process made it", a->name);
+			return rex_built_fail(b, r, "argument %s: no process created it", a->name);
 	}
 	return 0;
 }
@@ -234,7 +234,7 @@ static int build_ids(struct rex_built *b, void *at, size_t bytes)
 {
 	for (size_t i = 0; i + 128 <= bytes; i += 128)
 		if (rex_share_get(b->context->share, (char *)at + i, 128, (char *)at + i) < 0)
-			return rex_built_fail(b, -ETIMEDOUT, "no process made the unique id");
+			return rex_built_fail(b, -ETIMEDOUT, "no process created the unique id");
 	return 0;
 }
 

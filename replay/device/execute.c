@@ -18,7 +18,7 @@
 #define NCCL_IN_PROGRESS 7
 #define NOT_READY 600 /* CUDA_ERROR_NOT_READY */
 #define POLL_NS 20000L
-#define OLD_ADDRESSES "; memory holds recorded addresses, but other memory is there now"
+#define OLD_ADDRESSES "; memory contains recorded addresses of memory that has moved"
 
 struct run {
 	struct rex_context context;
@@ -206,11 +206,11 @@ static int check_result(struct rex_built *b, int64_t result)
 		return 0;
 	if (rex_place_refused())
 		return rex_built_fail(b, -ENODEV,
-				      "the driver does not put memory at 0x%llx, where it was "
-				      "recorded; leave out --same-addresses",
+				      "the driver does not place memory at its recorded "
+				      "address 0x%llx; omit --same-addresses",
 				      (unsigned long long)rex_place_refused());
 	rex_place_count(&counts);
-	return rex_built_fail(b, -EIO, "returned %d; it succeeded when it was recorded%s",
+	return rex_built_fail(b, -EIO, "returned %d; it succeeded in the recording%s",
 			      (int32_t)result, counts.old_addresses > 0 ? OLD_ADDRESSES : "");
 }
 
@@ -236,7 +236,7 @@ static int make_call(struct run *run, const struct rex_call *c)
 	int r = rex_build(&run->context, c, &b);
 
 	if (r == 0 && !function)
-		r = rex_built_fail(&b, -ENODEV, "no library here has this function");
+		r = rex_built_fail(&b, -ENODEV, "no loaded library has this function");
 	if (r == 0)
 		r = load_image_instead(&b);
 	if (r == 0 &&

@@ -81,7 +81,7 @@ grep -Exq 'gpureplay: cannot re-execute rank 1 of ipc alone: cuIpcOpenMemHandle_
 alone --rank 0 ipc | has_line -x 'No differences.'
 recorded graph 2 --digest=launch --payloads=0-9 -- "$programs/tests/capture/capture_collectives" processes 2 2
 fails -3 gpureplay --rank 1 graph
-says 'is in a graph, so its data is not known'
+says 'is in a graph, so its data is unknown'
 fails -2 gpureplay --rank 2 ranks2
 says 'ranks2 has no rank 2'
 fails -2 gpureplay --rank one ranks2

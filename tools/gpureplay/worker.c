@@ -45,8 +45,8 @@ static int start_again(char **argv, const char *why)
 		set_number(WORKER_TRY_VARIABLE, tries + 1);
 		execv("/proc/self/exe", argv);
 	}
-	cli_error("cannot re-execute %s: %s, after %d attempts; leave out --same-addresses",
-		  argv[1], why, tries);
+	cli_error("cannot re-execute %s: %s, after %d attempts; omit --same-addresses", argv[1],
+		  why, tries);
 	return CLI_MACHINE;
 }
 

@@ -9,7 +9,7 @@ int emu_is_alive(uint32_t magic, uint32_t expected, const char *noun)
 	if (magic == expected)
 		return 1;
 	if (getenv("GPUEMU_STRICT")) {
-		fprintf(stderr, "gpuemu: a call names a %s that was destroyed or never made\n",
+		fprintf(stderr, "gpuemu: a call uses a %s that was destroyed or never created\n",
 			noun);
 		abort();
 	}

@@ -165,7 +165,7 @@ static int collective(const struct emu_nccl_work *w, struct gpuemu_launch *launc
 	if (r == -EINVAL) {
 		snprintf(problem, sizeof(problem),
 			 "an NCCL collective fails: rank %u calls %s of %" PRIu64
-			 " elements, and other ranks call another collective, size, type or root",
+			 " elements, but other ranks call another collective, size, type or root",
 			 w->comm->rank, launch->name, w->operation.count);
 		explain(problem);
 	}
