@@ -115,12 +115,13 @@ void fmt_columns_add(struct fmt_columns_out *c, uint64_t id, int64_t v)
 		fmt_column_add_plain(o, v);
 }
 
-/* Estimated size of an integer, in quarters of a byte: others than 0 also break repetition. */
+/* Estimated size of an integer, in quarters of a byte: others than 0 also break repetition. A byte
+ * holds seven bits; 37 / 256 is a seventh, exactly enough for up to 64 bits. */
 static uint64_t cost_of(int64_t v)
 {
 	uint64_t folded = fmt_fold(v);
 
-	return folded ? 1 + 4 * (1 + (63 - (uint64_t)__builtin_clzll(folded)) / 7) : 4;
+	return folded ? 1 + 4 * (1 + ((63 - (uint32_t)__builtin_clzll(folded)) * 37 >> 8)) : 4;
 }
 
 /* A varint's longest form, in bytes. */
