@@ -75,6 +75,12 @@ static bool polls(const struct api_call *call)
 	return call->class == API_CLASS_EVENT_QUERY || call->class == API_CLASS_STREAM_QUERY;
 }
 
+/* Returns true if a failed call ended a capture: a call that is not made had invalidated it. */
+static bool ends_capture(const struct rex_call *c)
+{
+	return c->api->class == API_CLASS_CAPTURE_END && api_capture_is_over((int)c->result);
+}
+
 /* Other queries change no state; they are made if they return objects. */
 static bool is_made(const struct rex_call *c)
 {
@@ -82,7 +88,7 @@ static bool is_made(const struct rex_call *c)
 		"cuGetExportTable", "cuGetProcAddress", "cuPointerSetAttribute", "cuCheckpoint",
 		"cuCoredump",	    "cuLogs",		"cuThreadExchange"};
 
-	if (c->skipped || !api_succeeded(c->api, c->result))
+	if (c->skipped || (!api_succeeded(c->api, c->result) && !ends_capture(c)))
 		return false;
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (strncmp(c->api->name, others[i], strlen(others[i])) == 0)
@@ -202,7 +208,8 @@ static int check_result(struct rex_built *b, int64_t result)
 		return 0;
 	if (call->library == API_LIBRARY_NCCL && (int32_t)result == NCCL_IN_PROGRESS)
 		result = wait_for_nccl(b);
-	if ((int32_t)result == 0 || (call->class == API_CLASS_GROUP_END && result == 7))
+	if ((int32_t)result == 0 || (call->class == API_CLASS_GROUP_END && result == 7) ||
+	    ends_capture(b->call))
 		return 0;
 	if (rex_place_refused())
 		return rex_built_fail(b, -ENODEV,

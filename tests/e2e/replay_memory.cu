@@ -249,6 +249,14 @@ static void launch_graph(struct gpu *g)
 	cudaGraph_t graph;
 	cudaGraphExec_t exec;
 
+	/* A capture that another call makes invalid. */
+	CUDA(cudaStreamBeginCapture(g->first, cudaStreamCaptureModeThreadLocal));
+	launch(g->first, N, 1, g->x, g->y);
+	if (cudaStreamSynchronize(g->first) == cudaSuccess ||
+	    cudaStreamEndCapture(g->first, &graph) == cudaSuccess)
+		exit((fprintf(stderr, "the capture is valid\n"), 1));
+	cudaGetLastError();
+
 	CUDA(cudaStreamBeginCapture(g->first, cudaStreamCaptureModeThreadLocal));
 	launch(g->first, N, 1, g->x, g->y);
 	CUDA(cudaMemsetAsync(g->pooled, 0, 128, g->first));
