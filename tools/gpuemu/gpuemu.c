@@ -54,7 +54,7 @@ static const struct cli_option options[] = {
 	[OPT_STRICT] = {"strict", 0, NULL,
 			"end the program when it uses a handle that was destroyed"},
 	[OPT_NO_DATA] = {"no-data", 0, NULL,
-			 "compute nothing; copies above 64 KiB to the host write zeros"},
+			 "compute small kernels only; copies above 64 KiB write zeros"},
 	[OPT_REPORT] = {"report", 0, NULL, "print virtual time and GPU utilisation at the end"},
 	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
 	[OPT_OUTPUT] = {"output", 'o', "FILE", "write the report to FILE instead of stderr"},
