@@ -42,7 +42,7 @@ enum { TILES = 12, MOST_SPLITS = 16 };
  * is the number of such loads per cycle and multiprocessor: nanoGPT's step on an A100 is 1.25 times
  * as long with 50257 words as with 50304 (github.com/karpathy/nanoGPT). */
 #define VECTOR_BYTES 16
-#define LOADS_PER_CYCLE 3.5
+#define LOADS_PER_CYCLE 2.3
 
 enum gpuemu_math cost_math_on(const struct cost_gpu *g, enum gpuemu_math math)
 {
@@ -170,7 +170,7 @@ static void traffic(const struct job *j, const struct tile *t, double splits, do
 
 	/* Runs along k are as short as a step of the tile: of odd dimensions, sectors are read and
 	 * written in parts. */
-	if (!is_aligned(p)) {
+	if (!is_aligned(p) && !uses_tensor(g, j->math)) {
 		a = p->a_transposed ? g->product_rows : 1;
 		b = p->b_transposed ? 1 : p->a_transposed ? g->product_rows : g->product_columns;
 		d *= g->product_store;
