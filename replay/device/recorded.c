@@ -314,10 +314,11 @@ static bool is_blas(const struct rex_call *c)
 }
 
 /* Marks nested calls. Those within a cuBLAS call are executed instead of it, if any of the process
- * launches a kernel, unless cuBLAS calls are requested. */
+ * launches a kernel, unless cuBLAS calls are requested; those within its copies always are, since
+ * the contents are recorded with them. */
 static void mark_nested(struct rex_process *p)
 {
-	const struct rex_call *outer = NULL;
+	struct rex_call *outer = NULL;
 	bool launches = false;
 
 	for (size_t i = 0; i < p->n_calls; i++) {
@@ -328,6 +329,10 @@ static void mark_nested(struct rex_process *p)
 			c->nested = true;
 			c->inside = is_blas(outer);
 			c->skipped = !c->inside || c->api->library != API_LIBRARY_CUDA;
+			if (c->inside && !c->skipped && outer->api->class == API_CLASS_COPY) {
+				outer->skipped = true;
+				c->inside = false;
+			}
 			launches |= c->inside && c->api->class == API_CLASS_LAUNCH;
 		} else {
 			outer = c;
