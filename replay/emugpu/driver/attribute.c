@@ -99,7 +99,7 @@ static int of_model(const struct emu_device *d, CUdevice_attribute what, int *re
 		CASE(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, m->shared_per_sm)
 		CASE(MAX_REGISTERS_PER_MULTIPROCESSOR, m->registers_per_sm)
 		CASE(MULTI_GPU_BOARD_GROUP_ID, d->physical)
-		CASE(SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, m->fp32 / m->fp64)
+		CASE(SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, m->fp32 / m->fp64 + 0.5)
 		CASE(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, m->shared_per_block_optin)
 		CASE(MAX_BLOCKS_PER_MULTIPROCESSOR, m->blocks_per_sm)
 		CASE(MAX_PERSISTING_L2_CACHE_SIZE, m->compute >= 8 ? m->l2_bytes * 0.75 : 0)
