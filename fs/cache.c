@@ -201,7 +201,7 @@ static struct fs_item *finish_item(struct fs_cache *c, struct fs_item *i, int er
 	return evict(c);
 }
 
-int fs_cache_get(struct fs_cache *c, struct fs_key key, const struct fs_maker *maker,
+int fs_cache_get(struct fs_cache *c, struct fs_key key, const struct fs_item_ops *maker,
 		 struct fs_item **ret)
 {
 	struct fs_item *i, *evicted;

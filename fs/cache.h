@@ -20,7 +20,7 @@ struct fs_key {
 };
 
 /* Makes and frees a value. */
-struct fs_maker {
+struct fs_item_ops {
 	/* Sets *ret and its size in bytes. Returns 0 or a negative errno; errors are not cached. */
 	int (*make)(void *context, void **ret, size_t *bytes);
 	void (*drop)(void *value);
@@ -32,7 +32,7 @@ int fs_cache_new(size_t limit_bytes, struct fs_cache **ret);
 void fs_cache_free(struct fs_cache *c);
 
 /* Finds or makes a value. It stays valid until fs_cache_put(). */
-int fs_cache_get(struct fs_cache *c, struct fs_key key, const struct fs_maker *maker,
+int fs_cache_get(struct fs_cache *c, struct fs_key key, const struct fs_item_ops *maker,
 		 struct fs_item **ret);
 
 /* Reserves memory for making values: waits until it fits, or until no other reservation exists. A

@@ -79,7 +79,7 @@ static int get_whole(struct fs_tree *t, const struct fs_node *where, const struc
 		     struct fs_item **ret)
 {
 	struct whole w = {t, where, file};
-	struct fs_maker maker = {whole_make, fs_blob_drop, &w};
+	struct fs_item_ops maker = {whole_make, fs_blob_drop, &w};
 	struct fs_key key = {fs_ino_of(*where), 0};
 	size_t bytes;
 	int r;
@@ -157,14 +157,14 @@ int fs_content_size(struct fs_tree *t, const struct fs_node *where, const struct
 /* Decoding and counting this many records takes about as long as answering a request. */
 #define QUICK_RECORDS 512u
 
-int fs_content_is_quick(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file)
+int fs_content_is_cheap(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file)
 {
 	struct fs_piece p = {.tree = t, .number = file->piece};
 	struct fs_cursor cursor = {0};
 	uint64_t records = 0;
 
 	if (file->made != FS_PIECES_OF)
-		return file->made == FS_QUICK;
+		return file->made == FS_CHEAP;
 	while (fs_tree_next(t, fs_scope_of(where), &cursor, &p.rank, &p.slice)) {
 		records += fs_piece_known(&p) ? 0 : fs_tree_n_records(t, p.rank, p.slice);
 		if (records > QUICK_RECORDS)
@@ -261,7 +261,7 @@ static int tail_make(void *context, void **ret, size_t *bytes)
 static int want_tail(struct fs_tree *t, const struct fs_file *file, struct wanted *w)
 {
 	struct whole whole = {.tree = t, .file = file};
-	struct fs_maker maker = {tail_make, fs_blob_drop, &whole};
+	struct fs_item_ops maker = {tail_make, fs_blob_drop, &whole};
 	struct fs_key key = {15, TAILS - (uint64_t)file->piece};
 	struct fs_item *item;
 	int r = fs_cache_get(t->cache, key, &maker, &item);

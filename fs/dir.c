@@ -19,11 +19,11 @@
 
 /* Inode numbers contain a file's index in these tables: append new files. */
 static const struct fs_file root_files[] = {
-	{"README", FS_QUICK, 0, fs_render_readme},
-	{"id", FS_QUICK, 0, fs_render_id},
-	{"CITATION", FS_QUICK, 0, fs_render_citation},
-	{"LICENSE", FS_QUICK, 0, fs_render_license},
-	{"trace.json", FS_QUICK, 0, fs_render_trace_json},
+	{"README", FS_CHEAP, 0, fs_render_readme},
+	{"id", FS_CHEAP, 0, fs_render_id},
+	{"CITATION", FS_CHEAP, 0, fs_render_citation},
+	{"LICENSE", FS_CHEAP, 0, fs_render_license},
+	{"trace.json", FS_CHEAP, 0, fs_render_trace_json},
 	SUMMARY,
 	{"errors", FS_WHOLE, 0, fs_render_errors},
 	TIMELINES,
@@ -50,23 +50,23 @@ static const struct fs_file iteration_gpu_files[] = {
 };
 
 static const struct fs_file gpu_files[] = {
-	{"device.json", FS_QUICK, 0, fs_render_device_json},
+	{"device.json", FS_CHEAP, 0, fs_render_device_json},
 	{"kernels", FS_WHOLE, 0, fs_render_totals},
 	{"memory", FS_PIECES_OF, FMT_TABLE_MEMORY, NULL},
 	{"streams", FS_WHOLE, 0, fs_render_streams},
-	{"graphs", FS_QUICK, 0, fs_render_graphs},
-	{"allocations", FS_QUICK, 0, fs_render_allocations},
+	{"graphs", FS_CHEAP, 0, fs_render_graphs},
+	{"allocations", FS_CHEAP, 0, fs_render_allocations},
 };
 
 static const struct fs_sub gpu_subs[] = {{"iterations", FS_GPU_ITERATIONS}};
 
 static const struct fs_file comm_files[] = {
-	{"ranks", FS_QUICK, 0, fs_render_comm_ranks},
+	{"ranks", FS_CHEAP, 0, fs_render_comm_ranks},
 	{"collectives", FS_WHOLE, 0, fs_render_comm_collectives},
 };
 
-static const struct fs_file modules_files[] = {{"index", FS_QUICK, 0, fs_render_modules}};
-static const struct fs_file what_if_files[] = {{"errors", FS_QUICK, 0, NULL}};
+static const struct fs_file modules_files[] = {{"index", FS_CHEAP, 0, fs_render_modules}};
+static const struct fs_file what_if_files[] = {{"errors", FS_CHEAP, 0, NULL}};
 static const struct fs_file contents_files[] = {{"index", FS_WHOLE, 0, fs_render_contents}};
 
 /* ---- entries that depend on the trace */

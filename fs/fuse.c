@@ -52,10 +52,10 @@ static void answer(fuse_req_t req, const struct fs_call *c, enum asks asks)
 	if (fs_is_pending(s->fs, c->ino, asks == INSIDE)) {
 		waits.answer = emulate;
 		waits.then = c->answer;
-		r = fs_pool_give(&s->emulator, &waits);
+		r = fs_pool_submit(&s->emulator, &waits);
 		if (r < 0)
 			reply_error(req, r);
-	} else if (!fs_is_long(s->fs, c->ino) || fs_pool_give(&s->pool, c) < 0) {
+	} else if (!fs_is_expensive(s->fs, c->ino) || fs_pool_submit(&s->pool, c) < 0) {
 		c->answer(c);
 	}
 }
@@ -118,7 +118,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct fs_call c = {.answer = answer_lookup, .request = req, .ino = parent};
 
-	fs_eager_asked(&server_of(req)->eager);
+	fs_readdirplus_note_lookup(&server_of(req)->eager);
 	if (strlen(name) > FS_NAME_MAX) {
 		reply_error(req, -ENAMETOOLONG);
 		return;
@@ -193,7 +193,7 @@ static size_t add_entry(fuse_req_t req, const struct fs_entry *e, bool plus, boo
 
 	if (!plus)
 		return fuse_add_direntry(req, at, space, e->name, &entry.attr, (off_t)e->next);
-	if (e->name[0] != '.' && (files || S_ISDIR(e->type)) && fs_is_quick(s->fs, e->ino) &&
+	if (e->name[0] != '.' && (files || S_ISDIR(e->type)) && fs_is_cheap(s->fs, e->ino) &&
 	    fs_stat(s->fs, e->ino, &a) == 0)
 		entry = entry_of(s, &a);
 	return fuse_add_direntry_plus(req, at, space, e->name, &entry, (off_t)e->next);
@@ -203,7 +203,7 @@ static void list(const struct fs_call *c, bool plus)
 {
 	fuse_req_t req = c->request;
 	scoped(free_ptr) char *buf = malloc(c->size);
-	bool files = plus && fs_eager_list(&server_of(req)->eager, c->offset == 0);
+	bool files = plus && fs_readdirplus_note_list(&server_of(req)->eager, c->offset == 0);
 	uint64_t offset = c->offset;
 	struct fs_entry e;
 	size_t used = 0;
@@ -326,7 +326,7 @@ static void answer_read(const struct fs_call *c)
 	}
 	reply_view(req, &view);
 	if (c->is_pooled)
-		fs_ahead_answered(&s->ahead, c->ino, c->offset, c->size, &view);
+		fs_readahead_after_read(&s->ahead, c->ino, c->offset, c->size, &view);
 }
 
 static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
@@ -334,8 +334,8 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 {
 	struct fs_server *s = server_of(req);
 
-	if (fs_is_long(s->fs, ino))
-		fs_ahead_read(&s->ahead, ino, (uint64_t)off, size);
+	if (fs_is_expensive(s->fs, ino))
+		fs_readahead_before_read(&s->ahead, ino, (uint64_t)off, size);
 	answer(req,
 	       &(struct fs_call){.answer = answer_read,
 				 .request = req,

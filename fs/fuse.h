@@ -6,10 +6,10 @@
 #define FUSE_USE_VERSION 35
 #include <fuse_lowlevel.h>
 
-#include "fs/ahead.h"
-#include "fs/eager.h"
 #include "fs/options.h"
 #include "fs/pool.h"
+#include "fs/readahead.h"
+#include "fs/readdirplus.h"
 
 struct fs_server {
 	struct fs *fs;
@@ -20,8 +20,8 @@ struct fs_server {
 	bool no_open, no_opendir; /* the kernel got ENOSYS, and no longer sends the request */
 	uid_t owner;
 	gid_t group;
-	struct fs_eager eager;
-	struct fs_ahead ahead;
+	struct fs_readdirplus eager;
+	struct fs_readahead ahead;
 };
 
 /* The request handlers. Their userdata is a struct fs_server. */

@@ -41,7 +41,7 @@ static int count_timeline(struct fs_tree *t, const struct fmt_slice *slice)
 	struct fs_piece p = {
 		.tree = t, .number = FS_PIECE_TIMELINE, .rank = slice->rank, .slice = slice->index};
 	uint64_t length;
-	int r = fs_timeline_marks(t->timeline, slice, NULL, &length);
+	int r = fs_timeline_offsets(t->timeline, slice, NULL, &length);
 
 	if (r == 0)
 		fs_piece_set_length(&p, length);

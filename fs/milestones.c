@@ -70,7 +70,7 @@ struct fs_cursor fs_milestones_skip(struct fs_tree *t, const struct fs_node *whe
 				    uint64_t *skip)
 {
 	struct wanted w = {t, where, piece};
-	struct fs_maker maker = {milestones_make, milestones_drop, &w};
+	struct fs_item_ops maker = {milestones_make, milestones_drop, &w};
 	struct fs_key key = {fs_ino_of(*where), UINT64_MAX};
 	struct fs_cursor found = {0};
 	struct fs_item *item;

@@ -163,7 +163,7 @@ static int receive_all(struct fs_server *s)
 		r = next_request(s, &buffer);
 		in_a_row = r == 1 ? in_a_row + 1 : 0;
 		if (in_a_row % CROWD == CROWD - 1 && fs_pool_is_free(&s->pool))
-			fs_pool_give(&s->pool, &call);
+			fs_pool_submit(&s->pool, &call);
 		if (r == 0)
 			ppoll(&fd, 1, NULL, &old);
 	}
@@ -189,8 +189,8 @@ static void finish_storing(struct fs_server *s)
 	struct pollfd fd = {.fd = fuse_session_fd(s->session), .events = POLLIN};
 	void *buffer = NULL;
 
-	fs_ahead_close(&s->ahead);
-	while (fs_ahead_is_storing(&s->ahead))
+	fs_readahead_close(&s->ahead);
+	while (fs_readahead_is_storing(&s->ahead))
 		if (next_request(s, &buffer) != 1)
 			poll(&fd, 1, 10);
 	drop_request(buffer);
@@ -208,7 +208,7 @@ static int receive(struct fs_server *s)
 		r = receive_all(s);
 	finish_storing(s);
 	fs_pool_done(&s->pool);
-	fs_ahead_done(&s->ahead);
+	fs_readahead_done(&s->ahead);
 	return r;
 }
 
@@ -255,7 +255,7 @@ int fs_mount_serve(struct fs *fs, const struct fs_mount *mount, struct fmt_error
 	int r;
 
 	s = (struct fs_server){.fs = fs, .mount = mount, .owner = getuid(), .group = getgid()};
-	fs_ahead_init(&s.ahead, fs, &s.pool, store, &s);
+	fs_readahead_init(&s.ahead, fs, &s.pool, store, &s);
 	s.session = se = fuse_session_new(&args, &fs_fuse_ops, sizeof(fs_fuse_ops), &s);
 	fuse_opt_free_args(&args);
 	r = se ? serve(&s, err) : -EINVAL;

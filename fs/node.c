@@ -101,7 +101,7 @@ static int find_node(struct fs *fs, fs_ino ino, struct fs_tree **tree, struct fs
 		return fs_node_exists(*tree, p) ? 0 : -ENOENT;
 	if (p->dir != FS_ROOT || p->gpu || p->iteration)
 		return -ENOENT;
-	if (p->file == 0 || (p->file == FAILED_FILE && *fs_run_why(fs->runs, p->run)))
+	if (p->file == 0 || (p->file == FAILED_FILE && *fs_run_error(fs->runs, p->run)))
 		return 0;
 	return -ENOENT;
 }
@@ -117,14 +117,14 @@ static const char *plain_text(const struct fs *fs, const struct fs_tree *t, cons
 		return fs_runs_rejected(fs->runs, len);
 	if (t)
 		return NULL;
-	why = fs_run_why(fs->runs, p->run);
+	why = fs_run_error(fs->runs, p->run);
 	*len = strlen(why);
 	return why;
 }
 
 static const struct fs_file *file_of(const struct fs_node *p)
 {
-	static const struct fs_file stored = {"", FS_QUICK, 0, fs_render_stored, fs_stored_size};
+	static const struct fs_file stored = {"", FS_CHEAP, 0, fs_render_stored, fs_stored_size};
 
 	if (p->file == FS_STORED)
 		return &stored;
@@ -227,7 +227,7 @@ int fs_stat(struct fs *fs, fs_ino ino, struct fs_attr *ret)
 	return r < 0 ? reply(r) : node_attr(fs, t, &p, ret);
 }
 
-bool fs_is_quick(struct fs *fs, fs_ino ino)
+bool fs_is_cheap(struct fs *fs, fs_ino ino)
 {
 	struct fs_tree *t;
 	struct fs_node p;
@@ -236,13 +236,13 @@ bool fs_is_quick(struct fs *fs, fs_ino ino)
 	if (find_node(fs, ino, &t, &p) < 0)
 		return false;
 	return !S_ISREG(fs_type_of(&p)) || plain_text(fs, t, &p, &len) ||
-	       fs_content_is_quick(t, &p, file_of(&p));
+	       fs_content_is_cheap(t, &p, file_of(&p));
 }
 
 /* This many records are rendered in a few milliseconds. */
 #define LONG_RECORDS 16384
 
-bool fs_is_long(struct fs *fs, fs_ino ino)
+bool fs_is_expensive(struct fs *fs, fs_ino ino)
 {
 	struct fs_cursor cursor = {0};
 	uint32_t rank, slice;

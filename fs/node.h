@@ -54,11 +54,11 @@ struct fs_entry {
 int fs_list(struct fs *fs, fs_ino dir, uint64_t offset, struct fs_entry *ret);
 
 /* Returns true if fs_stat() of `ino` is quick: it renders small texts only. */
-bool fs_is_quick(struct fs *fs, fs_ino ino);
+bool fs_is_cheap(struct fs *fs, fs_ino ino);
 
 /* Returns true if rendering the file, or a file in the directory, takes so long that other requests
  * should not wait for it. */
-bool fs_is_long(struct fs *fs, fs_ino ino);
+bool fs_is_expensive(struct fs *fs, fs_ino ino);
 
 /* Copies the target of a link, without NUL, truncated to `size` bytes. Returns its length. */
 long fs_link(struct fs *fs, fs_ino ino, char *buf, size_t size);

@@ -93,7 +93,7 @@ static int marks_make(void *context, void **ret, size_t *bytes)
 	slice = fs_item_value(item);
 	n = (slice->n_events + slice->n_ranges) / FMT_CHROME_STEP + 1;
 	m = calloc(1, sizeof(*m) + n * sizeof(m->at[0]));
-	r = m ? fs_timeline_marks(p->tree->timeline, slice, m->at, &length) : -ENOMEM;
+	r = m ? fs_timeline_offsets(p->tree->timeline, slice, m->at, &length) : -ENOMEM;
 	fs_cache_put(p->tree->cache, item);
 	if (r < 0) {
 		free(m);
@@ -109,7 +109,7 @@ static int marks_make(void *context, void **ret, size_t *bytes)
  * before that item. For tables, the first item. */
 static int find_start(const struct fs_piece *p, uint64_t offset, size_t *first, uint64_t *before)
 {
-	struct fs_maker maker = {marks_make, free, (void *)(uintptr_t)p};
+	struct fs_item_ops maker = {marks_make, free, (void *)(uintptr_t)p};
 	const struct marks *m;
 	struct fs_item *item;
 	size_t found;
@@ -218,7 +218,7 @@ static size_t memory_of(const struct fs_piece *p)
 
 int fs_piece_get(struct fs_piece *p, struct fs_item **ret)
 {
-	struct fs_maker maker = {piece_make, fs_blob_drop, p};
+	struct fs_item_ops maker = {piece_make, fs_blob_drop, p};
 	struct fs_cache *c = p->tree->cache;
 	size_t bytes = memory_of(p);
 	int r;

@@ -60,7 +60,7 @@ static int start_threads(struct fs_pool *p)
 	return p->n_threads > 0 ? 0 : r;
 }
 
-int fs_pool_give(struct fs_pool *p, const struct fs_call *c)
+int fs_pool_submit(struct fs_pool *p, const struct fs_call *c)
 {
 	scoped(free_ptr) struct fs_call *kept = malloc(sizeof(*kept));
 	int r;

@@ -22,7 +22,7 @@ int fs_pool_init(struct fs_pool *p, unsigned max_threads);
 
 /* Queues a copy of the call for one of the threads. Returns 0, or a negative errno: no thread will
  * answer it. */
-int fs_pool_give(struct fs_pool *p, const struct fs_call *c);
+int fs_pool_submit(struct fs_pool *p, const struct fs_call *c);
 
 /* Returns true if a call that is queued now starts at once. */
 bool fs_pool_is_free(struct fs_pool *p);

@@ -318,7 +318,7 @@ int fs_render_errors(struct fs_tree *t, const struct fs_node *where, struct text
 	scoped(seen_done) struct seen seen = {.out = out};
 	int r = 0;
 
-	fmt_losses(t->trace, "-\t-\t-\t", out);
+	fmt_put_losses(t->trace, "-\t-\t-\t", out);
 	for (uint32_t i = 0; i < t->n_ranks; i++) {
 		const struct fmt_rank *rank = fmt_trace_rank(t->trace, i);
 

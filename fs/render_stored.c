@@ -46,7 +46,7 @@ static void put_image(struct fs_tree *t, const struct fmt_image *image, struct t
 					    .kind = (uint8_t)image->kind};
 	char name[FS_NAME_BYTES] = "-";
 
-	if (image->has_name && fmt_blob_is_there(t->trace, image->name))
+	if (image->has_name && fmt_blob_is_listed(t->trace, image->name))
 		fs_stored_name(&item, name);
 	text_str(out, name);
 	text_printf(out, "\t%s\t", fmt_image_kind_name(image->kind));

@@ -172,7 +172,7 @@ struct fs_tree *fs_run_tree(const struct fs_runs *r, uint32_t number)
 	return r->runs[number].state == MADE ? r->runs[number].tree : NULL;
 }
 
-const char *fs_run_why(const struct fs_runs *r, uint32_t number)
+const char *fs_run_error(const struct fs_runs *r, uint32_t number)
 {
 	return r->runs[number].state == FAILED && r->runs[number].why ? r->runs[number].why : "";
 }

@@ -36,7 +36,7 @@ void fs_run_make(struct fs_runs *r, uint32_t number);
 struct fs_tree *fs_run_tree(const struct fs_runs *r, uint32_t number);
 
 /* Returns the reason why the run failed, or "". */
-const char *fs_run_why(const struct fs_runs *r, uint32_t number);
+const char *fs_run_error(const struct fs_runs *r, uint32_t number);
 
 /* Returns the lines about invalid specs, of which *len bytes are valid and never change. */
 const char *fs_runs_rejected(const struct fs_runs *r, size_t *len);

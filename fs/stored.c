@@ -57,7 +57,7 @@ static void sort_unique(const struct fmt_trace *t, struct fs_stored_list *l)
 	for (size_t i = 0; i < l->n; i++) {
 		if (kept > 0 && by_name(&l->items[i], &l->items[kept - 1]) == 0)
 			continue;
-		if (fmt_blob_is_there(t, l->items[i].name))
+		if (fmt_blob_is_listed(t, l->items[i].name))
 			l->items[kept++] = l->items[i];
 	}
 	l->n = kept < FS_MAX_ITERATIONS ? kept : FS_MAX_ITERATIONS;

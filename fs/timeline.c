@@ -94,15 +94,15 @@ int fs_timeline_slice(struct fs_timeline *l, const struct fmt_slice *slice, size
 	return r < 0 ? r : out->error;
 }
 
-int fs_timeline_marks(struct fs_timeline *l, const struct fmt_slice *slice, uint64_t *marks,
-		      uint64_t *length)
+int fs_timeline_offsets(struct fs_timeline *l, const struct fmt_slice *slice, uint64_t *marks,
+			uint64_t *length)
 {
 	struct fmt_chrome *x;
 	int r = take_renderer(l, &x);
 
 	if (r < 0)
 		return r;
-	r = fmt_chrome_marks(x, slice, marks, length);
+	r = fmt_chrome_offsets(x, slice, marks, length);
 	give_renderer(l, x);
 	return r;
 }

@@ -17,8 +17,8 @@ void fs_timeline_free(struct fs_timeline *l);
 int fs_timeline_head(struct fs_timeline *l, int64_t iteration, int64_t rank, struct text *out);
 int fs_timeline_slice(struct fs_timeline *l, const struct fmt_slice *slice, size_t first,
 		      struct text *out);
-/* See fmt_chrome_marks(). */
-int fs_timeline_marks(struct fs_timeline *l, const struct fmt_slice *slice, uint64_t *marks,
-		      uint64_t *length);
+/* See fmt_chrome_offsets(). */
+int fs_timeline_offsets(struct fs_timeline *l, const struct fmt_slice *slice, uint64_t *marks,
+			uint64_t *length);
 
 void fs_timeline_tail(struct text *out);

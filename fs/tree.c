@@ -261,7 +261,7 @@ static struct fs_key slice_key(const struct fs_tree *t, uint32_t rank, uint32_t 
 int fs_tree_slice(struct fs_tree *t, uint32_t rank, uint32_t slice, struct fs_item **ret)
 {
 	struct loading loading = {t->trace, rank, slice};
-	struct fs_maker maker = {slice_make, slice_drop, &loading};
+	struct fs_item_ops maker = {slice_make, slice_drop, &loading};
 
 	return fs_cache_get(t->cache, slice_key(t, rank, slice), &maker, ret);
 }

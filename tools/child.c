@@ -12,19 +12,19 @@
 
 static volatile pid_t child;
 
-static void pass_on(int signal)
+static void forward_signal(int signal)
 {
 	if (child > 0)
 		kill(child, signal);
 }
 
-void child_is(pid_t pid)
+void child_set(pid_t pid)
 {
 	child = pid;
 }
 
 /* In the child. exec closes `fd`; if exec fails, writes the errno to it. */
-static void become(char **command, int fd)
+static void exec_command(char **command, int fd)
 {
 	int error;
 
@@ -53,7 +53,7 @@ static int is_begun(int fd)
 int child_start(char **command)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
-	struct sigaction action = {.sa_handler = pass_on};
+	struct sigaction action = {.sa_handler = forward_signal};
 	int fd[2], r;
 
 	if (pipe2(fd, O_CLOEXEC) < 0)
@@ -61,7 +61,7 @@ int child_start(char **command)
 	scoped(close_fd) int from = fd[0];
 	child = fork();
 	if (child == 0)
-		become(command, fd[1]);
+		exec_command(command, fd[1]);
 	r = child < 0 ? -errno : 0;
 	close(fd[1]);
 	if (r < 0)
@@ -72,7 +72,7 @@ int child_start(char **command)
 	return r < 0 ? r : child;
 }
 
-int child_unbegun(int r, const char *command)
+int child_print_error(int r, const char *command)
 {
 	cli_error("cannot run %s: %s", command, strerror(-r));
 	return r == -ENOENT ? 127 : 126;

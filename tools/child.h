@@ -7,14 +7,14 @@
 #include <sys/types.h>
 
 /* Sets the process that receives the signals that child_start() forwards. */
-void child_is(pid_t pid);
+void child_set(pid_t pid);
 
 /* Starts `command`, searched in PATH, and forwards SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and
  * SIGUSR2 to it from then on. Returns its process id, or a negative errno if it cannot be run. */
 int child_start(char **command);
 /* Prints why a command cannot be run. Returns the exit status for main(): 127 or 126, as a shell.
  */
-int child_unbegun(int r, const char *command);
+int child_print_error(int r, const char *command);
 
 /* Waits for the end of the program. Returns its status as waitpid(2), or a negative errno. Calls
  * ended(), unless NULL, for any other child that ends meanwhile. */

@@ -26,19 +26,19 @@ static int read_rest(struct rec_recorder *r)
 	long n;
 
 	do {
-		n = rec_round(r); /* finds out which programs run */
+		n = rec_recorder_poll(r); /* finds out which programs run */
 		if (output_signal())
 			return -ECANCELED;
 		nanosleep(&t, NULL);
-	} while (n >= 0 && rec_is_traced(r));
-	return n < 0 ? (int)n : rec_finish(r);
+	} while (n >= 0 && rec_recorder_has_processes(r));
+	return n < 0 ? (int)n : rec_recorder_finish(r);
 }
 
 static int complete(const char *path)
 {
 	struct rec_recorder *recorder = NULL;
 	struct fmt_error err = {0};
-	int r = rec_recover(path, &recorder, &err);
+	int r = rec_recorder_recover(path, &recorder, &err);
 
 	if (r == -ENOENT || r == -EACCES || r == -EROFS)
 		return CLI_OK; /* the file is complete */
@@ -49,8 +49,8 @@ static int complete(const char *path)
 	if (r == 0)
 		r = read_rest(recorder);
 	if (r < 0 && recorder)
-		rec_keep(recorder);
-	rec_close(recorder);
+		rec_recorder_keep_session(recorder);
+	rec_recorder_close(recorder);
 	if (r == -ECANCELED)
 		return CLI_FAILED;
 	return r < 0 ? cli_fail(r, &err, "import", path, NULL) : CLI_OK;
@@ -154,11 +154,11 @@ void raw_import_json(struct text *t, const struct rec_import_report *r, const ch
 void raw_import_text(struct text *t, const struct rec_import_report *r, const char *output)
 {
 	text_printf(t, "%s: ", output);
-	fmt_text_counted(t, r->result.n_ranks, "rank", "ranks");
+	fmt_text_plural(t, r->result.n_ranks, "rank", "ranks");
 	text_str(t, ", ");
-	fmt_text_counted(t, r->result.calls, "call", "calls");
+	fmt_text_plural(t, r->result.calls, "call", "calls");
 	text_str(t, ", ");
-	fmt_text_counted(t, r->result.ops, "operation", "operations");
+	fmt_text_plural(t, r->result.ops, "operation", "operations");
 	text_char(t, '\n');
 }
 
@@ -170,16 +170,16 @@ static void say_killed(const struct rec_killed *k, const char *output)
 	const char *when = !*k->last_call ? "" : k->in_call ? " in " : " after ";
 	scoped(text_done) struct text kept = {0};
 
-	fmt_text_counted(&kept, k->calls, "call", "calls");
+	fmt_text_plural(&kept, k->calls, "call", "calls");
 	text_str(&kept, " and ");
-	fmt_text_counted(&kept, k->ops, "operation", "operations");
+	fmt_text_plural(&kept, k->ops, "operation", "operations");
 	cli_error("%s (pid %d): killed%s%s%s%s; %s contains %.*s of it",
 		  *k->name ? k->name : "a process", (int)k->pid, signal ? " by " : "",
 		  signal ? signal : "", when, k->last_call, output, (int)kept.len,
 		  kept.data ? kept.data : "");
 }
 
-void raw_import_say_killed(const struct rec_import_report *r, const char *output)
+void raw_import_print_killed(const struct rec_import_report *r, const char *output)
 {
 	if (r->damaged_file)
 		cli_error("%s: damaged or cut off at byte %llu; %llu bytes are missing in %s",

@@ -21,4 +21,4 @@ int raw_import_complete(const struct recordings *recordings);
 void raw_import_json(struct text *t, const struct rec_import_report *r, const char *output);
 void raw_import_text(struct text *t, const struct rec_import_report *r, const char *output);
 /* Processes that were killed, and a recording that is damaged, a line each on stderr. */
-void raw_import_say_killed(const struct rec_import_report *r, const char *output);
+void raw_import_print_killed(const struct rec_import_report *r, const char *output);

@@ -189,7 +189,7 @@ static int add_folder(struct recordings *r, const char *folder)
 	return n;
 }
 
-int recordings_are_at(const char *path)
+int recordings_exist_at(const char *path)
 {
 	scoped(recordings_done) struct recordings found = {0};
 	struct rec_raw_header header;

@@ -23,7 +23,7 @@ enum { OUTSTANDING = 64, ROUND_NS = 50000000 };
 
 /* A thread that works for one GPU. */
 struct thread {
-	struct cap_drain_about about;
+	struct cap_ring_info about;
 	struct text bytes; /* of its ring since the last round */
 	uint64_t position, ordinal, events;
 	int64_t now_ns, free_ns[2]; /* free_ns: when each of its two streams is idle */
@@ -79,7 +79,7 @@ static uint64_t call_at(struct thread *t, const char *name, uint8_t depth, const
 	call_at((t), (name), 0, (const uint64_t[]){__VA_ARGS__},                                   \
 		sizeof((const uint64_t[]){__VA_ARGS__}) / 8)
 
-static void put_blob(struct thread *t, uint16_t arg, enum cap_blob_what what, const void *data,
+static void put_blob(struct thread *t, uint16_t arg, enum cap_blob_kind what, const void *data,
 		     uint32_t len)
 {
 	_Alignas(8) uint8_t space[sizeof(struct cap_blob_record) + 64] = {0};
@@ -154,7 +154,7 @@ static void all_reduce(struct thread *t)
 	t->ordinal = after;
 }
 
-static void range(struct thread *t, enum cap_range_what what, const char *text)
+static void range(struct thread *t, enum cap_range_kind what, const char *text)
 {
 	_Alignas(8) uint8_t space[sizeof(struct cap_range_record) + 32] = {0};
 	struct cap_range_record *r = (void *)space;
@@ -304,13 +304,13 @@ static int put_bytes(struct recording *r, struct thread *t)
 
 static int end(struct recording *r)
 {
-	const struct rec_unread none = {.processes = r->n};
+	const struct rec_unrecorded none = {.processes = r->n};
 	int e = 0;
 
 	for (uint32_t i = 0; i < r->n && e == 0; i++) {
 		struct thread *t = &r->threads[i];
-		const struct cap_drain_status status = {.state = CAP_PROCESS_EXITED,
-							.last_call = next_id(t) - 1};
+		const struct cap_ring_status status = {.state = CAP_PROCESS_EXITED,
+						       .last_call = next_id(t) - 1};
 
 		for (uint32_t k = 0; k < OUTSTANDING; k++)
 			if (t->outstanding[(t->n_launched + k) % OUTSTANDING].id)

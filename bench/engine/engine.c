@@ -77,7 +77,7 @@ static int emulate(struct made_run *run)
 
 	if (n_what_ifs > 0 && !(source.change = changed(&source)))
 		return 1;
-	if (replay_feed(&source, &counts, &err) < 0) {
+	if (replay_simulate(&source, &counts, &err) < 0) {
 		fprintf(stderr, "engine: %s\n", err.what);
 		return 1;
 	}

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A training run that is generated as it is read: a source of slices for replay/engine/feed.h, so
- * that the engine can be measured at any size without a trace on disk.
- * An iteration of a rank has a number of layers. A layer launches kernels on the compute stream,
- * and a collective that waits for them on the communication stream. Each launch is a call. With
- * `exposed`, the next layer waits for the collective; otherwise only the last layer waits for the
- * last collective. At the end the host waits for the device. Durations vary from call to call. */
+/* A training run that is generated as it is read: a source of slices for replay/engine/simulate.h,
+ * so that the engine can be measured at any size without a trace on disk. An iteration of a rank
+ * has a number of layers. A layer launches kernels on the compute stream, and a collective that
+ * waits for them on the communication stream. Each launch is a call. With `exposed`, the next layer
+ * waits for the collective; otherwise only the last layer waits for the last collective. At the end
+ * the host waits for the device. Durations vary from call to call. */
 #pragma once
 
-#include "replay/engine/feed.h"
+#include "replay/engine/simulate.h"
 
 struct made_run_options {
 	uint32_t gpus, layers, kernels; /* kernels: in each layer */

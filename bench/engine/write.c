@@ -59,7 +59,7 @@ static int write_run(struct made_run *run, struct fmt_names *names, const char *
 	source.next = next;
 	source.taken = taken;
 	if (r == 0)
-		r = replay_feed(&source, &counts, err);
+		r = replay_simulate(&source, &counts, err);
 	if (r == 0)
 		r = fmt_writer_close(writer, err);
 	free(w.ranks);

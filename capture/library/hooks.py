@@ -50,10 +50,10 @@ CAP_API {result} {name}({parameters})
 	{result} (*real)({types}) = ({result} (*)({types}))cap_real_of({index});
 	uint64_t words[{n_words}];
 	struct cap_call c;
-{words}	bool on = cap_enter(&c, {index}, CAP_HOW(API_CLASS_{verb}, {n}, {how}), {plan}, words);
+{words}	bool on = cap_call_enter(&c, {index}, CAP_TRAITS(API_CLASS_{verb}, {n}, {how}), {plan}, words);
 {call}
 	if (on)
-		cap_leave(&c, {as_result});
+		cap_call_leave(&c, {as_result});
 {more}{leave}}}
 
 '''
@@ -64,47 +64,47 @@ CAP_API int {name}({parameters})
 {{
 	cap_launch_fn *real = (cap_launch_fn *)cap_real_of({index});
 
-	return cap_launch({index}, CAP_HOW(API_CLASS_{verb}, {n}, {how}), {plan}, real, {passed});
+	return cap_launch({index}, CAP_TRAITS(API_CLASS_{verb}, {n}, {how}), {plan}, real, {passed});
 }}
 
 '''
 
 # Code that runs after these calls, whether or not they are recorded.
 MORE = {
-    'cuInit': '\tcap_driver_initialised(r);\n',
-    'cuGetProcAddress': '\tcap_proc_address(r, (const char *)a0, (void **)a1, a3);\n',
-    'cublasSetPointerMode_v2': '\tcap_plan_scalar_mode((int)a1);\n',
-    'cuGetProcAddress_v2': '\tcap_proc_address(r, (const char *)a0, (void **)a1, a3);\n',
+    'cuInit': '\tcap_after_cu_init(r);\n',
+    'cuGetProcAddress': '\tcap_after_get_proc_address(r, (const char *)a0, (void **)a1, a3);\n',
+    'cublasSetPointerMode_v2': '\tcap_plan_set_pointer_mode((int)a1);\n',
+    'cuGetProcAddress_v2': '\tcap_after_get_proc_address(r, (const char *)a0, (void **)a1, a3);\n',
 }
 
 
 # Calls that create executable graphs.
 INSTANTIATE = '''	struct cap_instance instance;
-	uint64_t graph = cap_instantiate(&instance, on ? &c : NULL, a1, {flags});
+	uint64_t graph = cap_before_instantiate(&instance, on ? &c : NULL, a1, {flags});
 	int r = real({passed});
-	if (cap_instantiated(&instance, r, a0))
+	if (cap_after_instantiate(&instance, r, a0))
 		r = real({again});'''
 
 UPDATE = '''	struct cap_instance instance;
-	uint64_t graph = cap_update(&instance, on ? &c : NULL, a0, a1);
+	uint64_t graph = cap_before_update(&instance, on ? &c : NULL, a0, a1);
 	int r = real({passed});
-	cap_updated(&instance, r, (const uint64_t[2]){{{nodes}}});'''
+	cap_after_update(&instance, r, (const uint64_t[2]){{{nodes}}});'''
 
 CHILD = '''	struct cap_instance instance;
-	int r = real(a0, cap_node_in(a0, a1), cap_child(&instance, a0, a1, a2));
-	cap_child_done(&instance);'''
+	int r = real(a0, cap_node_in_clone(a0, a1), cap_child_graph(&instance, a0, a1, a2));
+	cap_child_graph_done(&instance);'''
 
 NODE_PARAMS = '''	struct cap_instance instance;
 	uint64_t copy[CAP_PARAMS_WORDS];
-	int r = real(a0, cap_node_in(a0, a1), cap_node_params(&instance, a0, a1, a2, copy));
-	cap_child_done(&instance);'''
+	int r = real(a0, cap_node_in_clone(a0, a1), cap_node_params(&instance, a0, a1, a2, copy));
+	cap_child_graph_done(&instance);'''
 
 LAUNCH = '''	cap_node_launch(on ? &c : NULL, a0);
 	int r = real({passed});'''
 
-DESTROY = '''	struct cap_exec *exec = cap_exec_take(a0);
+DESTROY = '''	struct cap_exec *exec = cap_before_exec_destroy(a0);
 	int r = real({passed});
-	cap_exec_gone(exec, r);'''
+	cap_after_exec_destroy(exec, r);'''
 
 # Expressions for the flags of an instantiation.
 FLAGS = {
@@ -156,8 +156,8 @@ def copied(call, directions):
 
 
 def step(kind, arg=0, word=0, flags=(), factor='NONE', by=0, less=0, size=0):
-    flags = ' | '.join(f'CAP_STEP_{f}' for f in flags) or '0'
-    return f'{{CAP_STEP_{kind}, {arg}, {word}, {flags}, CAP_FACTOR_{factor}, {by}, {less}, {size}}}'
+    flags = ' | '.join(f'CAP_PLAN_{f}' for f in flags) or '0'
+    return f'{{CAP_PLAN_{kind}, {arg}, {word}, {flags}, CAP_FACTOR_{factor}, {by}, {less}, {size}}}'
 
 
 def copy_step(call, i, a, flags):
@@ -261,20 +261,20 @@ def ends_code(call):
 def how(call, steps):
     flags = []
     if call.verb not in BRIEF:
-        flags.append('CAP_HOW_ALWAYS')
+        flags.append('CAP_TRAITS_ALWAYS')
     if steps:
-        flags.append('CAP_HOW_COPIES')
+        flags.append('CAP_TRAITS_COPIES')
     elif only_output(call) >= 0:
         out = only_output(call)
-        flags.append(f'CAP_HOW_OUTPUT({out}, {call.args[out].length})')
+        flags.append(f'CAP_TRAITS_OUTPUT({out}, {call.args[out].length})')
     if call.verb in ('capture-begin', 'capture-end'):
-        flags.append('CAP_HOW_CAPTURES')
-    if call.verb in QUERIES and 'CAP_HOW_COPIES' not in flags and call.words <= MOST_WORDS and result_type(call.result) == 'int':
-        flags.append('CAP_HOW_QUERY')
+        flags.append('CAP_TRAITS_CAPTURES')
+    if call.verb in QUERIES and 'CAP_TRAITS_COPIES' not in flags and call.words <= MOST_WORDS and result_type(call.result) == 'int':
+        flags.append('CAP_TRAITS_QUERY')
     if call.per_thread:
-        flags.append('CAP_HOW_PER_THREAD')
+        flags.append('CAP_TRAITS_PER_THREAD')
     if result_type(call.result) == 'uint64_t':
-        flags.append('CAP_HOW_WIDE')
+        flags.append('CAP_TRAITS_WIDE')
     return ' | '.join(flags) or '0'
 
 
@@ -298,7 +298,7 @@ def forward(call, passed, void):
     if call.name == 'cuGraphExecDestroy':
         return DESTROY.format(passed=passed)
     if [a.meaning for a in call.args[:2]] == ['graph-exec', 'graph-node']:
-        passed = ', '.join(['a0', 'cap_node_in(a0, a1)', *names[2:]])
+        passed = ', '.join(['a0', 'cap_node_in_clone(a0, a1)', *names[2:]])
     return f'	real({passed});' if void else f'	{result_type(call.result)} r = real({passed});'
 
 
@@ -310,7 +310,7 @@ def hook(index, call, structs):
     void = result == 'void'
     recorded = {'void': '0', 'int': 'r', 'uint64_t': '(int64_t)r'}.get(result, '0')
     made = KERNEL_HOOK if call.name in KERNEL else HOOK
-    text = f'static const struct cap_step plan_{index}[] = {{\n' + ''.join(f'\t{t},\n' for t in steps or []) + '};\n'
+    text = f'static const struct cap_plan_step plan_{index}[] = {{\n' + ''.join(f'\t{t},\n' for t in steps or []) + '};\n'
     return made.format(steps=text if steps else '', plan=f'plan_{index}' if steps else 'NULL', result=result, passed=passed, name=call.name, parameters=parameters or 'void', index=index,
                        types=', '.join(c_type(a) for a in call.args) or 'void', n_words=max(call.words, 1),
                        words=''.join(to_words(i, a) for i, a in enumerate(call.args)), verb=call.verb.upper().replace('-', '_'),

@@ -30,7 +30,7 @@ static bool put_blob(struct rec_recorder *r, const char *name)
 		return false;
 	head = (struct rec_piece_blob){.name = {low, high}, .bytes = (uint64_t)st.st_size};
 	if (st.st_size > FMT_CHUNK_RAW_MAX / 2) {
-		rec_put(r, REC_PIECE_BLOB, 0, 0, &head, sizeof(head));
+		rec_recorder_put(r, REC_PIECE_BLOB, 0, 0, &head, sizeof(head));
 		return true;
 	}
 	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -97,7 +97,7 @@ static bool copy_new(struct rec_recorder *r, struct copied *c)
 	return true;
 }
 
-void rec_copy_blobs(struct rec_recorder *r, bool all)
+void rec_recorder_copy_blobs(struct rec_recorder *r, bool all)
 {
 	scoped(copied_done) struct copied c = {0};
 

@@ -12,13 +12,13 @@
 
 #define ROUND_NS 50000000 /* records that remain in a ring until the next round are not lost */
 
-void rec_close(struct rec_recorder *r)
+void rec_recorder_close(struct rec_recorder *r)
 {
 	if (!r)
 		return;
-	for (size_t i = 0; i < r->n_taps; i++)
-		cap_drain_close(r->taps[i].drain);
-	free(r->taps);
+	for (size_t i = 0; i < r->n_open_rings; i++)
+		cap_consumer_close(r->open_rings[i].drain);
+	free(r->open_rings);
 	free(r->reached);
 	free(r->programs);
 	if (r->appeared > 0)
@@ -29,12 +29,12 @@ void rec_close(struct rec_recorder *r)
 	free(r);
 }
 
-void rec_keep(struct rec_recorder *r)
+void rec_recorder_keep_session(struct rec_recorder *r)
 {
-	rec_session_leave(&r->session);
+	rec_session_detach(&r->session);
 }
 
-define_cleanup(rec_closep, struct rec_recorder *, rec_close);
+define_cleanup(rec_recorder_closep, struct rec_recorder *, rec_recorder_close);
 
 static struct rec_recorder *new_recorder(void)
 {
@@ -48,15 +48,15 @@ static struct rec_recorder *new_recorder(void)
 	return r;
 }
 
-const char *rec_folder(const struct rec_recorder *r)
+const char *rec_recorder_folder(const struct rec_recorder *r)
 {
 	return r->folder;
 }
 
 /* ---- writing */
 
-int rec_put(struct rec_recorder *r, enum rec_piece_kind kind, uint32_t ring, uint64_t position,
-	    const void *data, size_t bytes)
+int rec_recorder_put(struct rec_recorder *r, enum rec_piece_kind kind, uint32_t ring,
+		     uint64_t position, const void *data, size_t bytes)
 {
 	const struct rec_piece piece = {
 		.kind = kind, .ring = ring, .position = position, .bytes = bytes};
@@ -71,19 +71,19 @@ static int put_session(struct rec_recorder *r)
 	memset(&s, 0, sizeof(s));
 	s.settings = r->settings;
 	strcpy(s.folder, r->folder);
-	return rec_put(r, REC_PIECE_SESSION, 0, 0, &s, sizeof(s));
+	return rec_recorder_put(r, REC_PIECE_SESSION, 0, 0, &s, sizeof(s));
 }
 
 static int put_clock(struct rec_recorder *r)
 {
-	size_t n = r->clock.n - r->clock_told;
+	size_t n = r->clock.n - r->n_clock_written;
 	int e;
 
 	if (n == 0)
 		return 0;
-	e = rec_put(r, REC_PIECE_CLOCK, 0, 0, r->clock.segments + r->clock_told,
-		    n * sizeof(*r->clock.segments));
-	r->clock_told = r->clock.n;
+	e = rec_recorder_put(r, REC_PIECE_CLOCK, 0, 0, r->clock.segments + r->n_clock_written,
+			     n * sizeof(*r->clock.segments));
+	r->n_clock_written = r->clock.n;
 	return e;
 }
 
@@ -111,16 +111,16 @@ static int create_raw(struct rec_recorder *r, const char *path)
 	return e < 0 ? e : rec_raw_flush(&r->raw);
 }
 
-int rec_open(const struct cap_control *settings, const char *path, struct rec_recorder **ret,
-	     struct fmt_error *err)
+int rec_recorder_open(const struct cap_control *settings, const char *path,
+		      struct rec_recorder **ret, struct fmt_error *err)
 {
-	scoped(rec_closep) struct rec_recorder *r = new_recorder();
+	scoped(rec_recorder_closep) struct rec_recorder *r = new_recorder();
 	int e;
 
 	if (!r)
 		return -ENOMEM;
 	r->settings = *settings;
-	fmt_origin_here(&r->settings.origin);
+	fmt_origin_current(&r->settings.origin);
 	e = settings->clock == CAP_CLOCK_TSC ? cap_clock_init(&r->clock) : 0;
 	if (e == 0)
 		e = rec_session_begin(&r->session, &r->settings);
@@ -136,7 +136,7 @@ int rec_open(const struct cap_control *settings, const char *path, struct rec_re
 
 /* ---- continuing a recording */
 
-static int reach(struct rec_recorder *r, uint32_t ring, uint64_t position)
+static int set_reached(struct rec_recorder *r, uint32_t ring, uint64_t position)
 {
 	size_t before = r->reached_cap;
 
@@ -149,7 +149,7 @@ static int reach(struct rec_recorder *r, uint32_t ring, uint64_t position)
 	return 0;
 }
 
-static int recall_session(struct rec_recorder *r, const struct rec_piece *piece)
+static int read_session(struct rec_recorder *r, const struct rec_piece *piece)
 {
 	struct rec_piece_session s; /* in the piece it may be unaligned */
 
@@ -163,45 +163,45 @@ static int recall_session(struct rec_recorder *r, const struct rec_piece *piece)
 	return 0;
 }
 
-static int recall_clock(struct rec_recorder *r, const struct rec_piece *piece)
+static int read_clock(struct rec_recorder *r, const struct rec_piece *piece)
 {
 	int e = cap_clock_append(&r->clock, piece->data, piece->bytes);
 
-	r->clock_told = r->clock.n;
+	r->n_clock_written = r->clock.n;
 	return e;
 }
 
 /* Reads from the recording how far the previous recorder got. */
-static int recall(void *context, const struct rec_piece *piece)
+static int read_piece(void *context, const struct rec_piece *piece)
 {
 	struct rec_recorder *r = context;
 
 	switch ((enum rec_piece_kind)piece->kind) {
 	case REC_PIECE_SESSION:
-		return recall_session(r, piece);
+		return read_session(r, piece);
 	case REC_PIECE_CLOCK:
-		return recall_clock(r, piece);
+		return read_clock(r, piece);
 	case REC_PIECE_RING:
-		return reach(r, piece->ring, 0);
+		return set_reached(r, piece->ring, 0);
 	case REC_PIECE_BYTES:
-		return reach(r, piece->ring, piece->position + piece->bytes);
+		return set_reached(r, piece->ring, piece->position + piece->bytes);
 	default:
 		return 0;
 	}
 }
 
-int rec_resume(struct rec_recorder *r)
+int rec_recorder_resume(struct rec_recorder *r)
 {
 	r->clock.n = 0;
 	if (r->appeared > 0) /* of another process */
 		close(r->appeared);
 	r->appeared = 0;
-	return rec_raw_read(&r->raw, recall, r);
+	return rec_raw_read(&r->raw, read_piece, r);
 }
 
-int rec_recover(const char *path, struct rec_recorder **ret, struct fmt_error *err)
+int rec_recorder_recover(const char *path, struct rec_recorder **ret, struct fmt_error *err)
 {
-	scoped(rec_closep) struct rec_recorder *r = new_recorder();
+	scoped(rec_recorder_closep) struct rec_recorder *r = new_recorder();
 	struct rec_raw_header header;
 	struct fmt_origin here;
 	int e;
@@ -210,19 +210,19 @@ int rec_recover(const char *path, struct rec_recorder **ret, struct fmt_error *e
 		return -ENOMEM;
 	e = rec_raw_open(path, true, &header, &r->raw, err);
 	if (e == 0)
-		e = rec_resume(r);
+		e = rec_recorder_resume(r);
 	if (e < 0)
 		return e;
-	fmt_origin_here(&here);
+	fmt_origin_current(&here);
 	if (!r->folder[0] || strcmp(here.clock, header.boot) != 0)
 		return -ENOENT;
 	e = rec_session_attach(&r->session, r->folder);
 	if (e < 0)
 		return e;
 	/* Continue after the last piece that the killed recorder wrote. */
-	e = rec_resume(r);
+	e = rec_recorder_resume(r);
 	if (e < 0) {
-		rec_keep(r);
+		rec_recorder_keep_session(r);
 		return e;
 	}
 	*ret = take(r);
@@ -231,7 +231,7 @@ int rec_recover(const char *path, struct rec_recorder **ret, struct fmt_error *e
 
 /* ---- while programs run */
 
-static int note_program(struct rec_recorder *r, int32_t pid, uint64_t started)
+static int add_program(struct rec_recorder *r, int32_t pid, uint64_t started)
 {
 	for (size_t i = 0; i < r->n_programs; i++)
 		if (r->programs[i].pid == pid && r->programs[i].started == started)
@@ -244,36 +244,37 @@ static int note_program(struct rec_recorder *r, int32_t pid, uint64_t started)
 	return 0;
 }
 
-int rec_watch(struct rec_recorder *r, int pid)
+int rec_recorder_watch(struct rec_recorder *r, int pid)
 {
-	return note_program(r, pid, host_process_started((uint64_t)pid));
+	return add_program(r, pid, host_process_started((uint64_t)pid));
 }
 
 static int take_ring(void *context, int dir, const char *name, uint32_t number)
 {
 	struct rec_recorder *r = context;
-	scoped(cap_drain_closep) struct cap_drain *drain = NULL;
+	scoped(cap_consumer_closep) struct cap_consumer *drain = NULL;
 	uint64_t before = number < r->reached_cap ? r->reached[number] : 0;
-	struct cap_drain_about about;
-	int e = cap_drain_open(dir, name, &drain);
+	struct cap_ring_info about;
+	int e = cap_consumer_open(dir, name, &drain);
 
 	if (e == -EAGAIN || e == -ENOMEM)
 		return e;
 	if (e < 0)
 		return 0; /* damaged, or of another version */
-	about = *cap_drain_about(drain);
+	about = *cap_consumer_info(drain);
 	about.number = number;
-	if (array_reserve(&r->taps, r->n_taps + 1, &r->taps_cap) < 0)
+	if (array_reserve(&r->open_rings, r->n_open_rings + 1, &r->open_rings_cap) < 0)
 		return -ENOMEM;
-	e = note_program(r, about.pid, about.process_start);
+	e = add_program(r, about.pid, about.process_start);
 	if (e < 0)
 		return e;
 	if (before)
-		cap_drain_seek(drain, before - 1);
+		cap_consumer_seek(drain, before - 1);
 	else
-		rec_put(r, REC_PIECE_RING, number, 0, &about, sizeof(about));
+		rec_recorder_put(r, REC_PIECE_RING, number, 0, &about, sizeof(about));
 	if (e == 0)
-		r->taps[r->n_taps++] = (struct rec_tap){.drain = take(drain), .number = number};
+		r->open_rings[r->n_open_rings++] =
+			(struct rec_recorder_ring){.drain = take(drain), .number = number};
 	return e;
 }
 
@@ -281,104 +282,104 @@ static bool is_due(struct rec_recorder *r)
 {
 	if (host_clock_ns(CLOCK_MONOTONIC) - r->round_ns >= ROUND_NS)
 		return true;
-	for (size_t i = 0; i < r->n_taps; i++) {
-		struct cap_drain_status s = cap_drain_status(r->taps[i].drain);
+	for (size_t i = 0; i < r->n_open_rings; i++) {
+		struct cap_ring_status s = cap_consumer_status(r->open_rings[i].drain);
 
-		if (s.waiting_bytes > 0 && s.waiting_bytes >= s.room_bytes / 8)
+		if (s.waiting_bytes > 0 && s.waiting_bytes >= s.capacity_bytes / 8)
 			return true;
 	}
 	return false;
 }
 
 /* Copies the contents of the ring. Returns the number of bytes. */
-static long tap_ring(struct rec_recorder *r, struct rec_tap *t)
+static long copy_ring(struct rec_recorder *r, struct rec_recorder_ring *t)
 {
 	struct fmt_cursor c;
-	int e = cap_drain_take(t->drain, &c);
-	struct cap_drain_status status = cap_drain_status(t->drain);
+	int e = cap_consumer_read(t->drain, &c);
+	struct cap_ring_status status = cap_consumer_status(t->drain);
 	uint64_t bytes = e == 1 ? fmt_left(&c) : 0;
 
 	status.waiting_bytes = 0;
 	if (e == 1)
-		rec_put(r, REC_PIECE_BYTES, t->number, cap_drain_position(t->drain) - bytes, c.at,
-			bytes);
-	cap_drain_forget(t->drain);
-	if (memcmp(&status, &t->told, sizeof(status)) != 0)
-		rec_put(r, REC_PIECE_STATUS, t->number, 0, &status, sizeof(status));
-	t->told = status;
+		rec_recorder_put(r, REC_PIECE_BYTES, t->number,
+				 cap_consumer_position(t->drain) - bytes, c.at, bytes);
+	cap_consumer_free_copy(t->drain);
+	if (memcmp(&status, &t->written, sizeof(status)) != 0)
+		rec_recorder_put(r, REC_PIECE_STATUS, t->number, 0, &status, sizeof(status));
+	t->written = status;
 	return e == -ENOMEM ? e : (long)bytes;
 }
 
 /* Closes the ring of an ended thread, to free space for others. */
-static bool retire(struct rec_recorder *r, struct rec_tap *t)
+static bool close_ended_ring(struct rec_recorder *r, struct rec_recorder_ring *t)
 {
-	struct cap_drain_status now = cap_drain_status(t->drain);
+	struct cap_ring_status now = cap_consumer_status(t->drain);
 
-	if (t->told.state != CAP_THREAD_ENDED || now.waiting_bytes > 0)
+	if (t->written.state != CAP_THREAD_ENDED || now.waiting_bytes > 0)
 		return false;
-	rec_session_remove(&r->session, cap_drain_about(t->drain)->pid, t->number);
-	cap_drain_close(t->drain);
+	rec_session_remove_ring(&r->session, cap_consumer_info(t->drain)->pid, t->number);
+	cap_consumer_close(t->drain);
 	return true;
 }
 
 /* Releases the copied records, which are on disk. After an error, tells programs that the recorder
  * has stopped reading, so that threads do not wait. */
-static void settle_round(struct rec_recorder *r, int e)
+static void release_records(struct rec_recorder *r, int e)
 {
 	size_t n = 0;
 
 	if (e < 0) {
-		rec_session_quit(&r->session);
+		rec_session_stop(&r->session);
 		return;
 	}
-	for (size_t i = 0; i < r->n_taps; i++) {
-		cap_drain_release(r->taps[i].drain);
-		if (!retire(r, &r->taps[i]))
-			r->taps[n++] = r->taps[i];
+	for (size_t i = 0; i < r->n_open_rings; i++) {
+		cap_consumer_release(r->open_rings[i].drain);
+		if (!close_ended_ring(r, &r->open_rings[i]))
+			r->open_rings[n++] = r->open_rings[i];
 	}
-	r->n_taps = n;
+	r->n_open_rings = n;
 }
 
 /* Copies the new records of all rings. */
-long rec_round_now(struct rec_recorder *r)
+long rec_recorder_poll_now(struct rec_recorder *r)
 {
 	long bytes = 0, n = 0;
 
 	put_clock(r);
-	rec_copy_blobs(r, false);
-	for (size_t i = 0; i < r->n_taps && n >= 0; i++) {
-		rec_session_beat(&r->session);
-		n = tap_ring(r, &r->taps[i]);
+	rec_recorder_copy_blobs(r, false);
+	for (size_t i = 0; i < r->n_open_rings && n >= 0; i++) {
+		rec_session_heartbeat(&r->session);
+		n = copy_ring(r, &r->open_rings[i]);
 		bytes += n;
 	}
 	if (n < 0)
 		return n;
 	if (bytes > 0)
-		rec_put(r, REC_PIECE_ROUND, 0, 0, NULL, 0);
-	settle_round(r, rec_raw_flush(&r->raw));
+		rec_recorder_put(r, REC_PIECE_ROUND, 0, 0, NULL, 0);
+	release_records(r, rec_raw_flush(&r->raw));
 	r->round_ns = host_clock_ns(CLOCK_MONOTONIC);
 	return bytes;
 }
 
-int rec_find_rings(struct rec_recorder *r)
+int rec_recorder_find_rings(struct rec_recorder *r)
 {
 	int e = r->clock.n > 0 ? cap_clock_sample(&r->clock) : 0;
 
-	return e < 0 ? e : rec_session_rings(&r->session, take_ring, r);
+	return e < 0 ? e : rec_session_for_each_ring(&r->session, take_ring, r);
 }
 
-long rec_round(struct rec_recorder *r)
+long rec_recorder_poll(struct rec_recorder *r)
 {
 	int e;
 
 	if (r->raw.error)
 		return 0;
-	rec_session_beat(&r->session);
-	e = rec_find_rings(r);
-	return e < 0 || !is_due(r) ? e : rec_round_now(r);
+	rec_session_heartbeat(&r->session);
+	e = rec_recorder_find_rings(r);
+	return e < 0 || !is_due(r) ? e : rec_recorder_poll_now(r);
 }
 
-bool rec_is_traced(const struct rec_recorder *r)
+bool rec_recorder_has_processes(const struct rec_recorder *r)
 {
 	for (size_t i = 0; i < r->n_programs; i++)
 		if (host_process_started((uint64_t)r->programs[i].pid) == r->programs[i].started)

@@ -114,7 +114,7 @@ static int make_control(struct rec_session *s, const struct cap_control *setting
 	*s->control = *settings;
 	s->control->version = CAP_VERSION;
 	s->control->recorder_pid = getpid();
-	rec_session_beat(s);
+	rec_session_heartbeat(s);
 	__atomic_store_n(&s->control->magic, CAP_MAGIC, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -238,13 +238,13 @@ int rec_session_attach(struct rec_session *s, const char *folder)
 	return 0;
 }
 
-void rec_session_quit(struct rec_session *s)
+void rec_session_stop(struct rec_session *s)
 {
 	if (s->control)
 		__atomic_store_n(&s->control->heartbeat_ns, 0, __ATOMIC_RELEASE);
 }
 
-void rec_session_beat(struct rec_session *s)
+void rec_session_heartbeat(struct rec_session *s)
 {
 	if (s->control)
 		__atomic_store_n(&s->control->heartbeat_ns, host_clock_ns(CLOCK_MONOTONIC),
@@ -272,8 +272,8 @@ static int is_new(const struct rec_session *s, const char *name, uint32_t *numbe
 	       *number < REC_MOST_RINGS && (*number >= s->known_cap || !s->known[*number]);
 }
 
-int rec_session_rings(struct rec_session *s, int (*take_ring)(void *, int, const char *, uint32_t),
-		      void *context)
+int rec_session_for_each_ring(struct rec_session *s,
+			      int (*take_ring)(void *, int, const char *, uint32_t), void *context)
 {
 	scoped(close_dir) DIR *dir = NULL;
 	const struct dirent *e;
@@ -299,7 +299,7 @@ int rec_session_rings(struct rec_session *s, int (*take_ring)(void *, int, const
 	return r;
 }
 
-void rec_session_remove(struct rec_session *s, int pid, uint32_t number)
+void rec_session_remove_ring(struct rec_session *s, int pid, uint32_t number)
 {
 	char name[48];
 
@@ -307,9 +307,9 @@ void rec_session_remove(struct rec_session *s, int pid, uint32_t number)
 	unlinkat(s->dir_fd, name, 0);
 }
 
-void rec_session_leave(struct rec_session *s)
+void rec_session_detach(struct rec_session *s)
 {
-	rec_session_quit(s);
+	rec_session_stop(s);
 	if (s->control)
 		munmap(s->control, CAP_CONTROL_BYTES);
 	close_fd(&s->lock_fd);
@@ -322,5 +322,5 @@ void rec_session_end(struct rec_session *s)
 {
 	if (s->folder[0])
 		rec_remove_folder(s->folder);
-	rec_session_leave(s);
+	rec_session_detach(s);
 }

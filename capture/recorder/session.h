@@ -42,19 +42,20 @@ int rec_session_bind(struct rec_session *s, const char *recording);
 int rec_session_attach(struct rec_session *s, const char *folder);
 
 /* Updates the heartbeat; call it every 200 ms at least. */
-void rec_session_beat(struct rec_session *s);
+void rec_session_heartbeat(struct rec_session *s);
 
 /* Tells programs that the recorder has stopped reading. */
-void rec_session_quit(struct rec_session *s);
+void rec_session_stop(struct rec_session *s);
 
 /* Calls take(context, folder, name, number) for each unknown ring. If it returns 0, the ring
  * becomes known; after -EAGAIN it is offered again. Other errors end the scan and are returned. */
-int rec_session_rings(struct rec_session *s,
-		      int (*take)(void *context, int dir, const char *name, uint32_t number),
-		      void *context);
+int rec_session_for_each_ring(struct rec_session *s,
+			      int (*take)(void *context, int dir, const char *name,
+					  uint32_t number),
+			      void *context);
 
 /* Removes the ring with that process and number. */
-void rec_session_remove(struct rec_session *s, int pid, uint32_t number);
+void rec_session_remove_ring(struct rec_session *s, int pid, uint32_t number);
 
 /* Removes a folder of the recorder, a session's or that of an incomplete trace: the files in it,
  * and then the folder. */
@@ -63,4 +64,4 @@ void rec_remove_folder(const char *folder);
 /* Tells running programs that the recorder has stopped reading, and removes the folder. */
 void rec_session_end(struct rec_session *s);
 /* The same, but keeps the folder, for rec_session_attach(). */
-void rec_session_leave(struct rec_session *s);
+void rec_session_detach(struct rec_session *s);

@@ -32,7 +32,7 @@ static bool is_distrusted(void)
 	return strncmp(name, "hpet", 4) == 0 || strncmp(name, "acpi_pm", 7) == 0;
 }
 
-bool cap_clock_usable(void)
+bool cap_clock_is_usable(void)
 {
 	unsigned a, b, c, d;
 
@@ -44,7 +44,7 @@ static uint64_t ticks_now(void)
 	return __builtin_ia32_rdtsc();
 }
 #else
-bool cap_clock_usable(void)
+bool cap_clock_is_usable(void)
 {
 	return false;
 }

@@ -28,7 +28,7 @@ struct cap_clock {
 };
 
 /* Returns true if this machine's counter has a constant rate, equal on all cores. */
-bool cap_clock_usable(void);
+bool cap_clock_is_usable(void);
 
 /* Initialises the clock: takes two samples, 20 ms apart. Returns 0 or -ENOMEM. */
 int cap_clock_init(struct cap_clock *c);

@@ -11,7 +11,7 @@ void cap_layouts_done(struct cap_layouts *l)
 }
 
 /* The number of parameters is limited by the length of a record: no product here overflows. */
-int cap_layouts_say(struct cap_layouts *l, const struct cap_layout_record *r)
+int cap_layouts_add(struct cap_layouts *l, const struct cap_layout_record *r)
 {
 	struct cap_layout *to = &l->of[r->head.flags];
 	uint32_t params_bytes = r->n * (uint32_t)sizeof(r->params[0]);
@@ -45,8 +45,8 @@ uint32_t cap_layouts_blob_bytes(const struct cap_layouts *l, const struct cap_pa
 	       ~7u;
 }
 
-void cap_layouts_blob(const struct cap_layouts *l, const struct cap_params_record *r,
-		      struct cap_blob_record *to)
+void cap_layouts_make_blob(const struct cap_layouts *l, const struct cap_params_record *r,
+			   struct cap_blob_record *to)
 {
 	const struct cap_layout *of = &l->of[r->head.flags];
 	uint32_t len = of->table_bytes + of->packed_bytes;

@@ -19,12 +19,12 @@ struct cap_layouts {
 void cap_layouts_done(struct cap_layouts *l);
 
 /* Adds a layout. Returns 0 or -ENOMEM. */
-int cap_layouts_say(struct cap_layouts *l, const struct cap_layout_record *r);
+int cap_layouts_add(struct cap_layouts *l, const struct cap_layout_record *r);
 
 /* Returns the length of the parameters as a CAP_BLOB; 0: the layout is unknown, or longer than the
  * parameters. */
 uint32_t cap_layouts_blob_bytes(const struct cap_layouts *l, const struct cap_params_record *r);
 
 /* Makes that CAP_BLOB. */
-void cap_layouts_blob(const struct cap_layouts *l, const struct cap_params_record *r,
-		      struct cap_blob_record *to);
+void cap_layouts_make_blob(const struct cap_layouts *l, const struct cap_params_record *r,
+			   struct cap_blob_record *to);

@@ -173,7 +173,7 @@ int rec_raw_put_parts(struct rec_raw *s, const struct rec_piece *piece, const vo
 	return s->pieces.len < CHUNK_BYTES ? 0 : rec_raw_flush(s);
 }
 
-void rec_raw_end(struct rec_raw *s)
+void rec_raw_use_reserve(struct rec_raw *s)
 {
 	s->pieces.len = 0;
 	s->error = 0;
@@ -254,7 +254,7 @@ static int find_chunk(int fd, uint64_t *from)
 	return n < 0 ? -errno : 0;
 }
 
-int rec_raw_skip(struct rec_raw *s)
+int rec_raw_skip_damaged(struct rec_raw *s)
 {
 	uint64_t at = s->at + 1;
 	int r = find_chunk(s->fd, &at);

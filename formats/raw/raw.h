@@ -39,13 +39,13 @@ struct rec_raw_header {
 enum rec_piece_kind {
 	REC_PIECE_SESSION, /* struct rec_piece_session: the first piece */
 	REC_PIECE_CLOCK,   /* struct cap_clock_segment: further segments */
-	REC_PIECE_RING,	   /* struct cap_drain_about: a new ring */
+	REC_PIECE_RING,	   /* struct cap_ring_info: a new ring */
 	REC_PIECE_BYTES,   /* bytes of a ring, from `position` */
-	REC_PIECE_STATUS,  /* struct cap_drain_status of a ring, the latest */
+	REC_PIECE_STATUS,  /* struct cap_ring_status of a ring, the latest */
 	REC_PIECE_ROUND,   /* every ring was read */
 	REC_PIECE_BLOB,	   /* struct rec_piece_blob: a content too large for a ring */
 	REC_PIECE_ENDING,  /* struct rec_piece_ending: state of a process at the end */
-	REC_PIECE_END,	   /* struct rec_unread: the recording is complete */
+	REC_PIECE_END,	   /* struct rec_unrecorded: the recording is complete */
 };
 
 struct rec_piece {
@@ -77,7 +77,7 @@ struct rec_piece_ending {
 };
 
 /* Counts of unrecorded calls and contents, by reason. */
-struct rec_unread {
+struct rec_unrecorded {
 	uint64_t no_ring_calls; /* of threads without a ring */
 	uint64_t forked_calls;	/* of forked children that used their parent's CUDA */
 	uint64_t contents;	/* without space in the session folder */
@@ -108,14 +108,14 @@ void rec_raw_done(struct rec_raw *s);
 
 /* Appends a piece, which is on disk after rec_raw_flush() has returned 0. Errors persist: the file
  * then ends with the last complete chunk. Space for a last chunk remains allocated on disk, for
- * rec_raw_end(). */
+ * rec_raw_use_reserve(). */
 int rec_raw_put(struct rec_raw *s, const struct rec_piece *piece, const void *data);
 /* The same for data in two parts. */
 int rec_raw_put_parts(struct rec_raw *s, const struct rec_piece *piece, const void *head,
 		      size_t head_bytes, const void *data);
 int rec_raw_flush(struct rec_raw *s);
 /* Discards the error and unflushed pieces; the reserved space may then be used. */
-void rec_raw_end(struct rec_raw *s);
+void rec_raw_use_reserve(struct rec_raw *s);
 
 /* Calls take() for each piece of all complete chunks; the next chunk is appended after the last of
  * them. Returns 0, an error of take(), or a negative errno. */
@@ -127,6 +127,6 @@ int rec_raw_next(struct rec_raw *s, int (*take)(void *context, const struct rec_
 		 void *context);
 /* After rec_raw_next() returned 0: skips damaged bytes up to the next complete chunk. Returns 1, or
  * 0 at the end of the file. Not allowed with `append`. */
-int rec_raw_skip(struct rec_raw *s);
+int rec_raw_skip_damaged(struct rec_raw *s);
 /* Makes the next rec_raw_next() read the first chunk. */
 void rec_raw_rewind(struct rec_raw *s);

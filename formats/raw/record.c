@@ -32,7 +32,7 @@ static uint64_t asked_bytes(const struct cap_record *r)
 	const struct cap_text_record *text = (const void *)r;
 	const struct cap_node_record *node = (const void *)r;
 
-	switch ((enum cap_kind)r->kind) {
+	switch ((enum cap_record_kind)r->kind) {
 	case CAP_BLOB:
 		return ((const struct cap_blob_record *)(const void *)r)->len;
 	case CAP_IMAGE:

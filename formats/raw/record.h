@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-enum cap_kind {
+enum cap_record_kind {
 	CAP_PAD,     /* skip `bytes` */
 	CAP_CALL,    /* struct cap_call_record */
 	CAP_BLOB,    /* struct cap_blob_record */
@@ -40,7 +40,7 @@ enum cap_kind {
 
 struct cap_record {
 	uint32_t bytes; /* including this header; a multiple of 8 */
-	uint16_t kind;	/* enum cap_kind */
+	uint16_t kind;	/* enum cap_record_kind */
 	uint8_t depth;	/* CALL: 0 called by the program, 1 inside such a call, ... */
 	uint8_t flags;
 };
@@ -70,7 +70,7 @@ struct cap_call_record {
 			     bits adds one at the end */
 };
 
-enum cap_blob_what {
+enum cap_blob_kind {
 	CAP_BLOB_BEFORE, /* memory that argument `arg` points to, before the call */
 	CAP_BLOB_AFTER,	 /* the same after the call: results */
 	CAP_BLOB_PARAMS, /* kernel parameters: u32 n, n times u32 offset, u32 size; u16 registers
@@ -82,7 +82,7 @@ enum cap_blob_what {
 };
 
 struct cap_blob_record {
-	struct cap_record head; /* flags: enum cap_blob_what */
+	struct cap_record head; /* flags: enum cap_blob_kind */
 	uint16_t arg;
 	uint16_t field; /* CAP_BLOB_FIELD: of formats/api's description. For a scalar whose type is
 			   not in the call's name: its cudaDataType, plus 1; else 0 */
@@ -169,7 +169,7 @@ struct cap_announced_record {
 	uint64_t id;
 };
 
-enum cap_range_what {
+enum cap_range_kind {
 	CAP_RANGE_PUSH,
 	CAP_RANGE_POP,
 	CAP_RANGE_START, /* the range has the key `key`; it may end on another thread */
@@ -212,7 +212,7 @@ struct cap_nodes_record {
 };
 
 struct cap_range_record {
-	struct cap_record head; /* flags: enum cap_range_what, CAP_RANGE_STEP */
+	struct cap_record head; /* flags: enum cap_range_kind, CAP_RANGE_STEP */
 	uint32_t text_len, domain_len;
 	uint64_t at; /* in the ring's clock */
 	uint64_t key;

@@ -130,7 +130,7 @@ static inline uint64_t cap_id_ordinal(uint64_t id)
 }
 
 /* The header of a ring, as stored in a raw recording. */
-struct cap_drain_about {
+struct cap_ring_info {
 	uint32_t number;
 	int32_t pid, tid;
 	uint64_t process_start;
@@ -139,11 +139,11 @@ struct cap_drain_about {
 };
 
 /* Status written by the thread; only the types are checked. */
-struct cap_drain_status {
+struct cap_ring_status {
 	uint32_t current_api; /* 1 + index; 0: none */
 	uint64_t last_call;   /* id; 0: none */
 	enum cap_state state;
 	uint64_t lost_records, lost_bytes;
-	uint64_t waiting_bytes; /* written and not yet read */
-	uint64_t room_bytes;	/* capacity of the ring */
+	uint64_t waiting_bytes;	 /* written and not yet read */
+	uint64_t capacity_bytes; /* capacity of the ring */
 };

@@ -21,7 +21,7 @@ void fmt_text_count(struct text *t, uint64_t v)
 	text_bytes(t, at, (size_t)(buf + sizeof(buf) - at));
 }
 
-void fmt_text_counted(struct text *t, uint64_t v, const char *one, const char *many)
+void fmt_text_plural(struct text *t, uint64_t v, const char *one, const char *many)
 {
 	fmt_text_count(t, v);
 	text_char(t, ' ');
@@ -70,7 +70,7 @@ static size_t printable(const char *s, size_t left)
 	return fmt_utf8_length(s, left);
 }
 
-void fmt_text_harmless(struct text *t, const char *s, size_t len, size_t most)
+void fmt_text_sanitised(struct text *t, const char *s, size_t len, size_t most)
 {
 	for (size_t i = 0, shown = 0; i < len; shown++) {
 		size_t n = printable(s + i, len - i);
@@ -114,7 +114,7 @@ void fmt_grid_ms(struct fmt_grid *g, double ns)
 
 void fmt_grid_bytes(struct fmt_grid *g, const char *s, size_t len, size_t most)
 {
-	fmt_text_harmless(&g->cells, s, len, most);
+	fmt_text_sanitised(&g->cells, s, len, most);
 	end_cell(g);
 }
 

@@ -43,9 +43,9 @@ void fmt_grid_done(struct fmt_grid *g);
 /* The same formats, appended to a text. */
 void fmt_text_count(struct text *t, uint64_t v);
 /* "1 rank", "2,048 ranks": `one` for a count of 1, else `many`. */
-void fmt_text_counted(struct text *t, uint64_t v, const char *one, const char *many);
+void fmt_text_plural(struct text *t, uint64_t v, const char *one, const char *many);
 void fmt_text_time(struct text *t, int64_t ns);
 void fmt_text_size(struct text *t, uint64_t bytes);
 /* Appends bytes of a trace, sanitised for a terminal: bytes other than printable UTF-8 become
  * \xNN. */
-void fmt_text_harmless(struct text *t, const char *s, size_t len, size_t most);
+void fmt_text_sanitised(struct text *t, const char *s, size_t len, size_t most);

@@ -87,7 +87,7 @@ static void put_reason(const char *value, struct text *out)
 	if (n <= 2)
 		return;
 	text_str(out, ": ");
-	fmt_text_harmless(out, value + 1, n - 2, 200);
+	fmt_text_sanitised(out, value + 1, n - 2, 200);
 }
 
 static bool same_fact(const struct fmt_names *names, uint32_t a, uint32_t b, const char *key)
@@ -122,7 +122,7 @@ static void put_text(struct text *out, const char *before, const char *json)
 	if (n <= 2)
 		return;
 	text_str(out, before);
-	fmt_text_harmless(out, json + 1, n - 2, 80);
+	fmt_text_sanitised(out, json + 1, n - 2, 80);
 }
 
 /* Appends " (ranks 0, 1)": the rank and all that share its process. */
@@ -166,7 +166,7 @@ static void put_processes(const struct fmt_trace *t, const char *ending, uint64_
 		text_printf(out, " and %" PRIu64 " more", count - n);
 }
 
-void fmt_losses(const struct fmt_trace *t, const char *before, struct text *out)
+void fmt_put_losses(const struct fmt_trace *t, const char *before, struct text *out)
 {
 	const struct fmt_names *names = fmt_trace_names(t);
 
@@ -177,7 +177,7 @@ void fmt_losses(const struct fmt_trace *t, const char *before, struct text *out)
 		if (count == 0)
 			continue;
 		text_str(out, before);
-		fmt_text_counted(out, count, losses[i].one, losses[i].many);
+		fmt_text_plural(out, count, losses[i].one, losses[i].many);
 		if (losses[i].reason)
 			put_reason(fmt_fact_value(names, FMT_WHOLE_TRACE, losses[i].reason), out);
 		if (losses[i].ending)

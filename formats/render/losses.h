@@ -9,4 +9,4 @@
 
 /* Appends a line for each kind of lost events: `before`, the count, a description with the reason,
  * a newline. */
-void fmt_losses(const struct fmt_trace *t, const char *before, struct text *out);
+void fmt_put_losses(const struct fmt_trace *t, const char *before, struct text *out);

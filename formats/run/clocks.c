@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/run/middle.h"
+#include "formats/run/robust.h"
 #include "formats/trace/store/cursor.h"
 
 #include <math.h>
@@ -44,14 +44,14 @@ int64_t fmt_clock_ns(const struct fmt_clock *c, int64_t at_ns)
 
 static int by_moment(const void *x, const void *y)
 {
-	const struct fmt_sighting *a = x, *b = y;
+	const struct fmt_clock_sample *a = x, *b = y;
 
 	return array_order(a->moment, b->moment) ?: array_order(a->clock, b->clock)
 	       ?: array_order(b->at_ns, a->at_ns);
 }
 
 /* Returns the next sighting after `i` of the same event on another clock, or n. */
-static size_t next_clock(const struct fmt_sighting *s, size_t n, size_t i)
+static size_t next_clock(const struct fmt_clock_sample *s, size_t n, size_t i)
 {
 	size_t k = i + 1;
 
@@ -60,7 +60,7 @@ static size_t next_clock(const struct fmt_sighting *s, size_t n, size_t i)
 	return k < n && s[k].moment == s[i].moment ? k : n;
 }
 
-static size_t next_moment(const struct fmt_sighting *s, size_t n, size_t i)
+static size_t next_moment(const struct fmt_clock_sample *s, size_t n, size_t i)
 {
 	size_t k = i + 1;
 
@@ -70,7 +70,7 @@ static size_t next_moment(const struct fmt_sighting *s, size_t n, size_t i)
 }
 
 /* The first clock of each moment with each of the others. */
-static size_t list_pairs(const struct fmt_sighting *s, size_t n, struct pair *p)
+static size_t list_pairs(const struct fmt_clock_sample *s, size_t n, struct pair *p)
 {
 	size_t n_pairs = 0;
 
@@ -110,7 +110,7 @@ static double distance(const struct pair *p, size_t n, const struct fmt_clock *l
 
 		space[i] = fabs((double)fmt_sub(p[i].ahead_ns, line->ahead_ns) - gained);
 	}
-	return middle_median(space, n);
+	return robust_median(space, n);
 }
 
 /* Returns the median of the slopes between the medians of bins (Theil and Sen), through the overall
@@ -125,14 +125,14 @@ static double slope_of(const struct pair *p, size_t n, double *space)
 
 		for (size_t i = from; i < to; i++)
 			space[i - from] = (double)fmt_sub(p[i].ahead_ns, p[0].ahead_ns);
-		ahead[b] = middle_median(space, to - from);
+		ahead[b] = robust_median(space, to - from);
 		at[b] = (double)fmt_sub(p[(from + to) / 2].at_ns, p[0].at_ns);
 	}
 	for (size_t b = 1; b < n_bins; b++)
 		for (size_t c = 0; c < b; c++)
 			if (at[b] > at[c])
 				slopes[n_slopes++] = (ahead[b] - ahead[c]) / (at[b] - at[c]);
-	return n_slopes > 0 ? middle_median(slopes, n_slopes) : 0;
+	return n_slopes > 0 ? robust_median(slopes, n_slopes) : 0;
 }
 
 /* Fits a line to the differences from a constant, and uses it if it is closer to most pairs. */
@@ -150,7 +150,7 @@ static void fit_drift(struct pair *p, size_t n, double *space, struct fmt_clock 
 	for (size_t i = 0; i < n; i++)
 		space[i] = (double)fmt_sub(p[i].ahead_ns, line->ahead_ns) -
 			   drifting.drift * (double)fmt_sub(p[i].at_ns, drifting.at_ns);
-	drifting.ahead_ns = fmt_add(line->ahead_ns, whole_ns(round(middle_median(space, n))));
+	drifting.ahead_ns = fmt_add(line->ahead_ns, whole_ns(round(robust_median(space, n))));
 	if (distance(p, n, &drifting, space) < BETTER * distance(p, n, line, space))
 		*line = drifting;
 }
@@ -161,7 +161,7 @@ static int64_t middle_from(const struct pair *p, size_t n, double *space)
 {
 	for (size_t i = 0; i < n; i++)
 		space[i] = (double)fmt_sub(p[i].ahead_ns, p[n / 2].ahead_ns);
-	return whole_ns(round(middle_mean(space, n, APART_NS, space + n)));
+	return whole_ns(round(robust_mean(space, n, APART_NS, space + n)));
 }
 
 /* Links every two clocks with common events. Returns the number of links. */
@@ -194,7 +194,7 @@ static int by_strength(const void *x, const void *y)
 }
 
 /* Sets the clock at the unset end of a link from the other one. */
-static void follow(const struct link *l, struct fmt_clock *clocks, bool backwards)
+static void set_linked_clock(const struct link *l, struct fmt_clock *clocks, bool backwards)
 {
 	const struct fmt_clock *from = &clocks[backwards ? l->b : l->a];
 	struct fmt_clock *to = &clocks[backwards ? l->a : l->b];
@@ -212,14 +212,15 @@ static void follow(const struct link *l, struct fmt_clock *clocks, bool backward
 
 /* Sets all clocks that are linked, directly or indirectly, to clocks already set, each time by the
  * strongest link; `links` are sorted by strength. */
-static void spread(const struct link *links, size_t n, struct fmt_clock *clocks, bool *set)
+static void set_linked_clocks(const struct link *links, size_t n, struct fmt_clock *clocks,
+			      bool *set)
 {
 	for (size_t k = 0; k < n; k++) {
 		const struct link *l = &links[k];
 
 		if (set[l->a] == set[l->b])
 			continue;
-		follow(l, clocks, set[l->b]);
+		set_linked_clock(l, clocks, set[l->b]);
 		set[l->a] = set[l->b] = true;
 		k = (size_t)-1;
 	}
@@ -256,7 +257,7 @@ static int balance(const struct link *links, size_t n, struct fmt_clock *clocks,
 	return 0;
 }
 
-int fmt_clocks_align(struct fmt_sighting *s, size_t n, bool drifting, struct fmt_clock *clocks,
+int fmt_clocks_align(struct fmt_clock_sample *s, size_t n, bool drifting, struct fmt_clock *clocks,
 		     uint32_t n_clocks)
 {
 	scoped(free_ptr) struct pair *pairs = malloc((n + 1) * sizeof(*pairs));
@@ -277,12 +278,12 @@ int fmt_clocks_align(struct fmt_sighting *s, size_t n, bool drifting, struct fmt
 			continue;
 		clocks[i].known = i == 0;
 		set[i] = true;
-		spread(links, n_links, clocks, set);
+		set_linked_clocks(links, n_links, clocks, set);
 	}
 	return drifting ? 0 : balance(links, n_links, clocks, n_clocks);
 }
 
-int fmt_clocks_error(const struct fmt_sighting *s, size_t n, const struct fmt_clock *clocks,
+int fmt_clocks_error(const struct fmt_clock_sample *s, size_t n, const struct fmt_clock *clocks,
 		     struct fmt_clocks_error *ret)
 {
 	scoped(free_ptr) int64_t *apart = malloc((n + 1) * sizeof(*apart));

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct fmt_sighting {
+struct fmt_clock_sample {
 	uint64_t moment; /* equal for the same event */
 	int64_t at_ns;	 /* time on the clock */
 	uint32_t clock;
@@ -30,7 +30,7 @@ int64_t fmt_clock_ns(const struct fmt_clock *c, int64_t at_ns);
  * line fits better. clocks[].ahead_ns is a guess on entry; it remains for a clock that no sighting
  * connects to the reference, and for clocks aligned with that one. Of several sightings of one
  * event on a clock, the last counts. Sorts `s` by moment and clock. Returns 0 or -ENOMEM. */
-int fmt_clocks_align(struct fmt_sighting *s, size_t n, bool drifting, struct fmt_clock *clocks,
+int fmt_clocks_align(struct fmt_clock_sample *s, size_t n, bool drifting, struct fmt_clock *clocks,
 		     uint32_t n_clocks);
 
 /* Differences between aligned clocks at events that several of them recorded. */
@@ -40,5 +40,5 @@ struct fmt_clocks_error {
 };
 
 /* `s` must be sorted by fmt_clocks_align(). Returns 0 or -ENOMEM. */
-int fmt_clocks_error(const struct fmt_sighting *s, size_t n, const struct fmt_clock *clocks,
+int fmt_clocks_error(const struct fmt_clock_sample *s, size_t n, const struct fmt_clock *clocks,
 		     struct fmt_clocks_error *ret);

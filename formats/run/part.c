@@ -40,7 +40,7 @@ static int compare_digests(const void *a, const void *b)
 	       ?: array_order(x->offset_bytes, y->offset_bytes);
 }
 
-void fmt_run_part_span(struct fmt_run_part *p, const struct fmt_event *e)
+void fmt_run_part_extend(struct fmt_run_part *p, const struct fmt_event *e)
 {
 	int64_t end_ns = e->start_ns + e->duration_ns;
 
@@ -60,16 +60,16 @@ void fmt_run_part_sort(struct fmt_run_part *part)
 
 static int count_ranges(void *context, struct fmt_planner *p)
 {
-	const struct fmt_run_reading *s = context;
+	const struct fmt_run_part_reader *s = context;
 
 	for (size_t i = 0; i < s->part->n_ranges; i++)
-		fmt_planner_range(p, s->part->ranges[i].start_ns,
-				  s->part->ranges[i].start_ns + s->part->ranges[i].duration_ns);
+		fmt_planner_add_range(p, s->part->ranges[i].start_ns,
+				      s->part->ranges[i].start_ns + s->part->ranges[i].duration_ns);
 	return 0;
 }
 
 /* The values of a range that was taken go behind those of the slice. */
-static int take_values(const struct fmt_run_reading *s, struct fmt_run_slice *made,
+static int take_values(const struct fmt_run_part_reader *s, struct fmt_run_slice *made,
 		       struct fmt_event *range)
 {
 	uint32_t n = fmt_template(s->names, range->template)->n_values, from = range->first_value;
@@ -87,7 +87,7 @@ static int take_values(const struct fmt_run_reading *s, struct fmt_run_slice *ma
 
 static int take_ranges(void *context, struct fmt_run_slice *made, int64_t end_ns, bool last)
 {
-	struct fmt_run_reading *s = context;
+	struct fmt_run_part_reader *s = context;
 	size_t from = s->range, n;
 	int r = 0;
 
@@ -107,7 +107,7 @@ static int take_ranges(void *context, struct fmt_run_slice *made, int64_t end_ns
 	return r;
 }
 
-static int take_digest(const struct fmt_run_reading *s, struct fmt_run_slice *made,
+static int take_digest(const struct fmt_run_part_reader *s, struct fmt_run_slice *made,
 		       struct fmt_digest d, fmt_number number)
 {
 	struct fmt_slice *slice = &made->slice;
@@ -127,7 +127,7 @@ static int take_digest(const struct fmt_run_reading *s, struct fmt_run_slice *ma
 }
 
 /* A content of an operation, which now has a number. */
-static int take_content(struct fmt_run_reading *s, struct fmt_digest d, fmt_number number)
+static int take_content(struct fmt_run_part_reader *s, struct fmt_digest d, fmt_number number)
 {
 	if (array_reserve(&s->contents, s->n_contents + 1, &s->contents_cap) < 0)
 		return -ENOMEM;
@@ -138,7 +138,7 @@ static int take_content(struct fmt_run_reading *s, struct fmt_digest d, fmt_numb
 
 static int take_digests(void *context, struct fmt_run_slice *made)
 {
-	struct fmt_run_reading *s = context;
+	struct fmt_run_part_reader *s = context;
 	const struct fmt_run_digest *list = s->part->digests;
 	size_t n = s->part->n_digests;
 	int64_t iteration = made->slice.iteration.number;
@@ -161,15 +161,15 @@ static int take_digests(void *context, struct fmt_run_slice *made)
 	return r;
 }
 
-void fmt_run_reading_done(struct fmt_run_reading *reading)
+void fmt_run_part_reader_done(struct fmt_run_part_reader *reading)
 {
 	free(reading->contents);
-	*reading = (struct fmt_run_reading){0};
+	*reading = (struct fmt_run_part_reader){0};
 }
 
 struct fmt_run_source fmt_run_part_source(const struct fmt_run_part *part,
 					  const struct fmt_names *names,
-					  struct fmt_run_reading *reading)
+					  struct fmt_run_part_reader *reading)
 {
 	reading->part = part;
 	reading->names = names;

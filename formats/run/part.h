@@ -30,13 +30,13 @@ struct fmt_run_part {
 void fmt_run_part_done(struct fmt_run_part *p);
 
 /* Extends the part's span to an event or range. */
-void fmt_run_part_span(struct fmt_run_part *p, const struct fmt_event *e);
+void fmt_run_part_extend(struct fmt_run_part *p, const struct fmt_event *e);
 
 /* Sorts ranges and digests. Gives an empty part a span of length 0. */
 void fmt_run_part_sort(struct fmt_run_part *p);
 
 /* State of the source for a rank, or for a segment of one. */
-struct fmt_run_reading {
+struct fmt_run_part_reader {
 	const struct fmt_run_part *part;
 	const struct fmt_names *names;
 	size_t range;
@@ -49,6 +49,6 @@ struct fmt_run_reading {
  * first. `reading` is zeroed, or was used for the previous segment. */
 struct fmt_run_source fmt_run_part_source(const struct fmt_run_part *part,
 					  const struct fmt_names *names,
-					  struct fmt_run_reading *reading);
+					  struct fmt_run_part_reader *reading);
 
-void fmt_run_reading_done(struct fmt_run_reading *reading);
+void fmt_run_part_reader_done(struct fmt_run_part_reader *reading);

@@ -31,7 +31,7 @@ int fmt_peers_next(const char **at, uint32_t *rank)
 	return v <= UINT32_MAX;
 }
 
-int fmt_peers_hold(const char *list, uint32_t rank)
+int fmt_peers_contain(const char *list, uint32_t rank)
 {
 	uint32_t peer;
 

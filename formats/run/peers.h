@@ -20,4 +20,4 @@ const char *fmt_template_peers(const struct fmt_names *n, const struct fmt_templ
  * text. */
 int fmt_peers_next(const char **at, uint32_t *rank);
 
-int fmt_peers_hold(const char *list, uint32_t rank);
+int fmt_peers_contain(const char *list, uint32_t rank);

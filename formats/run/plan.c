@@ -137,7 +137,7 @@ static int find_owners(const struct fmt_run_rank *run, const uint32_t *call_of, 
 	return 0;
 }
 
-void fmt_planner_range(struct fmt_planner *p, int64_t start_ns, int64_t end_ns)
+void fmt_planner_add_range(struct fmt_planner *p, int64_t start_ns, int64_t end_ns)
 {
 	count(p, start_ns, start_ns, end_ns);
 }

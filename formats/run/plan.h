@@ -28,7 +28,7 @@ struct fmt_run_source {
 	const struct fmt_iteration *before; /* of events before the first one; NULL: FMT_BEFORE */
 	bool more; /* events after the end of the last iteration belong to it */
 
-	/* Calls fmt_planner_range() for each range. */
+	/* Calls fmt_planner_add_range() for each range. */
 	int (*count_ranges)(void *context, struct fmt_planner *p);
 	/* Appends the ranges that start before end_ns, or with `last` all remaining ones, in the
 	 * order of model.h. Appends their values to those of the slice. */
@@ -40,7 +40,7 @@ struct fmt_run_source {
 	void *progress_context;
 };
 
-void fmt_planner_range(struct fmt_planner *p, int64_t start_ns, int64_t end_ns);
+void fmt_planner_add_range(struct fmt_planner *p, int64_t start_ns, int64_t end_ns);
 
 struct fmt_run_span {
 	struct fmt_iteration iteration;

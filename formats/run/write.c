@@ -117,9 +117,9 @@ static int write_slice(struct job *j, size_t index, struct fmt_rank_writer *w,
 	return fmt_rank_writer_slice(w, s, err);
 }
 
-int fmt_run_write_more(const struct fmt_names *names, const struct fmt_run_rank *run,
-		       uint32_t index, const struct fmt_run_source *source,
-		       struct fmt_rank_writer *w, struct fmt_error *err)
+int fmt_run_append(const struct fmt_names *names, const struct fmt_run_rank *run, uint32_t index,
+		   const struct fmt_run_source *source, struct fmt_rank_writer *w,
+		   struct fmt_error *err)
 {
 	scoped(job_done) struct job j = {
 		.names = names, .run = run, .source = source, .first = fmt_rank_writer_next(w)};
@@ -133,7 +133,7 @@ int fmt_run_write_more(const struct fmt_names *names, const struct fmt_run_rank 
 		if (r == 0 && source->progress)
 			r = source->progress(source->progress_context, i + 1, j.plan->n_slices);
 	}
-	fmt_rank_writer_rest(w);
+	fmt_rank_writer_trim(w);
 	return r;
 }
 
@@ -144,7 +144,7 @@ int fmt_run_write(const struct fmt_names *names, const struct fmt_run_rank *run,
 	struct fmt_rank_writer *w;
 	int r = fmt_writer_rank(writer, index, run->number, &w, err);
 
-	return r < 0 ? r : fmt_run_write_more(names, run, index, source, w, err);
+	return r < 0 ? r : fmt_run_append(names, run, index, source, w, err);
 }
 
 void fmt_run_number_collectives(struct fmt_run_rank *run)

@@ -12,9 +12,9 @@ int fmt_run_write(const struct fmt_names *names, const struct fmt_run_rank *run,
 		  const struct fmt_run_source *source, struct fmt_writer *writer,
 		  struct fmt_error *err);
 /* The same for a rank of which `writer` already contains earlier segments. */
-int fmt_run_write_more(const struct fmt_names *names, const struct fmt_run_rank *run,
-		       uint32_t index, const struct fmt_run_source *source,
-		       struct fmt_rank_writer *writer, struct fmt_error *err);
+int fmt_run_append(const struct fmt_names *names, const struct fmt_run_rank *run, uint32_t index,
+		   const struct fmt_run_source *source, struct fmt_rank_writer *writer,
+		   struct fmt_error *err);
 
 /* Numbers the events of a rank for edges from other ranks, with the source by which the rank will
  * be written. Edges to ranks without numbers are omitted. The writer has written `first` events of

@@ -110,7 +110,7 @@ static int put_missing(struct fmt_names *names, const uint8_t *there, uint32_t n
 					   list.len);
 }
 
-int fmt_memberships_missing(struct fmt_names *names, uint32_t n_ranks)
+int fmt_memberships_put_missing(struct fmt_names *names, uint32_t n_ranks)
 {
 	scoped(free_ptr) uint8_t *there = NULL;
 	struct fmt_membership world = {0};

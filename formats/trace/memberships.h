@@ -34,7 +34,7 @@ int fmt_memberships_get(const struct fmt_names *names, uint32_t rank, struct fmt
 /* Sets facts about ranks of the largest communicator that are missing from the trace's n_ranks
  * ranks: a list and their number; no facts if none is missing. Returns 0 or a negative errno. */
 #define FMT_MISSING_KEY "capture.missing_ranks"
-int fmt_memberships_missing(struct fmt_names *names, uint32_t n_ranks);
+int fmt_memberships_put_missing(struct fmt_names *names, uint32_t n_ranks);
 
 /* fmt_rank_value() returns the rank from the value of a fact with a launcher's environment variable
  * ("env.RANK" and so on); -1: unknown. fmt_rank_keys: the keys of these facts, most reliable first;

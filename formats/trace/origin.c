@@ -15,7 +15,7 @@
 #define BOOT "/proc/sys/kernel/random/boot_id"
 #define TIME_NAMESPACE "/proc/self/ns/time"
 
-void fmt_origin_here(struct fmt_origin *ret)
+void fmt_origin_current(struct fmt_origin *ret)
 {
 	scoped(close_fd) int fd = open(BOOT, O_RDONLY | O_CLOEXEC);
 	char boot[40] = "", space[40] = "";

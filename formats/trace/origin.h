@@ -15,7 +15,7 @@ struct fmt_origin {
 };
 
 /* Sets clock and realtime_ns for this process's CLOCK_MONOTONIC, by boot and time namespace. */
-void fmt_origin_here(struct fmt_origin *ret);
+void fmt_origin_current(struct fmt_origin *ret);
 
 /* Returns 0 or a negative errno. */
 int fmt_origin_put(struct fmt_names *names, const struct fmt_origin *o);

@@ -117,7 +117,7 @@ void fmt_value_json(struct text *t, const struct fmt_names *n, const struct fmt_
 	value(t, n, e, s, values, arg, false);
 }
 
-void fmt_value_bare(struct text *t, const struct fmt_names *n, const struct fmt_event *e,
+void fmt_value_text(struct text *t, const struct fmt_names *n, const struct fmt_event *e,
 		    const struct fmt_template *s, const int64_t *values, uint32_t arg)
 {
 	value(t, n, e, s, values, arg, true);

@@ -19,7 +19,7 @@ void fmt_value_json(struct text *t, const struct fmt_names *n, const struct fmt_
 		    const struct fmt_template *s, const int64_t *values, uint32_t arg);
 
 /* The same without quoting or escaping strings. */
-void fmt_value_bare(struct text *t, const struct fmt_names *n, const struct fmt_event *e,
+void fmt_value_text(struct text *t, const struct fmt_names *n, const struct fmt_event *e,
 		    const struct fmt_template *s, const int64_t *values, uint32_t arg);
 
 /* Finds the integer argument `key` of `e`, constant or varying, FMT_INT or FMT_CORRELATION. Returns

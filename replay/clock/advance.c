@@ -15,7 +15,7 @@ static int64_t far_moment(struct sim *s, uint32_t rank, uint64_t moment)
 	if (b)
 		return b->times[moment - b->first];
 	if (moment >= r->n_moments && !r->ended) {
-		sim_name_idle(s, rank);
+		sim_add_idle(s, rank);
 		return SIM_PENDING;
 	}
 	s->counts.too_far++;
@@ -95,7 +95,7 @@ static int wait_for_collectives(struct sim *s, struct rank *r, struct track *l,
 			break;
 	}
 	if (s->causes)
-		sim_causes_left(s, l, last);
+		sim_causes_leave(s, l, last);
 	l->joined = 0;
 	return 1;
 }
@@ -112,7 +112,7 @@ static void forget_variants(const struct sim *s, const struct rank *r, const str
 		b = sim_block_of(r, moment);
 	}
 	if (b)
-		sim_variants_unknown(s, b, moment - b->first);
+		sim_variants_drop_wait(s, b, moment - b->first);
 }
 
 /* Returns 1 if all moments that the track's point waits for are known; if so, delays *t to them. */
@@ -132,7 +132,7 @@ static int apply_waits(struct sim *s, uint32_t rank, struct track *l, int64_t *t
 			l->drop = 0;
 			return 1;
 		case SIM_CAPACITY:
-			*t = capacity_take(l->capacity, *t, w->lag_ns, w->on);
+			*t = capacity_reserve(l->capacity, *t, w->lag_ns, w->on);
 			l->drop = 0;
 			return 1;
 		case SIM_AT:
@@ -246,7 +246,7 @@ static int run_rank(struct sim *s, uint32_t rank)
 			r->active[i] = r->active[--r->n_active];
 	}
 	if (r->n_active == 0)
-		sim_name_idle(s, rank);
+		sim_add_idle(s, rank);
 	if (went_on)
 		sim_wake_watchers(s, r);
 	return left ? sim_finish(s, rank) : 0;

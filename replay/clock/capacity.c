@@ -52,7 +52,7 @@ static void drop_old_steps(struct capacity *r)
 	memmove(r->steps, r->steps + 2, r->n * sizeof(r->steps[0]));
 }
 
-int64_t capacity_take(struct capacity *r, int64_t start_ns, int64_t duration_ns, uint32_t share)
+int64_t capacity_reserve(struct capacity *r, int64_t start_ns, int64_t duration_ns, uint32_t share)
 {
 	unsigned __int128 work = duration_ns > 0 ? (unsigned __int128)duration_ns * share : 0;
 

@@ -33,4 +33,4 @@ int64_t capacity_start(const struct capacity *r, int64_t ready_ns);
 
 /* Reserves up to `share` from start_ns on, until the work of `share` over duration_ns is done.
  * Returns the end. */
-int64_t capacity_take(struct capacity *r, int64_t start_ns, int64_t duration_ns, uint32_t share);
+int64_t capacity_reserve(struct capacity *r, int64_t start_ns, int64_t duration_ns, uint32_t share);

@@ -22,7 +22,7 @@ void sim_causes_free(struct causes *c)
 	free(c);
 }
 
-int sim_causes(struct sim *s, uint32_t n_runs)
+int sim_record_causes(struct sim *s, uint32_t n_runs)
 {
 	s->causes = calloc(1, sizeof(*s->causes));
 	if (!s->causes)
@@ -52,7 +52,7 @@ void sim_causes_variant(struct sim *s, uint32_t k, uint64_t last)
 		c->last[c->n * c->n_runs + k + 1] = last;
 }
 
-void sim_causes_left(struct sim *s, const struct track *l, uint64_t last)
+void sim_causes_leave(struct sim *s, const struct track *l, uint64_t last)
 {
 	struct causes *c = s->causes;
 
@@ -72,8 +72,8 @@ static int64_t time_of(const struct sim *s, uint32_t rank, const struct sim_prog
 	return run == 0 ? b->times[slot] : b->variants[(run - 1) * (size_t)b->n_slots + slot];
 }
 
-const struct sim_wait *sim_cause(const struct sim *s, uint32_t rank, const struct sim_block *b,
-				 uint32_t at, uint32_t run, uint64_t *ref)
+const struct sim_wait *sim_find_cause(const struct sim *s, uint32_t rank, const struct sim_block *b,
+				      uint32_t at, uint32_t run, uint64_t *ref)
 {
 	const struct sim_program *p = b->program;
 	const struct sim_point *point = &p->points[at];

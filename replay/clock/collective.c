@@ -74,7 +74,7 @@ void sim_collectives_free(struct sim_collectives *m)
 	free(m);
 }
 
-int sim_group(struct sim_collectives *m, const uint32_t *ranks, uint32_t n, uint32_t *ret)
+int sim_add_group(struct sim_collectives *m, const uint32_t *ranks, uint32_t n, uint32_t *ret)
 {
 	struct group g = {.first = (uint32_t)m->n_members, .n = n, SIM_NONE, SIM_NONE, 0};
 
@@ -307,7 +307,7 @@ void sim_leave(struct sim_collectives *m, uint32_t collective)
 	m->n_live--;
 }
 
-int sim_force(struct sim_collectives *m)
+int sim_force_end(struct sim_collectives *m)
 {
 	struct sim_collective *best = NULL;
 

@@ -41,7 +41,7 @@ int sim_collectives_new(uint32_t n_ranks, struct sim_collectives **ret);
 void sim_collectives_free(struct sim_collectives *m);
 
 /* Makes a group of n different ranks, at any time; *ret is its number (0, 1, 2 ...). */
-int sim_group(struct sim_collectives *m, const uint32_t *ranks, uint32_t n, uint32_t *ret);
+int sim_add_group(struct sim_collectives *m, const uint32_t *ranks, uint32_t n, uint32_t *ret);
 
 /* Returns the number of a participant, counted over all groups; SIM_NONE if `rank` is not in the
  * group. */
@@ -68,7 +68,7 @@ void sim_leave(struct sim_collectives *m, uint32_t collective);
 
 /* Ends the collective with the earliest arrival without its missing participants; 0 if no
  * participant has arrived at any. */
-int sim_force(struct sim_collectives *m);
+int sim_force_end(struct sim_collectives *m);
 
 /* Returns the number of ranks of a group in which a collective has ended since the last call, and
  * sets *ranks to them; 0 if there is no such group. */

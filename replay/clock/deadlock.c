@@ -107,7 +107,7 @@ static int break_others(struct sim *s)
 	return 0;
 }
 
-int sim_break(struct sim *s)
+int sim_break_deadlock(struct sim *s)
 {
 	int broken = 0;
 
@@ -121,7 +121,7 @@ int sim_break(struct sim *s)
 		broken += n;
 	}
 	if (broken == 0)
-		broken = sim_force(s->collectives);
+		broken = sim_force_end(s->collectives);
 	if (broken == 0)
 		broken = break_others(s);
 	sim_wake(s);

@@ -165,7 +165,8 @@ static inline void record_point(const struct recording *r, uint32_t at, uint64_t
 	uint32_t slot = point->slot;
 	uint64_t ref = before;
 	const struct sim_wait *w =
-		point->wait == SIM_NONE ? NULL : sim_cause(r->sim, r->rank, r->b, at, r->run, &ref);
+		point->wait == SIM_NONE ? NULL
+					: sim_find_cause(r->sim, r->rank, r->b, at, r->run, &ref);
 	enum path_kind kind = before_point(r->kinds[slot / 2], slot & 1, inside, w,
 					   w && w->kind != SIM_AT ? kind_at(r, ref) : 0);
 
@@ -201,8 +202,8 @@ static void keep_last(struct path_rank *r, const struct sim_block *b)
 			r->last[i] = b->first + b->program->points[b->ranges[i].end - 1].slot;
 }
 
-int path_block(struct path *p, const struct sim *sim, uint32_t rank, const struct fmt_slice *slice,
-	       const struct sim_block *b)
+int path_add_block(struct path *p, const struct sim *sim, uint32_t rank,
+		   const struct fmt_slice *slice, const struct sim_block *b)
 {
 	struct path_rank *r = &p->ranks[rank];
 	struct part part = {.first = b->first, .n_slots = b->n_slots};
@@ -265,8 +266,8 @@ static uint64_t last_within(const struct path *p, const struct fmt_slice *slice,
 	return found;
 }
 
-void path_iteration(struct path *p, uint32_t run, uint32_t rank, const struct fmt_slice *slice,
-		    uint32_t thread, int64_t start_ns, int64_t end_ns)
+void path_set_iteration(struct path *p, uint32_t run, uint32_t rank, const struct fmt_slice *slice,
+			uint32_t thread, int64_t start_ns, int64_t end_ns)
 {
 	struct path_rank *r = &p->ranks[rank];
 	struct span *s = &r->spans[run];

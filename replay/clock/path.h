@@ -61,7 +61,7 @@ void path_summary_done(struct path_summary *s);
  * each, where run k + 1 becomes of[k] + 1; then sort the rows. Return 0 or -ENOMEM; call
  * path_summary_done() in any case. */
 int path_summary_begin(struct path_summary *s, uint32_t n_runs, const struct path_summary *like);
-int path_summary_join(struct path_summary *s, const struct path_summary *from, const uint32_t *of);
+int path_summary_merge(struct path_summary *s, const struct path_summary *from, const uint32_t *of);
 void path_summary_sort(struct path_summary *s);
 
 struct path;
@@ -72,14 +72,14 @@ int path_new(const struct fmt_names *names, uint32_t n_ranks, uint32_t n_runs,
 void path_free(struct path *p);
 
 /* Processes the next finished block of the rank, before its release. The clock must record causes
- * (sim_causes()). */
-int path_block(struct path *p, const struct sim *sim, uint32_t rank, const struct fmt_slice *slice,
-	       const struct sim_block *b);
+ * (sim_record_causes()). */
+int path_add_block(struct path *p, const struct sim *sim, uint32_t rank,
+		   const struct fmt_slice *slice, const struct sim_block *b);
 
 /* Sets the time span of an iteration on a rank in a run: the iteration ends with the slice of the
- * last path_block() call. `thread`: the thread with its annotation. Call for run 0 first. */
-void path_iteration(struct path *p, uint32_t run, uint32_t rank, const struct fmt_slice *slice,
-		    uint32_t thread, int64_t start_ns, int64_t end_ns);
+ * last path_add_block() call. `thread`: the thread with its annotation. Call for run 0 first. */
+void path_set_iteration(struct path *p, uint32_t run, uint32_t rank, const struct fmt_slice *slice,
+			uint32_t thread, int64_t start_ns, int64_t end_ns);
 
 /* Call after the last slice. The caller ends *ret by path_summary_done(). */
 int path_finish(const struct path *p, struct path_summary *ret);

@@ -85,7 +85,7 @@ int path_summary_begin(struct path_summary *s, uint32_t n_runs, const struct pat
 	return copy_run(s, 0, like, 0);
 }
 
-int path_summary_join(struct path_summary *s, const struct path_summary *from, const uint32_t *of)
+int path_summary_merge(struct path_summary *s, const struct path_summary *from, const uint32_t *of)
 {
 	for (uint32_t k = 0; k + 1 < from->n_runs && s->n_runs > 0; k++)
 		if (copy_run(s, of[k] + 1, from, k + 1) < 0)

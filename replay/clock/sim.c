@@ -51,7 +51,7 @@ int sim_new(uint32_t n_ranks, struct sim **ret)
 	return 0;
 }
 
-int sim_rank(struct sim *s, uint32_t rank, uint32_t n_tracks, int64_t clock_ns)
+int sim_init_rank(struct sim *s, uint32_t rank, uint32_t n_tracks, int64_t clock_ns)
 {
 	struct rank *r = &s->ranks[rank];
 
@@ -64,7 +64,7 @@ int sim_rank(struct sim *s, uint32_t rank, uint32_t n_tracks, int64_t clock_ns)
 		r->tracks[i].now_ns = SIM_NEVER;
 	r->n_tracks = n_tracks;
 	r->clock_ns = clock_ns;
-	sim_name_idle(s, rank);
+	sim_add_idle(s, rank);
 	return sim_variants_rank(s, r);
 }
 
@@ -73,7 +73,7 @@ int64_t sim_clock_ns(const struct sim *s, uint32_t rank)
 	return s->ranks[rank].clock_ns;
 }
 
-int sim_capacity(struct sim *s, uint32_t rank, uint32_t track)
+int sim_add_capacity(struct sim *s, uint32_t rank, uint32_t track)
 {
 	struct track *l = &s->ranks[rank].tracks[track];
 
@@ -102,7 +102,7 @@ void sim_enqueue(struct sim *s, uint32_t rank)
 	s->queue[(s->queue_at + s->n_queue++) % s->n_ranks] = rank;
 }
 
-void sim_name_idle(struct sim *s, uint32_t rank)
+void sim_add_idle(struct sim *s, uint32_t rank)
 {
 	struct rank *r = &s->ranks[rank];
 
@@ -112,7 +112,7 @@ void sim_name_idle(struct sim *s, uint32_t rank)
 	s->idle[(s->idle_at + s->n_idle++) % s->n_ranks] = rank;
 }
 
-uint32_t sim_idle(struct sim *s)
+uint32_t sim_next_idle(struct sim *s)
 {
 	while (s->n_idle > 0) {
 		uint32_t rank = s->idle[s->idle_at];
@@ -262,7 +262,7 @@ int sim_push(struct sim *s, uint32_t rank, struct sim_block *b)
 	return sim_finish(s, rank);
 }
 
-void sim_end(struct sim *s, uint32_t rank)
+void sim_end_rank(struct sim *s, uint32_t rank)
 {
 	s->ranks[rank].ended = 1;
 	sim_wake_watchers(s, &s->ranks[rank]);
@@ -313,7 +313,7 @@ int sim_finish(struct sim *s, uint32_t rank)
 	return 0;
 }
 
-struct sim_block *sim_finished(struct sim *s, uint32_t *rank)
+struct sim_block *sim_next_finished(struct sim *s, uint32_t *rank)
 {
 	struct finished f;
 
@@ -337,7 +337,7 @@ void sim_release(struct sim *s, uint32_t rank, struct sim_block *b)
 	s->programs = take(b->program);
 }
 
-void *sim_abandon(struct sim *s)
+void *sim_next_abandoned(struct sim *s)
 {
 	for (uint32_t i = 0; i < s->n_ranks; i++)
 		for (struct sim_block *b = s->ranks[i].oldest; b; b = b->newer)

@@ -14,7 +14,7 @@
  *     sim_block_new(sim, rank, n_slots, &b);      fill b->program and b->ranges
  *     sim_push(sim, rank, b);
  *     sim_advance(sim);                           computes all times that can be known
- *     while ((b = sim_finished(sim, &rank)))      in the order of each rank's pushes
+ *     while ((b = sim_next_finished(sim, &rank)))      in the order of each rank's pushes
  *             use b->times, then sim_release(sim, rank, b);
  *
  * The result does not depend on the order in which ranks and tracks are processed: there are only
@@ -27,7 +27,7 @@
 
 #define SIM_NEVER MOMENT_NEVER /* time of a slot without a point */
 /* own_ns of a point that does not depend on the previous one. */
-#define SIM_ANEW (INT64_MIN / 2)
+#define SIM_INDEPENDENT (INT64_MIN / 2)
 
 /* A moment of a rank, in 60 bits. */
 #define SIM_REF(rank, moment) ((uint64_t)(rank) << 40 | (moment))
@@ -114,13 +114,13 @@ int sim_new(uint32_t n_ranks, struct sim **ret);
 void sim_free(struct sim *s);
 
 /* Sets the number of tracks and the clock offset of a rank. Once, before its first block. */
-int sim_rank(struct sim *s, uint32_t rank, uint32_t n_tracks, int64_t clock_ns);
+int sim_init_rank(struct sim *s, uint32_t rank, uint32_t n_tracks, int64_t clock_ns);
 
 /* Returns the offset of its clock from common time. */
 int64_t sim_clock_ns(const struct sim *s, uint32_t rank);
 
 /* Gives a track a capacity (capacity.h), which its points with SIM_FREE and SIM_CAPACITY use. */
-int sim_capacity(struct sim *s, uint32_t rank, uint32_t track);
+int sim_add_capacity(struct sim *s, uint32_t rank, uint32_t track);
 
 /* Returns the collectives of all ranks, to make groups and declare collectives. */
 struct sim_collectives *sim_collectives(struct sim *s);
@@ -135,29 +135,29 @@ int sim_reserve(struct sim *s, struct sim_program *p, size_t points, size_t wait
 int sim_push(struct sim *s, uint32_t rank, struct sim_block *b);
 
 /* Ends a rank: no block will follow. */
-void sim_end(struct sim *s, uint32_t rank);
+void sim_end_rank(struct sim *s, uint32_t rank);
 
 /* Computes times until no track can continue. */
 int sim_advance(struct sim *s);
 
 /* Returns the next block whose times are all known, or NULL. Release it by sim_release(). */
-struct sim_block *sim_finished(struct sim *s, uint32_t *rank);
+struct sim_block *sim_next_finished(struct sim *s, uint32_t *rank);
 void sim_release(struct sim *s, uint32_t rank, struct sim_block *b);
 
 /* For clean-up after an error: returns the owner of a block that was pushed and not released, and
  * clears it; NULL after the last. */
-void *sim_abandon(struct sim *s);
+void *sim_next_abandoned(struct sim *s);
 
 /* Returns a rank without points left, not ended, once for each of its blocks; or SIM_NONE. */
-uint32_t sim_idle(struct sim *s);
+uint32_t sim_next_idle(struct sim *s);
 
-/* Returns the number of unfinished pushed blocks; returns whether sim_end() was called. */
+/* Returns the number of unfinished pushed blocks; returns whether sim_end_rank() was called. */
 uint32_t sim_unfinished(const struct sim *s, uint32_t rank);
 uint32_t sim_ended(const struct sim *s, uint32_t rank);
 
 /* Breaks a deadlock of unfinished blocks. Drops one wait of each cycle of waits; if there is no
  * cycle, ends the collective with the earliest arrival without its missing participants. Returns
  * the number of waits and collectives dropped. */
-int sim_break(struct sim *s);
+int sim_break_deadlock(struct sim *s);
 
 const struct sim_counts *sim_counts(const struct sim *s);

@@ -72,8 +72,8 @@ struct sim {
 
 void sim_enqueue(struct sim *s, uint32_t rank);
 
-/* Adds the rank to those that sim_idle() returns. */
-void sim_name_idle(struct sim *s, uint32_t rank);
+/* Adds the rank to those that sim_next_idle() returns. */
+void sim_add_idle(struct sim *s, uint32_t rank);
 
 /* Queues the ranks that wait for moments of this one. */
 void sim_wake_watchers(struct sim *s, struct rank *r);
@@ -102,7 +102,7 @@ int sim_variants_block(struct sim *s, struct sim_block *b);
 int sim_variants_collectives(struct sim *s);
 
 /* Drops a wait for the slot, whose time is unknown. */
-void sim_variants_unknown(const struct sim *s, struct sim_block *b, uint64_t slot);
+void sim_variants_drop_wait(const struct sim *s, struct sim_block *b, uint64_t slot);
 
 /* Computes points [at, end) of the track, which the clock has just passed; none of them is a
  * collective. */
@@ -135,4 +135,4 @@ void sim_causes_free(struct causes *c);
 /* For the collective that the track leaves: adds the last rank to arrive in variant k; then of the
  * clock itself, which ends the entry. */
 void sim_causes_variant(struct sim *s, uint32_t k, uint64_t last);
-void sim_causes_left(struct sim *s, const struct track *l, uint64_t last);
+void sim_causes_leave(struct sim *s, const struct track *l, uint64_t last);

@@ -67,7 +67,7 @@ uint32_t sim_n_variants(const struct sim *s)
 	return s->variants ? s->variants->n : 0;
 }
 
-int sim_variants(struct sim *s, uint32_t n)
+int sim_add_variants(struct sim *s, uint32_t n)
 {
 	struct variants *v = calloc(1, sizeof(*v));
 	double ones[SIM_VARIANTS];
@@ -79,7 +79,7 @@ int sim_variants(struct sim *s, uint32_t n)
 	v->n = n;
 	for (uint32_t i = 0; i < n; i++)
 		ones[i] = 1;
-	return sim_scale(s, ones, &none);
+	return sim_get_scale(s, ones, &none);
 }
 
 /* ---- scales ---- */
@@ -120,7 +120,7 @@ static int grow_table(struct variants *v)
 	return 0;
 }
 
-int sim_scale(struct sim *s, const double *factors, uint16_t *ret)
+int sim_get_scale(struct sim *s, const double *factors, uint16_t *ret)
 {
 	struct variants *v = s->variants;
 	size_t bytes = v->n * sizeof(*factors);
@@ -182,7 +182,7 @@ int sim_variants_block(struct sim *s, struct sim_block *b)
 			       : -ENOMEM;
 }
 
-void sim_variants_unknown(const struct sim *s, struct sim_block *b, uint64_t slot)
+void sim_variants_drop_wait(const struct sim *s, struct sim_block *b, uint64_t slot)
 {
 	for (uint32_t k = 0; k < sim_n_variants(s); k++)
 		b->variants[(size_t)k * b->n_slots + slot] = SIM_PENDING;

@@ -8,9 +8,9 @@
 #include "replay/clock/sim.h"
 
 /* Adds `n` variants to each time (at most SIM_VARIANTS): own times and lags are multiplied by a
- * factor for each. Call before the first sim_rank(); not with capacities. */
+ * factor for each. Call before the first sim_init_rank(); not with capacities. */
 #define SIM_VARIANTS 64
-int sim_variants(struct sim *s, uint32_t n);
+int sim_add_variants(struct sim *s, uint32_t n);
 uint32_t sim_n_variants(const struct sim *s);
 
 /* For variants: sets the expected recorded duration of a collective's transfers, line_ns, and the
@@ -21,4 +21,4 @@ int sim_expect_transfer(struct sim *s, uint32_t collective, int64_t line_ns, dou
 /* Returns the number of the scale with these factors, one for each variant; 0: all are 1. There are
  * at most SIM_SCALES. */
 #define SIM_SCALES 65535
-int sim_scale(struct sim *s, const double *factors, uint16_t *ret);
+int sim_get_scale(struct sim *s, const double *factors, uint16_t *ret);

@@ -99,8 +99,8 @@ struct cost cost_of_attention(const struct cost_gpu *gpu, const struct cost_atte
 
 /* Returns the duration on `to` of a kernel that took recorded_ns on `from`. `source` is
  * COST_UNKNOWN if only the ratio of memory bandwidths is known. */
-struct cost cost_elsewhere(const struct cost_gpu *from, const struct cost_gpu *to,
-			   const struct cost_launch *launch, double recorded_ns);
+struct cost cost_on_other_gpu(const struct cost_gpu *from, const struct cost_gpu *to,
+			      const struct cost_launch *launch, double recorded_ns);
 
 /* Returns the number of blocks that fit on a multiprocessor at once. `registers` (per thread) and
  * shared_bytes (per block) may be 0. */

@@ -12,12 +12,12 @@
 
 #define UNKNOWN_BYTES 65536 /* of the memory at a pointer of unknown length */
 
-void rex_built_done(struct rex_built *b)
+void rex_frame_done(struct rex_frame *b)
 {
 	arena_done(&b->memory);
 }
 
-void *rex_built_take(struct rex_built *b, size_t bytes)
+void *rex_frame_alloc(struct rex_frame *b, size_t bytes)
 {
 	void *taken = bytes < SIZE_MAX / 2 ? arena_take(&b->memory, bytes + 8, 16) : NULL;
 
@@ -26,7 +26,7 @@ void *rex_built_take(struct rex_built *b, size_t bytes)
 	return taken;
 }
 
-int rex_built_fail(struct rex_built *b, int r, const char *format, ...)
+int rex_frame_fail(struct rex_frame *b, int r, const char *format, ...)
 {
 	va_list args;
 
@@ -52,20 +52,21 @@ const char *rex_key_at(char ret[REX_KEY_BYTES], const char *prefix, size_t i)
 
 /* ---- values */
 
-static int translate_memory(struct rex_built *b, enum api_meaning meaning, uint64_t value,
+static int translate_memory(struct rex_frame *b, enum api_meaning meaning, uint64_t value,
 			    uint64_t bytes, uint64_t *ret)
 {
 	if (rex_address(b->context->objects, value, ret))
-		return bytes == UINT64_MAX || rex_address_holds(b->context->objects, value, bytes)
+		return bytes == UINT64_MAX ||
+				       rex_address_is_mapped(b->context->objects, value, bytes)
 			       ? 0
-			       : rex_built_fail(b, -EBADMSG,
+			       : rex_frame_fail(b, -EBADMSG,
 						"memory at %#" PRIx64
 						" is shorter than the call uses",
 						value);
 	*ret = value;
 	if (bytes == 0 || bytes == UINT64_MAX)
 		return meaning == API_MEANING_HOST && bytes != 0
-			       ? rex_built_fail(b, -ENOTSUP, "unknown length of host memory")
+			       ? rex_frame_fail(b, -ENOTSUP, "unknown length of host memory")
 			       : 0;
 	*ret = (uint64_t)rex_host_memory(b->context->objects, value, bytes);
 	return *ret ? 0 : -ENOMEM;
@@ -73,7 +74,7 @@ static int translate_memory(struct rex_built *b, enum api_meaning meaning, uint6
 
 /* NVIDIA's runtime makes the primary context of a device current before retaining it. The later
  * call that retains it contains its device. */
-static bool retain_primary(struct rex_built *b, uint64_t recorded, uint64_t *ret)
+static bool retain_primary(struct rex_frame *b, uint64_t recorded, uint64_t *ret)
 {
 	const struct rex_process *p = b->context->process;
 	int64_t made, device;
@@ -96,7 +97,7 @@ static bool retain_primary(struct rex_built *b, uint64_t recorded, uint64_t *ret
 	return false;
 }
 
-static int translate_handle(struct rex_built *b, enum api_meaning meaning, uint64_t value,
+static int translate_handle(struct rex_frame *b, enum api_meaning meaning, uint64_t value,
 			    uint64_t *ret)
 {
 	enum api_meaning other =
@@ -112,11 +113,11 @@ static int translate_handle(struct rex_built *b, enum api_meaning meaning, uint6
 		return 0;
 	if (meaning == API_MEANING_CONTEXT && retain_primary(b, value, ret))
 		return 0;
-	return rex_built_fail(b, -ENOENT, "no recorded call created the handle 0x%llx",
+	return rex_frame_fail(b, -ENOENT, "no recorded call created the handle 0x%llx",
 			      (unsigned long long)value);
 }
 
-int rex_translate(struct rex_built *b, enum api_meaning meaning, uint64_t value, uint64_t bytes,
+int rex_translate(struct rex_frame *b, enum api_meaning meaning, uint64_t value, uint64_t bytes,
 		  uint64_t *ret)
 {
 	*ret = value;
@@ -148,22 +149,22 @@ int rex_translate(struct rex_built *b, enum api_meaning meaning, uint64_t value,
 }
 
 /* Builds a value of up to 8 bytes. */
-static int build_value(struct rex_built *b, unsigned i, uint64_t bytes)
+static int build_value(struct rex_frame *b, unsigned i, uint64_t bytes)
 {
 	const struct api_arg *a = &b->call->api->args[i];
 	int64_t value = 0;
 
 	if (a->wire == API_WIRE_FLOAT || a->wire == API_WIRE_COMPLEX)
-		return rex_built_fail(b, -ENOTSUP, "argument %s is a floating-point number",
+		return rex_frame_fail(b, -ENOTSUP, "argument %s is a floating-point number",
 				      a->name);
 	if (!rex_args_int(&b->call->args, a->name, a, &value))
-		return rex_built_fail(b, -ENOENT, "argument %s is not recorded", a->name);
+		return rex_frame_fail(b, -ENOENT, "argument %s is not recorded", a->name);
 	return rex_translate(b, (enum api_meaning)a->meaning, (uint64_t)value, bytes,
 			     &b->words[a->word]);
 }
 
 /* Builds a struct passed by value: an id or handle, possibly from another process. */
-static int build_by_value(struct rex_built *b, unsigned i)
+static int build_by_value(struct rex_frame *b, unsigned i)
 {
 	const struct api_arg *a = &b->call->api->args[i];
 	void *at = &b->words[a->word];
@@ -172,18 +173,18 @@ static int build_by_value(struct rex_built *b, unsigned i)
 	if (a->word + (a->bytes + 7u) / 8 > REX_WORDS)
 		return -E2BIG;
 	if (rex_args_bytes(&b->call->args, a->name, 1, at, a->bytes) != a->bytes)
-		return rex_built_fail(b, -ENOENT, "argument %s is not recorded", a->name);
+		return rex_frame_fail(b, -ENOENT, "argument %s is not recorded", a->name);
 	if (a->meaning == API_MEANING_UNIQUE_ID || strncmp(b->call->api->name, "cuIpc", 5) == 0) {
 		r = rex_share_get(b->context->share, at, a->bytes, at);
 		if (r < 0)
-			return rex_built_fail(b, r, "argument %s: no process created it", a->name);
+			return rex_frame_fail(b, r, "argument %s: no process created it", a->name);
 	}
 	return 0;
 }
 
 /* ---- memory that pointers refer to */
 
-static uint64_t factor(const struct rex_built *b, const struct api_factor *f)
+static uint64_t factor(const struct rex_frame *b, const struct api_factor *f)
 {
 	const struct api_arg *a = &b->call->api->args[f->arg];
 	uint64_t value = 0;
@@ -198,7 +199,7 @@ static uint64_t factor(const struct rex_built *b, const struct api_factor *f)
 }
 
 /* Returns the number of bytes that pointer `i` points to; UINT64_MAX: unknown. */
-static uint64_t length_of(const struct rex_built *b, unsigned i)
+static uint64_t length_of(const struct rex_frame *b, unsigned i)
 {
 	const struct api_length *l = &b->call->api->args[i].length;
 	uint64_t bytes = l->bytes;
@@ -215,7 +216,7 @@ static uint64_t length_of(const struct rex_built *b, unsigned i)
 }
 
 /* Translates handles in a buffer. */
-static int translate_list(struct rex_built *b, const struct api_arg *a, void *at, size_t bytes)
+static int translate_list(struct rex_frame *b, const struct api_arg *a, void *at, size_t bytes)
 {
 	for (size_t i = 0; i + 8 <= bytes; i += 8) {
 		uint64_t value;
@@ -230,16 +231,16 @@ static int translate_list(struct rex_built *b, const struct api_arg *a, void *at
 	return 0;
 }
 
-static int build_ids(struct rex_built *b, void *at, size_t bytes)
+static int build_ids(struct rex_frame *b, void *at, size_t bytes)
 {
 	for (size_t i = 0; i + 128 <= bytes; i += 128)
 		if (rex_share_get(b->context->share, (char *)at + i, 128, (char *)at + i) < 0)
-			return rex_built_fail(b, -ETIMEDOUT, "no process created the unique id");
+			return rex_frame_fail(b, -ETIMEDOUT, "no process created the unique id");
 	return 0;
 }
 
 /* Numbers, names of enumerators, handles. */
-static int build_numbers(struct rex_built *b, const struct api_arg *a, void *at, size_t bytes)
+static int build_numbers(struct rex_frame *b, const struct api_arg *a, void *at, size_t bytes)
 {
 	char key[REX_KEY_BYTES];
 	bool are_objects =
@@ -251,7 +252,7 @@ static int build_numbers(struct rex_built *b, const struct api_arg *a, void *at,
 	if (bytes <= 8 && rex_args_int(&b->call->args, key, a, &value))
 		memcpy(at, &value, bytes);
 	else if (rex_args_bytes(&b->call->args, key, width, at, bytes) != bytes && bytes > 0)
-		return rex_built_fail(b, -ENOENT, "contents of argument %s are not recorded",
+		return rex_frame_fail(b, -ENOENT, "contents of argument %s are not recorded",
 				      a->name);
 	if (a->meaning == API_MEANING_UNIQUE_ID)
 		return build_ids(b, at, bytes);
@@ -259,7 +260,7 @@ static int build_numbers(struct rex_built *b, const struct api_arg *a, void *at,
 }
 
 /* Returns the type of a scalar of cuBLAS: recorded, or by the letter in the call's name. */
-static const struct api_scalar *scalar_type(const struct rex_built *b, const char *in)
+static const struct api_scalar *scalar_type(const struct rex_frame *b, const char *in)
 {
 	static const char *const by_letter[] = {['S'] = "R_32F",
 						['D'] = "R_64F",
@@ -277,7 +278,7 @@ static const struct api_scalar *scalar_type(const struct rex_built *b, const cha
 }
 
 /* Builds alpha and beta of cuBLAS. */
-static int build_scalar(struct rex_built *b, const struct api_arg *a, void *at)
+static int build_scalar(struct rex_frame *b, const struct api_arg *a, void *at)
 {
 	double part[2] = {0, 0};
 	char in[REX_KEY_BYTES], key[REX_KEY_BYTES];
@@ -292,7 +293,7 @@ static int build_scalar(struct rex_built *b, const struct api_arg *a, void *at)
 	    (!rex_args_real(&b->call->args, in, &part[0]) &&
 	     (!rex_args_real(&b->call->args, rex_key(key, in, "re"), &part[0]) ||
 	      !rex_args_real(&b->call->args, rex_key(key, in, "im"), &part[1]))))
-		return rex_built_fail(b, -ENOENT, "argument %s is not recorded", a->name);
+		return rex_frame_fail(b, -ENOENT, "argument %s is not recorded", a->name);
 	if (type->bytes == 8 * type->parts) {
 		memcpy(at, part, type->bytes);
 	} else {
@@ -310,7 +311,7 @@ static size_t structs_in(const struct api_struct *layout, size_t bytes)
 	return layout->bytes ? (bytes + layout->bytes - 1) / layout->bytes : 0;
 }
 
-static int build_in(struct rex_built *b, unsigned i)
+static int build_in(struct rex_frame *b, unsigned i)
 {
 	const struct api_arg *a = &b->call->api->args[i];
 	char key[REX_KEY_BYTES];
@@ -320,8 +321,8 @@ static int build_in(struct rex_built *b, unsigned i)
 	if (a->meaning == API_MEANING_STRING || a->length.kind == API_LENGTH_NUL) {
 		text = rex_args_text(&b->call->args, rex_key(key, a->name, "in"), &len);
 		if (!text)
-			return rex_built_fail(b, -ENOENT, "argument %s is not recorded", a->name);
-		b->behind[i] = rex_built_take(b, len + 1);
+			return rex_frame_fail(b, -ENOENT, "argument %s is not recorded", a->name);
+		b->behind[i] = rex_frame_alloc(b, len + 1);
 		if (b->behind[i])
 			memcpy(b->behind[i], text, len);
 		return b->behind[i] ? 0 : -ENOMEM;
@@ -337,14 +338,14 @@ static int build_in(struct rex_built *b, unsigned i)
 }
 
 /* Returns true if a cuBLAS scalar is on the device. */
-static bool lies_on_device(struct rex_built *b, const struct api_arg *a, uint64_t value)
+static bool lies_on_device(struct rex_frame *b, const struct api_arg *a, uint64_t value)
 {
 	return a->meaning == API_MEANING_SCALAR &&
 	       rex_address(b->context->objects, value, &b->words[a->word]);
 }
 
 /* Builds a pointer to memory that the call itself uses. */
-static int build_pointer(struct rex_built *b, unsigned i)
+static int build_pointer(struct rex_frame *b, unsigned i)
 {
 	const struct api_arg *a = &b->call->api->args[i];
 	int64_t value = 0;
@@ -352,7 +353,7 @@ static int build_pointer(struct rex_built *b, unsigned i)
 	int r = 0;
 
 	if (!rex_args_int(&b->call->args, a->name, NULL, &value))
-		return rex_built_fail(b, -ENOENT, "argument %s is not recorded", a->name);
+		return rex_frame_fail(b, -ENOENT, "argument %s is not recorded", a->name);
 	if (value == 0 || lies_on_device(b, a, (uint64_t)value))
 		return 0;
 	if (a->length.kind == API_LENGTH_PARAMS)
@@ -360,7 +361,7 @@ static int build_pointer(struct rex_built *b, unsigned i)
 	else if (a->length.kind == API_LENGTH_IMAGE)
 		r = rex_build_image(b, &b->behind[i], &b->bytes[i]);
 	else if (a->length.kind == API_LENGTH_EXTRA)
-		r = rex_built_fail(b, -ENOTSUP, "parameters by `extra`");
+		r = rex_frame_fail(b, -ENOTSUP, "parameters by `extra`");
 	if (r < 0 || b->behind[i]) {
 		b->words[a->word] = (uint64_t)b->behind[i];
 		return r;
@@ -369,7 +370,7 @@ static int build_pointer(struct rex_built *b, unsigned i)
 	b->bytes[i] = bytes == UINT64_MAX ? UNKNOWN_BYTES : bytes;
 	if (b->bytes[i] > SIZE_MAX / 4)
 		return -ENOMEM;
-	b->behind[i] = rex_built_take(
+	b->behind[i] = rex_frame_alloc(
 		b, a->layout ? structs_in(a->layout, b->bytes[i]) * a->layout->bytes : b->bytes[i]);
 	if (!b->behind[i])
 		return -ENOMEM;
@@ -380,14 +381,14 @@ static int build_pointer(struct rex_built *b, unsigned i)
 }
 
 /* Omits options of the compiler and the linker, because they point into the recorded program. */
-static bool is_option(const struct rex_built *b, const struct api_arg *a)
+static bool is_option(const struct rex_frame *b, const struct api_arg *a)
 {
 	return (b->call->api->class == API_CLASS_MODULE_LOAD ||
 		strncmp(b->call->api->name, "cuLink", 6) == 0) &&
 	       (strstr(a->name, "ptions") || strstr(a->name, "ptionValues"));
 }
 
-static int build_all(struct rex_built *b, bool pointers)
+static int build_all(struct rex_frame *b, bool pointers)
 {
 	const struct api_call *call = b->call->api;
 	int r = 0;
@@ -411,7 +412,7 @@ static int build_all(struct rex_built *b, bool pointers)
 }
 
 /* Builds memory that the operation uses: its length depends on the other arguments. */
-static int build_memory(struct rex_built *b)
+static int build_memory(struct rex_frame *b)
 {
 	const struct api_call *call = b->call->api;
 	int r = 0;
@@ -423,7 +424,7 @@ static int build_memory(struct rex_built *b)
 }
 
 /* cublasLt*Init() makes a descriptor in memory of the program. Its pointer is a handle. */
-static int build_descriptor(const struct rex_built *b)
+static int build_descriptor(const struct rex_frame *b)
 {
 	const struct api_arg *a = b->call->api->args;
 	int64_t recorded = 0, bytes = 0;
@@ -441,7 +442,7 @@ static int build_descriptor(const struct rex_built *b)
 		    : -ENOMEM;
 }
 
-int rex_build(struct rex_context *context, const struct rex_call *c, struct rex_built *b)
+int rex_build(struct rex_context *context, const struct rex_call *c, struct rex_frame *b)
 {
 	int64_t left_out;
 	int r;
@@ -450,7 +451,7 @@ int rex_build(struct rex_context *context, const struct rex_call *c, struct rex_
 	b->context = context;
 	b->call = c;
 	if (rex_args_int(&c->args, "arguments_left_out", NULL, &left_out))
-		return rex_built_fail(b, -ENOTSUP, "%" PRId64 " of its arguments are not recorded",
+		return rex_frame_fail(b, -ENOTSUP, "%" PRId64 " of its arguments are not recorded",
 				      left_out);
 	if (c->api->n_words > REX_WORDS || c->api->n_args > REX_ARGS)
 		return -E2BIG;

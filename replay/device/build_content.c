@@ -6,12 +6,12 @@
 #include "formats/api/fields.h"
 #include "formats/trace/images.h"
 #include "formats/trace/store/blobs.h"
-#include "replay/device/place.h"
+#include "replay/device/placement.h"
 
 enum { MEMORY_HOST = 1, MEMORY_DEVICE = 2, MEMORY_UNIFIED = 4 }; /* CUmemorytype */
 enum { OPERAND_POINTER = 1 };					 /* CUmemcpy3DOperandType */
 
-int rex_build_image(struct rex_built *b, void **ret, size_t *len)
+int rex_build_image(struct rex_frame *b, void **ret, size_t *len)
 {
 	struct fmt_error err = {0};
 	uint64_t name[2];
@@ -21,16 +21,16 @@ int rex_build_image(struct rex_built *b, void **ret, size_t *len)
 	int r;
 
 	if (!hash || !fmt_content_name_get(hash, n, name))
-		return rex_built_fail(b, -ENOENT, "the code image is not recorded");
+		return rex_frame_fail(b, -ENOENT, "the code image is not recorded");
 	r = fmt_blob_read(b->context->process->trace, name, &image, len, &err);
 	if (r == -ENOENT)
-		return rex_built_fail(b, r,
+		return rex_frame_fail(b, r,
 				      "the trace does not hold code image %.32s; record with "
 				      "--embed-images",
 				      hash);
 	if (r < 0)
-		return rex_built_fail(b, r, "%s", err.what);
-	*ret = rex_built_take(b, *len); /* PTX ends with a NUL */
+		return rex_frame_fail(b, r, "%s", err.what);
+	*ret = rex_frame_alloc(b, *len); /* PTX ends with a NUL */
 	if (*ret)
 		memcpy(*ret, image, *len);
 	free(image);
@@ -48,7 +48,7 @@ struct source {
 	uint64_t to_allocation, to_offset;
 };
 
-static uint64_t argument(const struct rex_built *b, const char *key)
+static uint64_t argument(const struct rex_frame *b, const char *key)
 {
 	int64_t value = 0;
 
@@ -58,7 +58,7 @@ static uint64_t argument(const struct rex_built *b, const char *key)
 
 /* Returns whether `bytes` bytes at an argument or field are host memory, and sets s->at if they lie
  * in an allocation. `is_host`: memory outside of allocations is the host's. */
-static bool is_on_host(const struct rex_built *b, const char *name, bool is_host, uint64_t bytes,
+static bool is_on_host(const struct rex_frame *b, const char *name, bool is_host, uint64_t bytes,
 		       struct source *s)
 {
 	char key[REX_KEY_BYTES];
@@ -66,7 +66,7 @@ static bool is_on_host(const struct rex_built *b, const char *name, bool is_host
 
 	if (!rex_args_int(&b->call->args, rex_key(key, name, "id"), NULL, &id))
 		return is_host;
-	s->at = rex_place_host((uint64_t)id, argument(b, rex_key(key, name, "offset")), bytes);
+	s->at = rex_placement_host((uint64_t)id, argument(b, rex_key(key, name, "offset")), bytes);
 	s->is_locked = s->at != NULL;
 	return s->is_locked;
 }
@@ -84,7 +84,7 @@ static bool span_of(const struct source *s, uint64_t *ret)
 }
 
 /* Finds the source of rows, of `bytes` bytes from its address on. False: not on the host. */
-static bool rows_source(const struct rex_built *b, const struct api_view *v, uint64_t bytes,
+static bool rows_source(const struct rex_frame *b, const struct api_view *v, uint64_t bytes,
 			struct source *s)
 {
 	uint64_t type = api_number(v, "srcMemoryType");
@@ -110,7 +110,7 @@ static bool first_row_of(const struct api_view *v, const struct source *s, uint6
 }
 
 /* cuMemcpy2D and cuMemcpy3D from the host: their only argument is a struct. False: another copy. */
-static bool rows_of(const struct rex_built *b, struct source *ret)
+static bool rows_of(const struct rex_frame *b, struct source *ret)
 {
 	const struct api_arg *a = &b->call->api->args[0];
 	const struct api_view v = {.layout = a->layout, .bytes = b->behind[0], .len = b->bytes[0]};
@@ -136,7 +136,7 @@ static bool rows_of(const struct rex_built *b, struct source *ret)
 }
 
 /* A copy of one range from the host. */
-static bool range_of(const struct rex_built *b, struct source *ret)
+static bool range_of(const struct rex_frame *b, struct source *ret)
 {
 	const struct api_call *call = b->call->api;
 	const struct api_arg *from = NULL, *to = NULL;
@@ -166,10 +166,10 @@ struct batch {
 
 /* Returns the list that belongs to an argument: "id", "offset". Without a list, the number that
  * belongs to the argument itself. */
-static uint64_t *list_of(struct rex_built *b, const char *name, const char *what, size_t n)
+static uint64_t *list_of(struct rex_frame *b, const char *name, const char *what, size_t n)
 {
 	char in[REX_KEY_BYTES], key[REX_KEY_BYTES];
-	uint64_t *list = n < SIZE_MAX / 16 ? rex_built_take(b, 8 * n) : NULL;
+	uint64_t *list = n < SIZE_MAX / 16 ? rex_frame_alloc(b, 8 * n) : NULL;
 
 	rex_key(key, rex_key(in, name, "in"), what);
 	if (list && rex_args_bytes(&b->call->args, key, 8, list, 8 * n) < 8 * n)
@@ -177,7 +177,7 @@ static uint64_t *list_of(struct rex_built *b, const char *name, const char *what
 	return list;
 }
 
-static int find_batch(struct rex_built *b, size_t n, struct batch *ret)
+static int find_batch(struct rex_frame *b, size_t n, struct batch *ret)
 {
 	ret->to = list_of(b, "dsts", "id", n);
 	ret->to_offsets = list_of(b, "dsts", "offset", n);
@@ -187,13 +187,13 @@ static int find_batch(struct rex_built *b, size_t n, struct batch *ret)
 }
 
 /* Copy `i`. */
-static bool batch_of(const struct rex_built *b, const struct batch *all, size_t i,
+static bool batch_of(const struct rex_frame *b, const struct batch *all, size_t i,
 		     struct source *ret)
 {
 	const uint64_t *from = b->behind[1], *sizes = b->behind[2];
 	uint64_t id = all->from[i];
 
-	ret->at = id ? rex_place_host(id, all->from_offsets[i], sizes[i]) : (uint8_t *)from[i];
+	ret->at = id ? rex_placement_host(id, all->from_offsets[i], sizes[i]) : (uint8_t *)from[i];
 	ret->is_locked = id != 0;
 	ret->width = sizes[i];
 	ret->rows = ret->layers = 1;
@@ -205,7 +205,7 @@ static bool batch_of(const struct rex_built *b, const struct batch *all, size_t 
 }
 
 /* Copy `i` of cuMemcpy3DBatchAsync(count, ops, ...). */
-static bool batch_3d_of(const struct rex_built *b, size_t i, struct source *ret)
+static bool batch_3d_of(const struct rex_frame *b, size_t i, struct source *ret)
 {
 	const struct api_arg *a = &b->call->api->args[1];
 	const struct api_view v = {.layout = a->layout,
@@ -240,13 +240,13 @@ static bool batch_3d_of(const struct rex_built *b, size_t i, struct source *ret)
 	       is_on_host(b, rex_key(key, op, "src.op.ptr.ptr"), true, bytes, ret) && ret->at;
 }
 
-static bool is_batch(const struct rex_built *b)
+static bool is_batch(const struct rex_frame *b)
 {
 	return strncmp(b->call->api->name, "cuMemcpyBatchAsync", 18) == 0;
 }
 
 /* Copy `i` of the call. False: not from the host. */
-static bool copy_of(const struct rex_built *b, const struct batch *all, size_t i,
+static bool copy_of(const struct rex_frame *b, const struct batch *all, size_t i,
 		    struct source *ret)
 {
 	if (is_batch(b))
@@ -256,7 +256,7 @@ static bool copy_of(const struct rex_built *b, const struct batch *all, size_t i
 	return rows_of(b, ret) || range_of(b, ret);
 }
 
-static size_t count_of(const struct rex_built *b)
+static size_t count_of(const struct rex_frame *b)
 {
 	if (is_batch(b))
 		return b->behind[0] && b->behind[1] && b->behind[2] ? b->words[3] : 0;
@@ -266,7 +266,7 @@ static size_t count_of(const struct rex_built *b)
 }
 
 /* Gives addresses of a batch that are in no allocation memory of the worker. */
-static int build_batch(struct rex_built *b, size_t n, struct batch *ret)
+static int build_batch(struct rex_frame *b, size_t n, struct batch *ret)
 {
 	const uint64_t *sizes = b->behind[2];
 	int r = find_batch(b, n, ret);
@@ -324,7 +324,7 @@ static bool put_content(const struct source *s, uint64_t offset, const uint8_t *
  * wrote it when that was done, or the device is about to write it. */
 static int put_locked(const struct source *s, uint64_t offset, const uint8_t *data, size_t len)
 {
-	if (put_content(s, offset, data, len, true) && rex_place_synchronize() != 0)
+	if (put_content(s, offset, data, len, true) && rex_placement_synchronize() != 0)
 		return -EIO;
 	if (put_content(s, offset, data, len, true))
 		put_content(s, offset, data, len, false);
@@ -355,11 +355,11 @@ static bool is_destination(const struct source *s, const struct rex_content *c)
 }
 
 /* Copies all recorded contents of the destination, and counts them. */
-static int put_contents(const struct rex_built *b, const struct source *s, size_t *ret)
+static int put_contents(const struct rex_frame *b, const struct source *s, size_t *ret)
 {
 	size_t n, found = 0;
 	const struct rex_content *list =
-		rex_contents_of(b->context->process, b->call->correlation, &n);
+		rex_find_contents(b->context->process, b->call->correlation, &n);
 	uint64_t first = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -382,28 +382,28 @@ static int put_contents(const struct rex_built *b, const struct source *s, size_
 			put_content(s, list[i].offset_bytes - first, data, len, false);
 		if (r < 0)
 			return r;
-		rex_place_scan(b->context->objects, data, len);
+		rex_placement_count_stale(b->context->objects, data, len);
 	}
 	*ret = found;
 	return 0;
 }
 
-static int put_source(struct rex_context *context, struct rex_built *b, const struct source *s)
+static int put_source(struct rex_context *context, struct rex_frame *b, const struct source *s)
 {
 	size_t found = 0;
 	int r = put_contents(b, s, &found);
 
 	if (r < 0)
-		return rex_built_fail(b, r, "cannot read what was copied");
+		return rex_frame_fail(b, r, "cannot read what was copied");
 	/* What a graph reads is put there when it is launched. */
-	if (found == 0 && (!s->is_locked || rex_op_of(context->process, b->call->correlation))) {
+	if (found == 0 && (!s->is_locked || rex_find_op(context->process, b->call->correlation))) {
 		put_seed(s, context->seed ^ b->call->correlation);
 		__atomic_add_fetch(&context->seeded, 1, __ATOMIC_RELAXED);
 	}
 	return 0;
 }
 
-int rex_build_source(struct rex_context *context, struct rex_built *b)
+int rex_build_source(struct rex_context *context, struct rex_frame *b)
 {
 	size_t n = count_of(b);
 	struct batch batch = {0};
@@ -418,7 +418,7 @@ int rex_build_source(struct rex_context *context, struct rex_built *b)
 	return r;
 }
 
-static int put_host_input(const struct rex_built *b, const struct rex_content *content, void *at)
+static int put_host_input(const struct rex_frame *b, const struct rex_content *content, void *at)
 {
 	const uint64_t bytes = content->length_bytes;
 	const struct source s = {at, bytes, bytes, 1, 1, bytes, bytes, bytes, .is_locked = true};
@@ -431,21 +431,21 @@ static int put_host_input(const struct rex_built *b, const struct rex_content *c
 	return put_locked(&s, 0, data, len);
 }
 
-int rex_build_host_inputs(struct rex_built *b)
+int rex_build_host_inputs(struct rex_frame *b)
 {
 	size_t n;
 	const struct rex_content *list =
-		rex_contents_of(b->context->process, b->call->correlation, &n);
+		rex_find_contents(b->context->process, b->call->correlation, &n);
 	int r = 0;
 
 	for (size_t i = 0; i < n && r == 0; i++) {
 		void *at = list[i].access == FMT_READ
-				   ? rex_place_host(list[i].allocation, list[i].offset_bytes,
-						    list[i].length_bytes)
+				   ? rex_placement_host(list[i].allocation, list[i].offset_bytes,
+							list[i].length_bytes)
 				   : NULL;
 
 		if (at)
 			r = put_host_input(b, &list[i], at);
 	}
-	return r < 0 ? rex_built_fail(b, r, "cannot restore what the device read") : 0;
+	return r < 0 ? rex_frame_fail(b, r, "cannot restore what the device read") : 0;
 }

@@ -38,7 +38,7 @@ static void wait_in_graph(void *unused)
 		wait_ns((void *)(uintptr_t)p->functions[i].duration_ns);
 }
 
-uint64_t rex_callback(const struct rex_built *b)
+uint64_t rex_callback(const struct rex_frame *b)
 {
 	if (b->call->api->class != API_CLASS_HOST_CALL &&
 	    strncmp(b->call->api->name, "cuGraph", 7) != 0)
@@ -47,10 +47,10 @@ uint64_t rex_callback(const struct rex_built *b)
 	return (uint64_t)wait_in_graph;
 }
 
-void rex_build_host_function(struct rex_built *b)
+void rex_build_host_function(struct rex_frame *b)
 {
 	const struct api_arg *a = api_arg_of(b->call->api, API_MEANING_CALLBACK);
-	const struct rex_op *op = rex_op_of(b->context->process, b->call->correlation);
+	const struct rex_op *op = rex_find_op(b->context->process, b->call->correlation);
 	bool is_callback = strncmp(b->call->api->name, "cuStreamAddCallback", 19) == 0;
 
 	if (!op) /* captured */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Returns the number of bytes that the call allocated, if its arguments contain it. */
-static uint64_t memory_bytes(const struct rex_built *b)
+static uint64_t memory_bytes(const struct rex_frame *b)
 {
 	static const char *const keys[] = {"bytesize", "size", "bytes.out", "bytes"};
 	int64_t bytes = 0;
@@ -20,7 +20,7 @@ static uint64_t memory_bytes(const struct rex_built *b)
 }
 
 /* Maps the memory that the call allocated or mapped at a recorded address. */
-static int note_memory(struct rex_built *b, uint64_t recorded, uint64_t here)
+static int note_memory(struct rex_frame *b, uint64_t recorded, uint64_t here)
 {
 	uint64_t bytes = memory_bytes(b);
 
@@ -28,11 +28,11 @@ static int note_memory(struct rex_built *b, uint64_t recorded, uint64_t here)
 		return 0;
 	return b->call->api->class == API_CLASS_RESERVE
 		       ? rex_reserved_set(b->context->objects, recorded, bytes, here)
-		       : rex_range_set(b->context->objects, recorded, bytes, here);
+		       : rex_memory_set(b->context->objects, recorded, bytes, here);
 }
 
 /* cuMemMap(ptr, size, ...). */
-static int note_mapping(struct rex_built *b)
+static int note_mapping(struct rex_frame *b)
 {
 	int64_t recorded = 0;
 
@@ -42,7 +42,7 @@ static int note_mapping(struct rex_built *b)
 	return note_memory(b, (uint64_t)recorded, b->words[0]);
 }
 
-static int note_pointed(struct rex_built *b, unsigned i)
+static int note_pointed(struct rex_frame *b, unsigned i)
 {
 	const struct api_arg *a = &b->call->api->args[i];
 	uint64_t recorded[64] = {0}, here = 0;
@@ -67,7 +67,7 @@ static int note_pointed(struct rex_built *b, unsigned i)
 	return r;
 }
 
-int rex_built_results(struct rex_built *b)
+int rex_frame_results(struct rex_frame *b)
 {
 	const struct api_call *call = b->call->api;
 	int r = note_mapping(b);

@@ -12,7 +12,7 @@
 
 /* One struct: the prefix of its recorded fields, and its memory. */
 struct made {
-	struct rex_built *b;
+	struct rex_frame *b;
 	const char *prefix;
 	struct api_view view;
 	uint8_t *at;
@@ -118,7 +118,7 @@ static int make_number(const struct made *m, const struct api_field *f, const ch
 		return 0; /* of another member of the union */
 	bytes = is_memory(f) ? rows_bytes(m, f) : 0;
 	if (bytes == UINT64_MAX)
-		return rex_built_fail(m->b, -EBADMSG, "the copy of %s is too large", key);
+		return rex_frame_fail(m->b, -EBADMSG, "the copy of %s is too large", key);
 	r = rex_translate(m->b,
 			  is_device(m, f) ? API_MEANING_DEVICE : (enum api_meaning)f->is.meaning,
 			  (uint64_t)value, bytes, (uint64_t *)&value);
@@ -126,7 +126,7 @@ static int make_number(const struct made *m, const struct api_field *f, const ch
 	return r;
 }
 
-static bool leads_on(const struct api_field *f)
+static bool is_chained(const struct api_field *f)
 {
 	return f->is.direction == API_DIRECTION_IN || f->is.direction == API_DIRECTION_INOUT ||
 	       f->is.length.kind == API_LENGTH_PARAMS;
@@ -145,11 +145,11 @@ static int make_behind(const struct made *m, const struct api_field *f, const ch
 	} else if (f->is.length.kind == API_LENGTH_NUL) {
 		const char *text = rex_args_text(&m->b->call->args, key, &len);
 
-		at = text ? rex_built_take(m->b, len + 1) : NULL;
+		at = text ? rex_frame_alloc(m->b, len + 1) : NULL;
 		if (at)
 			memcpy(at, text, len);
 	} else if (bytes > 0) {
-		at = rex_built_take(m->b, bytes);
+		at = rex_frame_alloc(m->b, bytes);
 		if (at && f->is.layout)
 			r = rex_build_structs(m->b, key, f->is.layout, bytes / f->is.layout->bytes,
 					      true, at);
@@ -176,7 +176,7 @@ static int make_struct(const struct made *m)
 	for (int pass = 0; pass < 3; pass++)
 		for (unsigned i = 0; i < m->view.layout->n_fields && r == 0; i++) {
 			const struct api_field *f = &m->view.layout->fields[i];
-			int when = leads_on(f) ? 2 : is_memory(f);
+			int when = is_chained(f) ? 2 : is_memory(f);
 
 			if (when != pass)
 				continue;
@@ -186,14 +186,14 @@ static int make_struct(const struct made *m)
 	return r;
 }
 
-int rex_build_structs(struct rex_built *b, const char *prefix, const struct api_struct *layout,
+int rex_build_structs(struct rex_frame *b, const char *prefix, const struct api_struct *layout,
 		      size_t n, bool indexed, void *ret)
 {
 	char more[REX_KEY_BYTES];
 	int r = 0;
 
 	if (rex_args_text(&b->call->args, rex_key(more, prefix, "more"), NULL))
-		return rex_built_fail(b, -ENOTSUP, "%s has more structs than are recorded", prefix);
+		return rex_frame_fail(b, -ENOTSUP, "%s has more structs than are recorded", prefix);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		uint8_t *at = (uint8_t *)ret + i * layout->bytes;
 		char name[REX_KEY_BYTES];
@@ -212,7 +212,7 @@ int rex_build_structs(struct rex_built *b, const char *prefix, const struct api_
 /* ---- parameters of kernels */
 
 /* Translates a pointer in a parameter: `key.id`, its allocation, was recorded. */
-static void translate_pointer(struct rex_built *b, const char *key, void *at)
+static void translate_pointer(struct rex_frame *b, const char *key, void *at)
 {
 	char beside[REX_KEY_BYTES];
 	int64_t id;
@@ -228,7 +228,7 @@ static void translate_pointer(struct rex_built *b, const char *key, void *at)
  * rewritten. A number that happens to equal such an address is unlikely. Reserved addresses without
  * memory are not rewritten: PyTorch reserves so many that a number of 4 bytes often equals one,
  * together with a gap after it that holds the upper half of an old pointer. */
-static void translate_words(struct rex_built *b, uint8_t *at, size_t size)
+static void translate_words(struct rex_frame *b, uint8_t *at, size_t size)
 {
 	uint64_t value, here;
 
@@ -239,7 +239,7 @@ static void translate_words(struct rex_built *b, uint8_t *at, size_t size)
 	}
 }
 
-static int build_param(struct rex_built *b, const char *key, uint8_t *at, size_t size)
+static int build_param(struct rex_frame *b, const char *key, uint8_t *at, size_t size)
 {
 	char word[REX_KEY_BYTES];
 	int64_t value;
@@ -252,7 +252,7 @@ static int build_param(struct rex_built *b, const char *key, uint8_t *at, size_t
 	}
 	if (rex_args_text(&b->call->args, key, NULL)) {
 		if (rex_args_bytes(&b->call->args, key, 1, at, size) != size)
-			return rex_built_fail(b, -ENOENT, "%s is not recorded whole", key);
+			return rex_frame_fail(b, -ENOENT, "%s is not recorded whole", key);
 		translate_words(b, at, size);
 		return 0;
 	}
@@ -261,7 +261,7 @@ static int build_param(struct rex_built *b, const char *key, uint8_t *at, size_t
 
 		snprintf(offset, sizeof(offset), "%zu", i);
 		if (!rex_args_int(&b->call->args, rex_key(word, key, offset), NULL, &value))
-			return rex_built_fail(b, -ENOENT, "%s is not recorded", key);
+			return rex_frame_fail(b, -ENOENT, "%s is not recorded", key);
 		memcpy(at + i, &value, 8);
 		translate_pointer(b, word, at + i);
 	}
@@ -271,7 +271,7 @@ static int build_param(struct rex_built *b, const char *key, uint8_t *at, size_t
 #define MOST_PARAMS 4096
 #define MOST_PARAM_BYTES 65536
 
-int rex_build_params(struct rex_built *b, const char *prefix, void **ret)
+int rex_build_params(struct rex_frame *b, const char *prefix, void **ret)
 {
 	char key[REX_KEY_BYTES];
 	const char *layout = rex_args_text(&b->call->args, rex_key(key, prefix, "layout"), NULL);
@@ -281,20 +281,20 @@ int rex_build_params(struct rex_built *b, const char *prefix, void **ret)
 	int r = 0;
 
 	if (!layout)
-		return rex_built_fail(b, -ENOENT, "the parameters of the kernel are not recorded");
-	pointers = rex_built_take(b, MOST_PARAMS * sizeof(*pointers));
+		return rex_frame_fail(b, -ENOENT, "the parameters of the kernel are not recorded");
+	pointers = rex_frame_alloc(b, MOST_PARAMS * sizeof(*pointers));
 	if (!pointers)
 		return -ENOMEM;
 	for (const char *at = layout; *at && r == 0; at = end) {
 		size_t size;
 
 		if (n == MOST_PARAMS)
-			return rex_built_fail(b, -EBADMSG, "too many parameters");
+			return rex_frame_fail(b, -EBADMSG, "too many parameters");
 		strtoull(at, &end, 10);
 		size = *end == ':' ? strtoull(end + 1, &end, 10) : 0;
 		if (end == at || size == 0 || size > MOST_PARAM_BYTES)
-			return rex_built_fail(b, -EBADMSG, "invalid layout of parameters");
-		pointers[n] = rex_built_take(b, size);
+			return rex_frame_fail(b, -EBADMSG, "invalid layout of parameters");
+		pointers[n] = rex_frame_alloc(b, size);
 		if (!pointers[n])
 			return -ENOMEM;
 		r = build_param(b, rex_key_at(key, prefix, n), pointers[n], size);

@@ -174,9 +174,9 @@ static int add_exchange(struct cut *c, const struct rex_call *call, struct need 
 
 /* ---- processes */
 
-static bool is_there(const struct fmt_trace *t, const uint64_t name[2])
+static bool is_stored(const struct fmt_trace *t, const uint64_t name[2])
 {
-	return fmt_blob_is_there(t, name) > 0;
+	return fmt_blob_is_listed(t, name) > 0;
 }
 
 static bool copies_from_host(const struct api_call *call)
@@ -203,13 +203,13 @@ static bool misses_content(const struct rex_process *p, const struct rex_call *c
 	bool is_recorded = false;
 	uint64_t name[2];
 
-	if (hash && fmt_content_name_get(hash, len, name) && !is_there(p->trace, name))
+	if (hash && fmt_content_name_get(hash, len, name) && !is_stored(p->trace, name))
 		return true;
 	if (c->api->class != API_CLASS_COPY)
 		return false;
-	list = rex_contents_of(p, c->correlation, &n);
+	list = rex_find_contents(p, c->correlation, &n);
 	for (size_t i = 0; i < n; i++) {
-		if (list[i].access == FMT_WRITTEN && !is_there(p->trace, list[i].name))
+		if (list[i].access == FMT_WRITTEN && !is_stored(p->trace, list[i].name))
 			return true;
 		is_recorded |= list[i].access == FMT_WRITTEN;
 	}
@@ -387,8 +387,8 @@ static int stop_all(struct cut *c, uint32_t n_processes)
 	return 0;
 }
 
-int rex_cut_find(struct fmt_trace *trace, struct rex_range range, uint32_t *stops, uint32_t n,
-		 uint64_t *left_out, struct fmt_error *err)
+int rex_cut_find(struct fmt_trace *trace, struct rex_iteration_range range, uint32_t *stops,
+		 uint32_t n, uint64_t *left_out, struct fmt_error *err)
 {
 	scoped(cut_done) struct cut c = {.stops = stops};
 	uint64_t all = 0;

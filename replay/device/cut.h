@@ -15,5 +15,5 @@ bool rex_is_cut_off(const struct fmt_trace *trace);
  * rex_process_read(), and *left_out to the number of the remaining calls. A process stops before an
  * NCCL call that other ranks did not record, or that needs missing contents. Returns 0 or a
  * negative errno as rex_process_read(), with *err. */
-int rex_cut_find(struct fmt_trace *trace, struct rex_range range, uint32_t *stops, uint32_t n,
-		 uint64_t *left_out, struct fmt_error *err);
+int rex_cut_find(struct fmt_trace *trace, struct rex_iteration_range range, uint32_t *stops,
+		 uint32_t n, uint64_t *left_out, struct fmt_error *err);

@@ -3,13 +3,13 @@
 
 #include "base/host.h"
 #include "formats/trace/wrap.h"
-#include "replay/device/alone.h"
 #include "replay/device/build.h"
+#include "replay/device/call_order.h"
 #include "replay/device/functions.h"
 #include "replay/device/keyframe.h"
-#include "replay/device/place.h"
+#include "replay/device/placement.h"
 #include "replay/device/regions.h"
-#include "replay/device/turns.h"
+#include "replay/device/single_rank.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -23,8 +23,8 @@
 struct run {
 	struct rex_context context;
 	const struct rex_process *process;
-	struct rex_turns *turns;
-	struct rex_alone *alone; /* NULL: with all other ranks */
+	struct rex_call_order *turns;
+	struct rex_single_rank *alone; /* NULL: with all other ranks */
 	bool before;	/* calls before the window are made now; the others when memory is filled */
 	size_t arrived; /* number of threads that have finished their calls before the window */
 	pthread_cond_t filled;
@@ -54,7 +54,7 @@ static void fail(struct run *run, const struct rex_call *c, int error, const cha
 	}
 	pthread_cond_broadcast(&run->filled);
 	pthread_mutex_unlock(&run->lock);
-	rex_turns_give_up(run->turns);
+	rex_call_order_abort(run->turns);
 }
 
 /* ---- selecting calls */
@@ -116,7 +116,7 @@ static const char *name_of(const struct rex_call *c)
 	return c->api->name;
 }
 
-static int load_image_instead(struct rex_built *b)
+static int load_image_instead(struct rex_frame *b)
 {
 	int r;
 
@@ -134,18 +134,18 @@ static void announce(const struct rex_call *c)
 	char key[REX_KEY_BYTES];
 	int64_t address = 0, pitch = 0;
 
-	rex_place_next(NULL, 0, 0);
+	rex_placement_set_next(NULL, 0, 0);
 	if (c->api->class != API_CLASS_ALLOC && c->api->class != API_CLASS_RESERVE)
 		return;
 	if (strncmp(c->api->name, "cuMem", 5) != 0)
 		return;
 	rex_args_int(&c->args, rex_key(key, c->api->args[0].name, "out"), NULL, &address);
 	rex_args_int(&c->args, "pPitch.out", NULL, &pitch);
-	rex_place_next(c->api->name, (uint64_t)address, (uint64_t)pitch);
+	rex_placement_set_next(c->api->name, (uint64_t)address, (uint64_t)pitch);
 }
 
 /* Waits until a non-blocking communicator has completed the operation. */
-static int wait_for_nccl(const struct rex_built *b)
+static int wait_for_nccl(const struct rex_frame *b)
 {
 	const struct api_call *query = api_call((unsigned)api_find("ncclCommGetAsyncError"));
 	void *function = rex_function(query->name, API_LIBRARY_NCCL);
@@ -166,7 +166,7 @@ static int wait_for_nccl(const struct rex_built *b)
 
 /* Lets cuBLASLt choose the algorithm, if one was given: it is valid for some GPUs and versions of
  * the library only. */
-static bool choose_algorithm(struct rex_built *b)
+static bool choose_algorithm(struct rex_frame *b)
 {
 	const struct api_call *call = b->call->api;
 	bool is_given = false;
@@ -185,7 +185,7 @@ static bool choose_algorithm(struct rex_built *b)
 }
 
 /* Makes the call; repeats a query until its answer is the recorded one. */
-static int64_t invoke(void *function, struct rex_built *b)
+static int64_t invoke(void *function, struct rex_frame *b)
 {
 	const struct timespec nap = {0, POLL_NS};
 	int64_t result = (int64_t)rex_invoke(function, b->call->api, b->words);
@@ -199,7 +199,7 @@ static int64_t invoke(void *function, struct rex_built *b)
 	return result;
 }
 
-static int check_result(struct rex_built *b, int64_t result)
+static int check_result(struct rex_frame *b, int64_t result)
 {
 	const struct api_call *call = b->call->api;
 	struct rex_counts counts = {0};
@@ -211,21 +211,21 @@ static int check_result(struct rex_built *b, int64_t result)
 	if ((int32_t)result == 0 || (call->class == API_CLASS_GROUP_END && result == 7) ||
 	    ends_capture(b->call))
 		return 0;
-	if (rex_place_refused())
-		return rex_built_fail(b, -ENODEV,
+	if (rex_placement_refused())
+		return rex_frame_fail(b, -ENODEV,
 				      "the driver does not place memory at its recorded "
 				      "address 0x%llx; omit --same-addresses",
-				      (unsigned long long)rex_place_refused());
-	rex_place_count(&counts);
-	return rex_built_fail(b, -EIO, "returned %d; it succeeded in the recording%s",
+				      (unsigned long long)rex_placement_refused());
+	rex_placement_count(&counts);
+	return rex_frame_fail(b, -EIO, "returned %d; it succeeded in the recording%s",
 			      (int32_t)result, counts.old_addresses > 0 ? OLD_ADDRESSES : "");
 }
 
 /* Replaces a call that needs other ranks. Returns 1. */
 static int replace_call(struct run *run, const struct rex_call *c)
 {
-	struct rex_built b = {.context = &run->context, .call = c};
-	int r = rex_alone_call(run->alone, &b);
+	struct rex_frame b = {.context = &run->context, .call = c};
+	int r = rex_single_rank_call(run->alone, &b);
 
 	if (r < 0)
 		fail(run, c, r, b.why[0] ? b.why : strerror(-r));
@@ -235,15 +235,15 @@ static int replace_call(struct run *run, const struct rex_call *c)
 /* 0; 1: it was replaced; or a negative errno. */
 static int make_call(struct run *run, const struct rex_call *c)
 {
-	if (run->alone && rex_alone_replaces(c))
+	if (run->alone && rex_single_rank_replaces(c))
 		return replace_call(run, c);
 
-	struct rex_built b;
+	struct rex_frame b;
 	void *function = rex_function(name_of(c), (enum api_library)c->api->library);
 	int r = rex_build(&run->context, c, &b);
 
 	if (r == 0 && !function)
-		r = rex_built_fail(&b, -ENODEV, "no loaded library has this function");
+		r = rex_frame_fail(&b, -ENODEV, "no loaded library has this function");
 	if (r == 0)
 		r = load_image_instead(&b);
 	if (r == 0 &&
@@ -254,10 +254,10 @@ static int make_call(struct run *run, const struct rex_call *c)
 		r = check_result(&b, invoke(function, &b));
 	}
 	if (r == 0)
-		r = rex_built_results(&b);
+		r = rex_frame_results(&b);
 	if (r < 0)
 		fail(run, c, r, b.why[0] ? b.why : strerror(-r));
-	rex_built_done(&b);
+	rex_frame_done(&b);
 	return r;
 }
 
@@ -275,10 +275,10 @@ static void mark_iterations(struct thread *t, const struct rex_call *c)
 		rex_mark_iteration(p->iterations[t->iteration].number);
 }
 
-static enum rex_turn_kind kind_of(const struct rex_call *c)
+static enum rex_call_kind kind_of(const struct rex_call *c)
 {
 	if (c->api->library == API_LIBRARY_NCCL)
-		return c->api->class == API_CLASS_DESTROY ? REX_TURN_ENDS : REX_TURN_MEETS;
+		return c->api->class == API_CLASS_DESTROY ? REX_CALL_DESTROY : REX_CALL_NCCL;
 	switch ((enum api_class)c->api->class) {
 	case API_CLASS_SYNC:
 	case API_CLASS_EVENT_QUERY:
@@ -286,20 +286,21 @@ static enum rex_turn_kind kind_of(const struct rex_call *c)
 	case API_CLASS_COPY:
 	case API_CLASS_FREE:
 	case API_CLASS_DESTROY:
-		return REX_TURN_BLOCKS;
+		return REX_CALL_BLOCKING;
 	default:
-		return REX_TURN_ALONE;
+		return REX_CALL_INDEPENDENT;
 	}
 }
 
 static void announce_turn(const struct thread *t, size_t i)
 {
 	const struct rex_process *p = t->run->process;
-	struct rex_turn turn;
+	struct rex_ordered_call turn;
 
 	if (i < p->n_calls)
-		turn = (struct rex_turn){(uint32_t)i, p->calls[i].after, kind_of(&p->calls[i])};
-	rex_turns_next(t->run->turns, t->index, i < p->n_calls ? &turn : NULL);
+		turn = (struct rex_ordered_call){(uint32_t)i, p->calls[i].after,
+						 kind_of(&p->calls[i])};
+	rex_call_order_set_next(t->run->turns, t->index, i < p->n_calls ? &turn : NULL);
 }
 
 /* Returns the thread's next call to execute, from this one. */
@@ -344,7 +345,7 @@ static void make_calls(struct thread *t)
 		announce_turn(t, i);
 		if (keeps_gaps)
 			keep_gap(t, c);
-		if (!rex_turns_begin(t->run->turns, t->index))
+		if (!rex_call_order_wait(t->run->turns, t->index))
 			break;
 		mark_iterations(t, c);
 		r = make_call(t->run, c);
@@ -354,7 +355,7 @@ static void make_calls(struct thread *t)
 		t->last = c;
 		t->returned_ns = host_clock_ns(CLOCK_MONOTONIC);
 	}
-	rex_turns_next(t->run->turns, t->index, NULL);
+	rex_call_order_set_next(t->run->turns, t->index, NULL);
 }
 
 /* Waits until all threads have made the calls before the window. The last thread restores the
@@ -477,22 +478,23 @@ int rex_execute(const struct rex_process *p, const struct rex_options *how, stru
 	int r = rex_objects_new(&run.context.objects);
 
 	if (r == 0)
-		r = rex_turns_new((uint32_t)p->n_threads, &run.turns);
+		r = rex_call_order_new((uint32_t)p->n_threads, &run.turns);
 	if (r == 0)
 		r = rex_regions_note(run.context.objects);
 	if (r == 0 && p->is_alone)
-		r = rex_alone_new(p, rex_share_settings(how->share)->checks_inputs, &run.alone);
+		r = rex_single_rank_new(p, rex_share_settings(how->share)->checks_inputs,
+					&run.alone);
 	if (r == 0) {
 		rex_functions_open();
 		run.marking = busiest(p);
 		r = run_threads(&run);
 		ret->counts.seeded = run.context.seeded;
-		rex_place_count(&ret->counts);
+		rex_placement_count(&ret->counts);
 		if (run.alone)
-			rex_alone_count(run.alone, &ret->counts);
+			rex_single_rank_count(run.alone, &ret->counts);
 	}
-	rex_alone_free(run.alone);
-	rex_turns_free(run.turns);
+	rex_single_rank_free(run.alone);
+	rex_call_order_free(run.turns);
 	/* Objects stay: copies in flight may use the memory. */
 	return r;
 }

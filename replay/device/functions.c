@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/device/functions.h"
 
-#include "replay/device/place.h"
+#include "replay/device/placement.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -42,7 +42,7 @@ void *rex_function(const char *name, enum api_library library)
 		found = dlsym(handles[library], name);
 	/* A capture library queries the replacement of a driver function. */
 	return mark || library != API_LIBRARY_CUDA ? found
-						   : rex_place_wrap(name, found, find_driver);
+						   : rex_placement_wrap(name, found, find_driver);
 }
 
 /* Called by a capture library for each driver function that it finds. */
@@ -51,7 +51,7 @@ gpucapture_wrap_driver(const char *name, void *real, void *(*find)(const char *n
 
 void *gpucapture_wrap_driver(const char *name, void *real, void *(*find)(const char *name))
 {
-	return rex_place_wrap(name, real, find);
+	return rex_placement_wrap(name, real, find);
 }
 
 #define REGISTERS 6

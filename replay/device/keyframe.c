@@ -5,7 +5,7 @@
 #include "replay/device/allocations.h"
 #include "replay/device/driver.h"
 #include "replay/device/functions.h"
-#include "replay/device/place.h"
+#include "replay/device/placement.h"
 
 #include <errno.h>
 
@@ -34,7 +34,7 @@ static int restore(const struct rex_process *p, const struct rex_allocations *a,
 	int r;
 
 	if (!rex_allocations_find(a, c, &recorded) || !rex_address(objects, recorded, &here) ||
-	    !rex_address_holds(objects, recorded, c->length_bytes)) {
+	    !rex_address_is_mapped(objects, recorded, c->length_bytes)) {
 		*missing += c->length_bytes;
 		return 0;
 	}
@@ -45,7 +45,7 @@ static int restore(const struct rex_process *p, const struct rex_allocations *a,
 	}
 	if (r < 0)
 		return r;
-	rex_place_scan(objects, data, len);
+	rex_placement_count_stale(objects, data, len);
 	return rex_driver.copy(here, (uint64_t)data, len) == 0 ? 0 : -EIO;
 }
 

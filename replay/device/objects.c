@@ -176,7 +176,7 @@ static bool find_address(const struct ranges *all, uint64_t recorded, uint64_t *
 	return found;
 }
 
-int rex_range_set(struct rex_objects *o, uint64_t recorded, uint64_t bytes, uint64_t here)
+int rex_memory_set(struct rex_objects *o, uint64_t recorded, uint64_t bytes, uint64_t here)
 {
 	int r;
 
@@ -218,7 +218,7 @@ bool rex_memory_address(struct rex_objects *o, uint64_t recorded, uint64_t *ret)
 	return found;
 }
 
-uint64_t rex_moved_addresses(struct rex_objects *o, const void *data, size_t bytes)
+uint64_t rex_count_moved_addresses(struct rex_objects *o, const void *data, size_t bytes)
 {
 	uint64_t n = 0;
 
@@ -233,7 +233,7 @@ uint64_t rex_moved_addresses(struct rex_objects *o, const void *data, size_t byt
 	return n;
 }
 
-bool rex_address_holds(struct rex_objects *o, uint64_t recorded, uint64_t bytes)
+bool rex_address_is_mapped(struct rex_objects *o, uint64_t recorded, uint64_t bytes)
 {
 	const struct ranges *all = &o->memory;
 	bool holds;

@@ -28,9 +28,9 @@ bool rex_handle_get(struct rex_objects *o, enum api_meaning meaning, uint64_t re
 
 /* Maps the recorded range of memory to `here`. Replaces overlapping ranges. Returns 0 or -ENOMEM.
  */
-int rex_range_set(struct rex_objects *o, uint64_t recorded, uint64_t bytes, uint64_t here);
+int rex_memory_set(struct rex_objects *o, uint64_t recorded, uint64_t bytes, uint64_t here);
 
-/* Maps reserved addresses, which have no memory until rex_range_set() is called for parts of them.
+/* Maps reserved addresses, which have no memory until rex_memory_set() is called for parts of them.
  * Removes overlapping ranges of memory. Returns 0 or -ENOMEM. */
 int rex_reserved_set(struct rex_objects *o, uint64_t recorded, uint64_t bytes, uint64_t here);
 
@@ -39,10 +39,10 @@ bool rex_address(struct rex_objects *o, uint64_t recorded, uint64_t *ret);
 /* Returns false if the address is in no range of memory. For numbers that may be addresses. */
 bool rex_memory_address(struct rex_objects *o, uint64_t recorded, uint64_t *ret);
 /* Returns the number of words in `data` that are recorded addresses of moved memory. */
-uint64_t rex_moved_addresses(struct rex_objects *o, const void *data, size_t bytes);
+uint64_t rex_count_moved_addresses(struct rex_objects *o, const void *data, size_t bytes);
 /* Returns true if `bytes` bytes from a recorded address are in known ranges that are contiguous
  * here. */
-bool rex_address_holds(struct rex_objects *o, uint64_t recorded, uint64_t bytes);
+bool rex_address_is_mapped(struct rex_objects *o, uint64_t recorded, uint64_t bytes);
 
 /* Returns memory that replaces pageable memory of the recorded program; the same memory for the
  * same address. NULL if out of memory. */

@@ -414,14 +414,14 @@ static void skip_before_window(struct rex_process *p)
 			continue;
 		captures += c->api->class == API_CLASS_CAPTURE_BEGIN && c->result == 0;
 		if (!api_has_lasting_effect(c->api) &&
-		    (captures == 0 || rex_op_of(p, c->correlation)))
+		    (captures == 0 || rex_find_op(p, c->correlation)))
 			c->skipped = true;
 		captures -= captures > 0 && c->api->class == API_CLASS_CAPTURE_END &&
 			    api_capture_is_over((int)c->result);
 	}
 }
 
-int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_range range,
+int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_iteration_range range,
 		     struct rex_process *ret, struct fmt_error *err)
 {
 	scoped(rex_process_done) struct rex_process p = {
@@ -456,15 +456,15 @@ int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_range r
 	return r;
 }
 
-const struct rex_op *rex_op_of(const struct rex_process *p, uint64_t correlation)
+const struct rex_op *rex_find_op(const struct rex_process *p, uint64_t correlation)
 {
 	size_t i = array_bound(k, 0, p->n_ops, p->ops[k].correlation < correlation);
 
 	return i < p->n_ops && p->ops[i].correlation == correlation ? &p->ops[i] : NULL;
 }
 
-const struct rex_content *rex_contents_of(const struct rex_process *p, uint64_t correlation,
-					  size_t *n)
+const struct rex_content *rex_find_contents(const struct rex_process *p, uint64_t correlation,
+					    size_t *n)
 {
 	size_t first = array_bound(i, 0, p->n_contents, p->contents[i].correlation < correlation);
 	size_t end = first;

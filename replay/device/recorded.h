@@ -49,7 +49,7 @@ struct rex_function {
 
 struct rex_process {
 	struct fmt_trace *trace;
-	struct rex_range range;
+	struct rex_iteration_range range;
 	/* Set by the caller: */
 	bool is_alone;	 /* executed without the other ranks */
 	int32_t device;	 /* GPU that replaces all recorded ones; -1: as recorded */
@@ -91,13 +91,13 @@ int64_t rex_processes_rank(const struct fmt_trace *trace, const struct rex_proce
 
 /* Reads process `index`: the window and the earlier calls that it needs. Returns 0 or a negative
  * errno as fmt_slice_load(), with *err. */
-int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_range range,
+int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_iteration_range range,
 		     struct rex_process *ret, struct fmt_error *err);
 void rex_process_done(struct rex_process *p);
 
 /* The first operation of the call; NULL: none, because it failed or became part of a graph. */
-const struct rex_op *rex_op_of(const struct rex_process *p, uint64_t correlation);
+const struct rex_op *rex_find_op(const struct rex_process *p, uint64_t correlation);
 
 /* Returns the first content of the operations of a call, and the number of contents in *n. */
-const struct rex_content *rex_contents_of(const struct rex_process *p, uint64_t correlation,
-					  size_t *n);
+const struct rex_content *rex_find_contents(const struct rex_process *p, uint64_t correlation,
+					    size_t *n);

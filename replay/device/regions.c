@@ -96,7 +96,7 @@ static int by_start(const void *a, const void *b)
 }
 
 /* Returns true if `b`, which does not begin before `a`, can be merged with it. */
-static bool are_one(const struct rex_region *a, const struct rex_region *b)
+static bool can_merge(const struct rex_region *a, const struct rex_region *b)
 {
 	return a->kind == b->kind && a->kind != REX_RESERVED &&
 	       (a->kind != REX_DEVICE || a->rank == b->rank) && b->start <= a->end;
@@ -131,7 +131,7 @@ int rex_regions_find(const struct rex_process *p)
 	for (size_t i = 1; i < rex_regions.n; i++) {
 		struct rex_region *last = &rex_regions.items[kept], *now = &rex_regions.items[i];
 
-		if (are_one(last, now))
+		if (can_merge(last, now))
 			last->end = last->end > now->end ? last->end : now->end;
 		else if (now->start < last->end && now->kind != REX_RESERVED)
 			return -EEXIST;
@@ -202,9 +202,9 @@ int rex_regions_note(struct rex_objects *objects)
 
 	for (size_t i = 0; i < rex_regions.n && r == 0; i++)
 		if (rex_regions.items[i].kind == REX_PROGRAM)
-			r = rex_range_set(objects, rex_regions.items[i].start,
-					  rex_regions.items[i].end - rex_regions.items[i].start,
-					  rex_regions.items[i].here);
+			r = rex_memory_set(objects, rex_regions.items[i].start,
+					   rex_regions.items[i].end - rex_regions.items[i].start,
+					   rex_regions.items[i].here);
 	return r;
 }
 

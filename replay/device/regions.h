@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The regions of place.h: regions.c finds them in a recording and reserves them in the address
- * space, place.c maps them. One set per process. */
+/* The regions of placement.h: regions.c finds them in a recording and reserves them in the address
+ * space, placement.c maps them. One set per process. */
 #pragma once
 
 #include "replay/device/objects.h"
@@ -37,7 +37,7 @@ extern struct rex_regions {
 	size_t n_hosts, hosts_cap;
 	bool relocates;		/* regions may be moved */
 	uint64_t refused;	/* the driver did not put memory there; 0 */
-	uint64_t old_addresses; /* number found in memory; see rex_place_scan() */
+	uint64_t old_addresses; /* number found in memory; see rex_placement_count_stale() */
 	bool moved;		/* a region was moved */
 } rex_regions;
 

@@ -29,7 +29,7 @@ struct rex_share {
 	struct entry entries[ENTRIES];
 };
 
-int rex_share_make(void)
+int rex_share_create(void)
 {
 	int fd = memfd_create("gpureplay", 0);
 
@@ -63,7 +63,7 @@ struct rex_settings *rex_share_settings(struct rex_share *s)
 
 /* ---- values of other tables */
 
-int rex_share_file(const char *folder, const char *name, const void *data, size_t bytes)
+int rex_write_file_atomically(const char *folder, const char *name, const void *data, size_t bytes)
 {
 	char path[5000], made[5100];
 	FILE *f;
@@ -101,7 +101,7 @@ static int put_file(const struct rex_share *s, const struct entry *e)
 	char name[40];
 
 	value_name(e->recorded, e->bytes, name);
-	return rex_share_file(s->settings.folder, name, e, sizeof(*e));
+	return rex_write_file_atomically(s->settings.folder, name, e, sizeof(*e));
 }
 
 static bool read_value(const struct rex_share *s, const void *recorded, size_t bytes,
@@ -189,23 +189,23 @@ void rex_counts_add(struct rex_counts *to, const struct rex_counts *from)
 		__atomic_add_fetch(&all[i], of[i], __ATOMIC_RELAXED);
 }
 
-void rex_share_count(struct rex_share *s, const struct rex_counts *counts)
+void rex_share_add_counts(struct rex_share *s, const struct rex_counts *counts)
 {
 	rex_counts_add(&s->counts, counts);
 }
 
-void rex_share_counts(const struct rex_share *s, struct rex_counts *ret)
+void rex_share_get_counts(const struct rex_share *s, struct rex_counts *ret)
 {
 	*ret = s->counts;
 }
 
-void rex_share_note(struct rex_share *s, const char *text)
+void rex_share_set_note(struct rex_share *s, const char *text)
 {
 	if (__atomic_exchange_n(&s->is_noted, 1, __ATOMIC_RELAXED) == 0)
 		snprintf(s->note, sizeof(s->note), "%s", text);
 }
 
-const char *rex_share_noted(const struct rex_share *s)
+const char *rex_share_get_note(const struct rex_share *s)
 {
 	return s->note;
 }

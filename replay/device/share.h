@@ -21,11 +21,11 @@ struct rex_share;
 #define REX_PROCESSES 4096
 
 struct rex_settings {
-	struct rex_range range; /* iterations to execute */
-	char folder[4096];	/* exchanges values with other tables; "": not used */
-	int32_t device;		/* GPU of a process with one rank; -1: as recorded */
-	bool same_addresses;	/* memory has to be at its recorded addresses */
-	bool keeps_gaps;	/* the host waits between calls as recorded */
+	struct rex_iteration_range range; /* iterations to execute */
+	char folder[4096];		  /* exchanges values with other tables; "": not used */
+	int32_t device;			  /* GPU of a process with one rank; -1: as recorded */
+	bool same_addresses;		  /* memory has to be at its recorded addresses */
+	bool keeps_gaps;		  /* the host waits between calls as recorded */
 	bool is_alone; /* only one process runs; recorded data replaces what its rank received */
 	bool checks_inputs; /* also compares the data that the rank sends */
 	bool is_cut_off;
@@ -34,7 +34,7 @@ struct rex_settings {
 
 /* Creates the file. Its descriptor remains open in child processes. Returns the descriptor or
  * -errno. */
-int rex_share_make(void);
+int rex_share_create(void);
 /* Maps the file. A negative descriptor: a table of this process alone. Returns 0 or -errno. */
 int rex_share_open(int fd, struct rex_share **ret);
 /* Unmaps the table and closes the descriptor. */
@@ -67,15 +67,15 @@ struct rex_counts {
 void rex_counts_add(struct rex_counts *to, const struct rex_counts *from);
 
 /* Adds the counters of a process to the total. */
-void rex_share_count(struct rex_share *s, const struct rex_counts *counts);
-void rex_share_counts(const struct rex_share *s, struct rex_counts *ret);
+void rex_share_add_counts(struct rex_share *s, const struct rex_counts *counts);
+void rex_share_get_counts(const struct rex_share *s, struct rex_counts *ret);
 
 /* Keeps a text for the report, if it is the first one. */
 #define REX_NOTE_BYTES 200
-void rex_share_note(struct rex_share *s, const char *text);
+void rex_share_set_note(struct rex_share *s, const char *text);
 /* Returns the text, or "". */
-const char *rex_share_noted(const struct rex_share *s);
+const char *rex_share_get_note(const struct rex_share *s);
 
 /* Writes a file atomically: it is complete or missing. Any thread. Returns 0 or a negative
  * errno. */
-int rex_share_file(const char *folder, const char *name, const void *data, size_t bytes);
+int rex_write_file_atomically(const char *folder, const char *name, const void *data, size_t bytes);

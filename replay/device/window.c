@@ -37,7 +37,7 @@ static int last_keyframe(const struct fmt_trace *t, uint32_t rank, int64_t limit
 }
 
 /* Finds the first and the last iteration of all ranks; false if the trace has no iterations. */
-static bool iterations_of(const struct fmt_trace *t, struct rex_range *ret)
+static bool iterations_of(const struct fmt_trace *t, struct rex_iteration_range *ret)
 {
 	bool found = false;
 
@@ -73,11 +73,11 @@ static int common_keyframe(struct fmt_trace *t, int64_t limit, int64_t *ret, str
 	return 0;
 }
 
-int rex_window_find(struct fmt_trace *trace, struct rex_range wanted, struct rex_range *ret,
-		    struct fmt_error *err)
+int rex_window_find(struct fmt_trace *trace, struct rex_iteration_range wanted,
+		    struct rex_iteration_range *ret, struct fmt_error *err)
 {
 	bool is_window = fmt_fact_value(fmt_trace_names(trace), FMT_WHOLE_TRACE, FMT_WINDOW_KEY);
-	struct rex_range there;
+	struct rex_iteration_range there;
 	int r = 0;
 
 	*ret = wanted;

@@ -5,7 +5,7 @@
 
 __thread int emu_per_thread;
 
-void emu_refused(const struct emu_refusals *r, unsigned number)
+void emu_refuse_call(const struct emu_refusals *r, unsigned number)
 {
 	uint64_t *counter = __atomic_load_n(&r->counters[number], __ATOMIC_ACQUIRE);
 
@@ -16,7 +16,7 @@ void emu_refused(const struct emu_refusals *r, unsigned number)
 	emu_note_count(counter);
 }
 
-void emu_refused_use(const char *library, const char *use)
+void emu_refuse_use(const char *library, const char *use)
 {
 	emu_note_count(emu_note(EMU_NOTE_REFUSED, library, use));
 }

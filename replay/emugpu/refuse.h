@@ -24,8 +24,8 @@ struct emu_refusals {
 };
 
 /* Counts a call of names[number]. */
-void emu_refused(const struct emu_refusals *r, unsigned number);
+void emu_refuse_call(const struct emu_refusals *r, unsigned number);
 
 /* Counts a call that an implemented function refuses because of its arguments. `use` is the
  * function's name and a remark: "cuMemcpy3D_v2 (arrays)". */
-void emu_refused_use(const char *library, const char *use);
+void emu_refuse_use(const char *library, const char *use);

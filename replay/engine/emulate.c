@@ -80,7 +80,7 @@ static int join(const struct passes *p, uint32_t pass, const struct replay_repor
 		to->mean_steps_ns[of[k]] = replay_mean_step_ns(from, k);
 		to->copies_of[of[k]] = from->copies;
 	}
-	return path_summary_join(&to->path, &from->path, of);
+	return path_summary_merge(&to->path, &from->path, of);
 }
 
 /* Extends the report of the first pass to all passes. */
@@ -133,7 +133,7 @@ int replay_emulate(struct fmt_trace *in, const struct replay_options *options, c
 	scoped(replay_report_done) struct replay_report report = {0};
 	int64_t begin_ns = host_clock_ns(CLOCK_MONOTONIC);
 	struct passes passes;
-	int r = fmt_trace_complete(in, err);
+	int r = fmt_trace_check_complete(in, err);
 
 	if (r == 0 && o->n_what_ifs > MOST)
 		r = -EINVAL;

@@ -4,9 +4,9 @@
 #include "formats/run/infer/constants.h"
 
 #include "formats/trace/facts.h"
-#include "replay/engine/feed.h"
+#include "replay/engine/reporter.h"
 #include "replay/engine/rewrite.h"
-#include "replay/engine/score.h"
+#include "replay/engine/simulate.h"
 #include "replay/report/stability.h"
 #include "replay/what_if/change.h"
 #include "replay/what_if/copies.h"
@@ -36,7 +36,7 @@ struct emulation {
 	uint32_t *taken;	  /* slices, by rank */
 	struct change *change;	  /* NULL: no variants */
 	float *stragglers;	  /* see change.h; NULL: not needed */
-	struct score *score;
+	struct reporter *reporter;
 	struct stability *stability; /* NULL: not wanted */
 	struct path *path;	     /* NULL: not wanted */
 	struct rewrite *rewrite;     /* NULL: no output */
@@ -46,7 +46,7 @@ struct emulation {
 static void emulation_done(struct emulation *e)
 {
 	rewrite_free(e->rewrite);
-	score_free(e->score);
+	reporter_free(e->reporter);
 	stability_free(e->stability);
 	path_free(e->path);
 	change_free(e->change);
@@ -94,7 +94,7 @@ static int next(void *context, uint32_t rank, struct fmt_slice **ret, int *more,
 		return 0;
 	if (e->rewrite)
 		want = FMT_WANT_ALL;
-	else if (score_wants_ranges(e->score, rank))
+	else if (reporter_needs_ranges(e->reporter, rank))
 		want |= FMT_WANT_RANGES;
 	r = fmt_slice_load(e->trace, e->source[rank], index, want, ret, err);
 	if (r < 0)
@@ -112,15 +112,15 @@ static int taken(void *context, uint32_t rank, struct fmt_slice *slice, const in
 	const struct replay_options *options = e->pass->options;
 	uint32_t index = e->taken[rank]++;
 	int more = continues(e, rank, index);
-	int r = score_slice(e->score, rank, s, times, variants, more);
+	int r = reporter_add_slice(e->reporter, rank, s, times, variants, more);
 
 	if (r == 0 && e->stability)
 		r = stability_slice(e->stability, rank, s,
 				    s->iteration.number >= 0 && !more &&
 					    (index == 0 || !continues(e, rank, index - 1)));
 	if (r == 0 && e->rewrite)
-		r = rewrite_slice(e->rewrite, rank, s, e->pass->n_specs > 0 ? variants : times,
-				  err);
+		r = rewrite_add_slice(e->rewrite, rank, s, e->pass->n_specs > 0 ? variants : times,
+				      err);
 	e->n_taken++;
 	if (options->progress)
 		options->progress(options->context, (double)e->n_taken / (double)e->n_slices);
@@ -144,7 +144,7 @@ static int add_change(struct emulation *e, struct fmt_error *err)
 
 		r = straggler_factors(e->trace, &e->stragglers, &n, err);
 		if (r == 0)
-			change_straggler(e->change, e->stragglers, n);
+			change_set_straggler(e->change, e->stragglers, n);
 	}
 	if (r != -EINVAL)
 		return r;
@@ -258,12 +258,12 @@ static int emulation_init(struct emulation *e, struct fmt_error *err)
 	}
 	r = add_change(e, err);
 	if (r == 0)
-		change_copies(e->change, e->copies);
+		change_set_copies(e->change, e->copies);
 	if (r == 0 && pass->options->explain)
 		r = add_path(e);
 	if (r == 0)
-		r = score_new(e->trace, e->change, pass->n_specs, !pass->options->steps_only,
-			      e->path, e->copies, &e->score);
+		r = reporter_new(e->trace, e->change, pass->n_specs, !pass->options->steps_only,
+				 e->path, e->copies, &e->reporter);
 	if (r == 0 && pass->options->n_what_ifs == 0)
 		r = stability_new(fmt_trace_names(e->trace), e->n_ranks, &e->stability);
 	if (r < 0 || !pass->out_path)
@@ -326,7 +326,7 @@ static int check_network(const struct emulation *e, const struct replay_report *
 
 static int finish(struct emulation *e, struct replay_report *ret)
 {
-	int r = score_finish(e->score, ret);
+	int r = reporter_finish(e->reporter, ret);
 
 	if (r == 0 && e->path)
 		r = path_finish(e->path, &ret->path);
@@ -357,7 +357,7 @@ int pass_run(const struct pass *pass, struct replay_report *ret, struct fmt_erro
 	};
 
 	if (r == 0)
-		r = replay_feed(&source, &counts, err);
+		r = replay_simulate(&source, &counts, err);
 	if (r == 0 && e.rewrite)
 		r = rewrite_end(take(e.rewrite), err);
 	if (r < 0)

@@ -155,7 +155,7 @@ static int make_places(struct rank_rewrite *rank, const struct fmt_slice *s, con
 	for (uint32_t track = 0; track < rank->n_tracks; track++) {
 		for (end = at; end < s->n_events && s->events[end].track == track; end++)
 			;
-		if (timemap_track(&rank->maps[track], NULL, s, at, end, times) < 0)
+		if (timemap_add_track(&rank->maps[track], NULL, s, at, end, times) < 0)
 			return -ENOMEM;
 		at = end;
 	}
@@ -390,8 +390,8 @@ static uint32_t annotated(const struct fmt_slice *s)
 	return 0;
 }
 
-int rewrite_slice(struct rewrite *w, uint32_t rank, struct fmt_slice *slice, const int64_t *times,
-		  struct fmt_error *err)
+int rewrite_add_slice(struct rewrite *w, uint32_t rank, struct fmt_slice *slice,
+		      const int64_t *times, struct fmt_error *err)
 {
 	struct rank_rewrite *r = &w->ranks[rank];
 	uint32_t thread = annotated(slice);

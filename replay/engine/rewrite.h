@@ -15,9 +15,9 @@ struct rewrite;
 int rewrite_new(const struct fmt_trace *trace, const char *path, const char *what_if,
 		const struct change *change, struct rewrite **ret, struct fmt_error *err);
 
-/* Writes the next slice of the rank; changes its events. `times` as in feed.h. */
-int rewrite_slice(struct rewrite *w, uint32_t rank, struct fmt_slice *slice, const int64_t *times,
-		  struct fmt_error *err);
+/* Writes the next slice of the rank; changes its events. `times` as in simulate.h. */
+int rewrite_add_slice(struct rewrite *w, uint32_t rank, struct fmt_slice *slice,
+		      const int64_t *times, struct fmt_error *err);
 
 /* Ends the trace and frees `w`. */
 int rewrite_end(struct rewrite *w, struct fmt_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/engine/feed_impl.h"
+#include "replay/engine/simulate_impl.h"
 
 #include "base/array.h"
 #include "base/host.h"
@@ -36,7 +36,7 @@ struct source_thread {
 	pthread_cond_t asked, answered;
 	struct jobs jobs;  /* not yet begun */
 	struct jobs taken; /* blocks not yet returned */
-	size_t n_taken;	   /* number of `taken` returned by source_thread_taken() */
+	size_t n_taken;	   /* number of `taken` returned by source_thread_next_done() */
 	size_t n_open;	   /* number of blocks that were not taken */
 	int ended;
 	int error; /* of taken() */
@@ -221,7 +221,7 @@ int source_thread_next(struct source_thread *t, uint32_t rank, struct fmt_slice 
 	return r;
 }
 
-int source_thread_take(struct source_thread *t, uint32_t rank, struct sim_block *b)
+int source_thread_submit(struct source_thread *t, uint32_t rank, struct sim_block *b)
 {
 	struct job job = {rank, b};
 	int r = 0;
@@ -237,7 +237,7 @@ int source_thread_take(struct source_thread *t, uint32_t rank, struct sim_block 
 	return r;
 }
 
-struct sim_block *source_thread_taken(struct source_thread *t, int wait, uint32_t *rank)
+struct sim_block *source_thread_next_done(struct source_thread *t, int wait, uint32_t *rank)
 {
 	struct sim_block *ret = NULL;
 

@@ -75,8 +75,8 @@ void timemap_variant(struct timemap *p, const struct timemap_carry *carry, const
 	}
 }
 
-int timemap_track(struct timemap *p, const struct timemap_carry *carry,
-		  const struct fmt_slice *slice, size_t at, size_t end, const int64_t *times)
+int timemap_add_track(struct timemap *p, const struct timemap_carry *carry,
+		      const struct fmt_slice *slice, size_t at, size_t end, const int64_t *times)
 {
 	const struct fmt_event *events = slice->events;
 	fmt_number first = slice->first_number + at;
@@ -146,7 +146,7 @@ int64_t timemap_emulated_ns(const struct timemap *p, int64_t recorded_ns)
 	return t > after->emulated_ns ? after->emulated_ns : t;
 }
 
-int64_t timemap_apart_ns(const struct timemap *p, int64_t recorded_ns)
+int64_t timemap_distance_ns(const struct timemap *p, int64_t recorded_ns)
 {
 	int64_t least = INT64_MAX;
 

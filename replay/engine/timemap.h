@@ -14,7 +14,7 @@
 struct timemap_point {
 	int64_t recorded_ns, emulated_ns;
 	int64_t before_ns; /* recorded distance to the slot */
-	uint32_t slot;	   /* its time, as in feed.h */
+	uint32_t slot;	   /* its time, as in simulate.h */
 	int begins;	   /* an event */
 };
 
@@ -34,11 +34,11 @@ struct timemap_carry {
 	int known;
 };
 
-/* Adds the points of events [at, end) of the slice, all of one track; `times` as in feed.h. `carry`
- * comes from the previous slice. With NULL, the map keeps the points of the previous slice, for
- * times there. 0 or -ENOMEM. */
-int timemap_track(struct timemap *p, const struct timemap_carry *carry,
-		  const struct fmt_slice *slice, size_t at, size_t end, const int64_t *times);
+/* Adds the points of events [at, end) of the slice, all of one track; `times` as in simulate.h.
+ * `carry` comes from the previous slice. With NULL, the map keeps the points of the previous slice,
+ * for times there. 0 or -ENOMEM. */
+int timemap_add_track(struct timemap *p, const struct timemap_carry *carry,
+		      const struct fmt_slice *slice, size_t at, size_t end, const int64_t *times);
 
 /* Replaces the emulated times of these points by those of another variant; `carry` is that of the
  * variant. */
@@ -51,6 +51,6 @@ void timemap_save(const struct timemap *p, struct timemap_carry *carry);
 int64_t timemap_emulated_ns(const struct timemap *p, int64_t recorded_ns);
 
 /* Returns the distance of a recorded time from the nearest point. */
-int64_t timemap_apart_ns(const struct timemap *p, int64_t recorded_ns);
+int64_t timemap_distance_ns(const struct timemap *p, int64_t recorded_ns);
 
 void timemap_done(struct timemap *p);

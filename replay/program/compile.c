@@ -22,7 +22,7 @@ static void seek_edge(struct compile *c, size_t edge, size_t i)
 	c->edge_end = edge < s->n_edges ? s->edges[edge].to - s->first_number : SIZE_MAX;
 }
 
-void compile_edges_from(struct compile *c, fmt_number number)
+void compile_seek_edges(struct compile *c, fmt_number number)
 {
 	size_t edge = array_bound(i, 0, c->slice->n_edges, c->slice->edges[i].to < number);
 
@@ -78,9 +78,9 @@ static uint16_t edge_scale(const struct compile *c, const struct fmt_edge *e)
 	if (c->p->scales[e->rule] == PROGRAM_CONSTANT)
 		return 0;
 	return c->p->scales[e->rule] == PROGRAM_FROM && e->rank == 0 && from < s->n_events
-		       ? change_op(c->p->change, c->index, s->events[from].template,
-				   s->events[from].duration_ns)
-		       : change_device(c->p->change, c->index);
+		       ? change_op_scale(c->p->change, c->index, s->events[from].template,
+					 s->events[from].duration_ns)
+		       : change_device_scale(c->p->change, c->index);
 }
 
 /* Adds the wait for an edge. An edge from an event to itself starts at the rank's anchor. */
@@ -312,7 +312,7 @@ static const struct fmt_edge *op_start(struct compile *c, struct program_track *
 	int held = track->begun;
 	const struct fmt_edge *in, *takes = NULL;
 
-	if (c->p->overlap != OVERLAP_FULL || !overlap_unlaunched(c, edge, i))
+	if (c->p->overlap != OVERLAP_FULL || !overlap_ignores_launch(c, edge, i))
 		held |= wait_for_launch(c, point, e->correlation);
 	if (c->p->overlap == OVERLAP_OFF)
 		overlap_wait(c, point, i);
@@ -320,7 +320,7 @@ static const struct fmt_edge *op_start(struct compile *c, struct program_track *
 		if (in->kind == FMT_EDGE_RETURN)
 			takes = fmt_edge_is_own(in) ? in : takes;
 		if (in->kind == FMT_EDGE_RETURN ||
-		    (c->p->overlap == OVERLAP_FULL && overlap_drops(c, in, i)))
+		    (c->p->overlap == OVERLAP_FULL && overlap_ignores_edge(c, in, i)))
 			continue;
 		wait_edge(c, point, in, edge_scale(c, in));
 		held |= !fmt_edge_is_own(in) || in->kind == FMT_EDGE_SPAWN;
@@ -367,8 +367,8 @@ struct part {
 };
 
 /* The operation's end waits for the end of the collective. */
-static void join_meeting(struct compile *c, struct sim_point *point, uint32_t member, int64_t seq,
-			 const struct part *part)
+static void join_all(struct compile *c, struct sim_point *point, uint32_t member, int64_t seq,
+		     const struct part *part)
 {
 	const struct fmt_edge *transfer = part->transfer;
 	uint32_t collective;
@@ -403,7 +403,7 @@ static void join_pairs(struct compile *c, struct sim_point *point, uint32_t comm
 		if (member == SIM_NONE)
 			c->error = -ENOMEM;
 		else
-			join_meeting(c, point, member, seq, part);
+			join_all(c, point, member, seq, part);
 	}
 }
 
@@ -422,9 +422,10 @@ static void op_alone(struct compile *c, const struct fmt_event *e, int collectiv
 		count(&c->p->counts.unmatched, &c->p->counts.unmatched_ns, e);
 		c->p->counts.alone_ns += e->duration_ns;
 	}
-	compile_scale(c, collective ? change_collective(change, c->index, e->template, SIM_NONE, -1)
-				    : change_op(change, c->index, e->template, e->duration_ns));
-	if (!collective && change_lacks_model(change, e->template))
+	compile_scale(
+		c, collective ? change_collective_scale(change, c->index, e->template, SIM_NONE, -1)
+			      : change_op_scale(change, c->index, e->template, e->duration_ns));
+	if (!collective && change_has_no_model(change, e->template))
 		count(&c->p->counts.no_model, &c->p->counts.no_model_ns, e);
 }
 
@@ -439,8 +440,8 @@ static int64_t bytes_of(const struct compile *c, const struct fmt_event *e,
 }
 
 /* Joins the operation that ends at `point` with others on a communicator. */
-static void op_meets(struct compile *c, struct sim_point *point, size_t i,
-		     const struct fmt_edge *transfer, uint32_t comm, int64_t seq)
+static void op_join_collective(struct compile *c, struct sim_point *point, size_t i,
+			       const struct fmt_edge *transfer, uint32_t comm, int64_t seq)
 {
 	const struct fmt_event *e = &c->slice->events[i];
 	const struct template *template = &c->p->templates[e->template];
@@ -450,19 +451,19 @@ static void op_meets(struct compile *c, struct sim_point *point, size_t i,
 	uint32_t scaled = c->p->incomplete[comm] ? SIM_NONE : comm;
 	int64_t bytes = bytes_of(c, e, template);
 
-	part.scale = change_collective(c->p->change, c->index, e->template, scaled, bytes);
+	part.scale = change_collective_scale(c->p->change, c->index, e->template, scaled, bytes);
 	if (c->p->incomplete[comm])
 		count(&c->p->counts.unmatched, &c->p->counts.unmatched_ns, e);
-	if (change_lacks_latency(c->p->change, e->template, scaled))
+	if (change_has_no_latency(c->p->change, e->template, scaled))
 		count(&c->p->counts.no_latency, &c->p->counts.no_latency_ns, e);
 	compile_scale(c, part.scale);
 	if (template->peers) {
 		join_pairs(c, point, comm, seq, &part, template->peers);
 	} else if (member != SIM_NONE) {
 		if (c->p->change)
-			change_expected(c->p->change, e->template, scaled, bytes, &part.line_ns,
-					&part.noise_share);
-		join_meeting(c, point, member, seq, &part);
+			change_expected_transfer(c->p->change, e->template, scaled, bytes,
+						 &part.line_ns, &part.noise_share);
+		join_all(c, point, member, seq, &part);
 	}
 }
 
@@ -477,7 +478,7 @@ static void op_end(struct compile *c, size_t i, const struct fmt_edge *takes)
 	int64_t seq;
 
 	if (template->is_numbered && collective_of(c, e, template, &comm, &seq))
-		op_meets(c, point, i, takes, comm, seq);
+		op_join_collective(c, point, i, takes, comm, seq);
 	else
 		op_alone(c, e, template->kind == FMT_COLLECTIVE);
 }

@@ -22,7 +22,7 @@ struct compile {
 };
 
 /* Sets c->edge for events from `number` on. */
-void compile_edges_from(struct compile *c, fmt_number number);
+void compile_seek_edges(struct compile *c, fmt_number number);
 
 /* Add the points of events [at, end), all of one track. */
 void compile_thread(struct compile *c, uint32_t track, size_t at, size_t end);
@@ -87,7 +87,7 @@ void overlap_begin(struct compile *c);
 void overlap_wait(struct compile *c, struct sim_point *point, size_t i);
 
 /* OVERLAP_FULL: whether the changed run ignores an edge to the operation that is event i. */
-int overlap_drops(const struct compile *c, const struct fmt_edge *e, size_t i);
+int overlap_ignores_edge(const struct compile *c, const struct fmt_edge *e, size_t i);
 
 /* OVERLAP_FULL: whether the operation does not wait for its launch. */
-int overlap_unlaunched(const struct compile *c, size_t edge, size_t i);
+int overlap_ignores_launch(const struct compile *c, size_t edge, size_t i);

@@ -182,7 +182,7 @@ void overlap_wait(struct compile *c, struct sim_point *point, size_t i)
 	}
 }
 
-int overlap_drops(const struct compile *c, const struct fmt_edge *e, size_t i)
+int overlap_ignores_edge(const struct compile *c, const struct fmt_edge *e, size_t i)
 {
 	const struct fmt_slice *s = c->slice;
 	uint64_t from = e->from - s->first_number;
@@ -192,7 +192,7 @@ int overlap_drops(const struct compile *c, const struct fmt_edge *e, size_t i)
 }
 
 /* Returns 1 for a collective that another operation's event, or an earlier collective, delays. */
-int overlap_unlaunched(const struct compile *c, size_t edge, size_t i)
+int overlap_ignores_launch(const struct compile *c, size_t edge, size_t i)
 {
 	const struct fmt_slice *s = c->slice;
 
@@ -200,7 +200,7 @@ int overlap_unlaunched(const struct compile *c, size_t edge, size_t i)
 		return 0;
 	for (; edge < s->n_edges && s->edges[edge].to == s->first_number + i; edge++)
 		if (s->edges[edge].kind == FMT_EDGE_START && !fmt_edge_is_own(&s->edges[edge]) &&
-		    !overlap_drops(c, &s->edges[edge], i))
+		    !overlap_ignores_edge(c, &s->edges[edge], i))
 			return 1;
 	return 0;
 }

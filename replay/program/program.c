@@ -78,7 +78,7 @@ static int add_rank(struct program *p, uint32_t rank, const char **text)
 	}
 	r->anchored = *text != NULL;
 	r->anchor_ns = r->constants->anchor_ns;
-	return sim_rank(p->sim, rank, r->n_tracks, r->constants->clock_ns);
+	return sim_init_rank(p->sim, rank, r->n_tracks, r->constants->clock_ns);
 }
 
 static int by_number(const void *a, const void *b)
@@ -158,7 +158,7 @@ static int add_group(struct program *p, uint32_t comm, struct present *m)
 		m->ranks[n++] = rank;
 	}
 	p->incomplete[comm] = missing != 0;
-	return n < 2 ? 0 : sim_group(sim_collectives(p->sim), m->ranks, n, &p->groups[comm]);
+	return n < 2 ? 0 : sim_add_group(sim_collectives(p->sim), m->ranks, n, &p->groups[comm]);
 }
 
 /* Makes the groups of each copy: of its own communicators, and of those that connect copies. */
@@ -178,7 +178,7 @@ static int add_copies(struct program *p, struct present *m)
 						   : 0;
 
 			*to = shared;
-			if (n >= 2 && sim_group(sim_collectives(p->sim), m->ranks, n, to) < 0)
+			if (n >= 2 && sim_add_group(sim_collectives(p->sim), m->ranks, n, to) < 0)
 				return -ENOMEM;
 			if (!one)
 				shared = *to;
@@ -233,7 +233,7 @@ uint32_t program_pair(struct program *p, uint32_t rank, uint32_t comm, uint32_t 
 			return r->pairs[i].member;
 	mine = add_pair(r);
 	theirs = add_pair(other);
-	if (!mine || !theirs || sim_group(collectives, (uint32_t[]){rank, peer}, 2, &group) < 0)
+	if (!mine || !theirs || sim_add_group(collectives, (uint32_t[]){rank, peer}, 2, &group) < 0)
 		return SIM_NONE;
 	r->n_pairs++;
 	other->n_pairs++;
@@ -242,7 +242,7 @@ uint32_t program_pair(struct program *p, uint32_t rank, uint32_t comm, uint32_t 
 	return mine->member;
 }
 
-static void learn_rules(struct program *p)
+static void read_rules(struct program *p)
 {
 	const struct fmt_rule *rule;
 
@@ -279,7 +279,7 @@ int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t
 	if (!p->ranks)
 		return -ENOMEM;
 	memset(p->ranks, 0, (n_ranks + 1ul) * sizeof(*p->ranks));
-	learn_rules(p);
+	read_rules(p);
 	if (change && change_attach(change, sim) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n_ranks; i++) {
@@ -296,7 +296,7 @@ int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t
 }
 
 /* Extracts the members of a template that each of its events needs. */
-static int learn_templates(struct program *p)
+static int read_templates(struct program *p)
 {
 	uint32_t n = fmt_n_templates(p->names);
 
@@ -369,7 +369,7 @@ static void fill(struct compile *c)
 			if (c->rank->tracks[track].stream != streams)
 				continue;
 			range->at = c->n_points;
-			compile_edges_from(c, s->first_number + i);
+			compile_seek_edges(c, s->first_number + i);
 			if (streams)
 				compile_stream(c, track, i, end);
 			else
@@ -381,20 +381,20 @@ static void fill(struct compile *c)
 	}
 }
 
-int program_slice(struct program *p, uint32_t rank, const struct fmt_slice *slice, int more,
-		  struct sim_block **ret, struct fmt_error *err)
+int program_compile_slice(struct program *p, uint32_t rank, const struct fmt_slice *slice, int more,
+			  struct sim_block **ret, struct fmt_error *err)
 {
 	struct program_rank *r = &p->ranks[rank];
 	struct compile c = {.p = p,
 			    .rank = r,
 			    .index = rank,
-			    .host = change_host(p->change, rank),
-			    .launch = change_launch(p->change, rank),
+			    .host = change_host_scale(p->change, rank),
+			    .launch = change_launch_scale(p->change, rank),
 			    .slice = slice};
 	struct survey found;
 	const char *why;
 
-	if (learn_templates(p) < 0)
+	if (read_templates(p) < 0)
 		return -ENOMEM;
 	why = slice->n_events >= UINT32_MAX / 4 ? "it is too large" : survey(p, r, slice, &found);
 	if (why)

@@ -36,7 +36,7 @@ void program_free(struct program *p);
 
 /* Makes the block of the rank's next slice, ready for sim_push(). `more`: the slice after it
  * belongs to the same iteration. -ENOMEM, or -EBADMSG for an inconsistent slice. */
-int program_slice(struct program *p, uint32_t rank, const struct fmt_slice *slice, int more,
-		  struct sim_block **ret, struct fmt_error *err);
+int program_compile_slice(struct program *p, uint32_t rank, const struct fmt_slice *slice, int more,
+			  struct sim_block **ret, struct fmt_error *err);
 
 const struct program_counts *program_counts(const struct program *p);

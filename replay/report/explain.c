@@ -37,10 +37,10 @@ static const char *row_name(const struct replay_report *r, const struct path_row
 
 /* ---- how far it may be off ---- */
 
-struct replay_bar replay_bar(const struct replay_report *r, uint32_t what_if)
+struct replay_error_bar replay_error_bar(const struct replay_report *r, uint32_t what_if)
 {
 	double error = 0, emulated = 0, predicted, n = (double)r->n_rows;
-	struct replay_bar ret = {0};
+	struct replay_error_bar ret = {0};
 
 	for (size_t i = 0; i < r->n_rows; i++) {
 		const struct replay_row *row = &r->rows[i];
@@ -77,7 +77,7 @@ static void json_path(const struct replay_report *r, uint32_t run, const char *k
 void replay_explain_json(const struct replay_report *r, uint32_t what_if, struct text *out)
 {
 	const struct replay_copies *c = &r->copies_of[what_if];
-	struct replay_bar bar = replay_bar(r, what_if);
+	struct replay_error_bar bar = replay_error_bar(r, what_if);
 
 	if (r->path.n_iterations > 0) {
 		text_printf(out, " \"critical_path\": {\"iterations\": %" PRId64 ", ",
@@ -162,10 +162,10 @@ static void table_path(const struct replay_report *r, int colour, struct text *o
 
 static void text_bar(const struct replay_report *r, uint32_t what_if, struct text *out)
 {
-	struct replay_bar bar = replay_bar(r, what_if);
+	struct replay_error_bar bar = replay_error_bar(r, what_if);
 
 	text_str(out, "estimated error of ");
-	fmt_text_harmless(out, r->what_ifs[what_if]->spec, strlen(r->what_ifs[what_if]->spec), 40);
+	fmt_text_sanitised(out, r->what_ifs[what_if]->spec, strlen(r->what_ifs[what_if]->spec), 40);
 	text_str(out, ": ");
 	fmt_text_time(out, (int64_t)bar.total_ns);
 	text_str(out, " per step: ");
@@ -188,12 +188,12 @@ static void text_copies(const struct replay_report *r, uint32_t what_if, struct 
 
 	if (c->n == 0)
 		return;
-	fmt_text_harmless(out, r->what_ifs[what_if]->spec, strlen(r->what_ifs[what_if]->spec), 40);
+	fmt_text_sanitised(out, r->what_ifs[what_if]->spec, strlen(r->what_ifs[what_if]->spec), 40);
 	text_printf(out,
 		    ": %" PRIu32 " copies of %" PRIu32 " ranks, data parallel as communicator '",
 		    c->n, c->per_copy);
-	fmt_text_harmless(out, fmt_string(r->names, data->name, NULL),
-			  strlen(fmt_string(r->names, data->name, NULL)), 40);
+	fmt_text_sanitised(out, fmt_string(r->names, data->name, NULL),
+			   strlen(fmt_string(r->names, data->name, NULL)), 40);
 	text_printf(out,
 		    "'; %d GPUs per node; bandwidth fitted to recorded collectives, else %.0f GB/s "
 		    "within and %.0f GB/s between nodes\n",

@@ -7,7 +7,7 @@
 #include "replay/report/report.h"
 
 /* The error bar of the mean step of a changed run, and its parts. */
-struct replay_bar {
+struct replay_error_bar {
 	double emulation_ns; /* mean error of the emulated steps */
 	double fixed_ns;   /* the unscaled time on the critical path, if it scaled like the step */
 	double unknown_ns; /* waits in collectives that cannot be separated from transfers, if they
@@ -15,7 +15,7 @@ struct replay_bar {
 	double total_ns;
 };
 
-struct replay_bar replay_bar(const struct replay_report *r, uint32_t what_if);
+struct replay_error_bar replay_error_bar(const struct replay_report *r, uint32_t what_if);
 
 /* "critical_path": {...} and "error_bar": {...}, each followed by a comma and a new line. */
 void replay_explain_json(const struct replay_report *r, uint32_t what_if, struct text *out);

@@ -312,8 +312,8 @@ void replay_prediction_text(const struct replay_report *r, int colour, struct te
 	replay_explain_text(r, colour, out);
 	replay_leverage_text(r, out);
 	text_unscaled(r, out);
-	fmt_text_counted(out, r->ops, "operation", "operations");
+	fmt_text_plural(out, r->ops, "operation", "operations");
 	text_str(out, " of ");
-	fmt_text_counted(out, r->n_gpus, "rank", "ranks");
+	fmt_text_plural(out, r->n_gpus, "rank", "ranks");
 	text_printf(out, " emulated in %.3f s\n", r->seconds);
 }

@@ -227,7 +227,7 @@ static void put_count(struct text *out, uint64_t n, const char *one, const char 
 {
 	if (n == 0)
 		return;
-	fmt_text_counted(out, n, one, many);
+	fmt_text_plural(out, n, one, many);
 	text_char(out, '\n');
 }
 
@@ -267,8 +267,8 @@ void replay_report_text(const struct replay_report *r, int colour, struct text *
 		  "dependencies reach too far back and were ignored");
 	put_count(out, r->broken, "wait can never end and was ignored",
 		  "waits can never end and were ignored");
-	fmt_text_counted(out, r->ops, "operation", "operations");
+	fmt_text_plural(out, r->ops, "operation", "operations");
 	text_str(out, " of ");
-	fmt_text_counted(out, r->n_gpus, "rank", "ranks");
+	fmt_text_plural(out, r->n_gpus, "rank", "ranks");
 	text_printf(out, " emulated in %.3f s\n", r->seconds);
 }

@@ -66,7 +66,7 @@ static void cell_position(const struct replay_report *r, const struct stability_
 	if (back > 1) {
 		text_str(&t, "an earlier iteration");
 	} else {
-		fmt_text_harmless(&t, name, len, 40);
+		fmt_text_sanitised(&t, name, len, 40);
 		text_printf(&t, back ? " #-%" PRIu32 " of the iteration before" : " #%" PRIu32,
 			    at->nth);
 	}
@@ -104,7 +104,7 @@ void replay_stability_text(const struct replay_report *r, int colour, struct tex
 	if (s->sites == 0)
 		return;
 	text_str(out, "inferred waits: ");
-	fmt_text_counted(out, s->sites, "site", "sites");
+	fmt_text_plural(out, s->sites, "site", "sites");
 	text_str(out, ", ");
 	fmt_text_count(out, s->stable);
 	text_str(out, " with the same partner in all iterations, ");

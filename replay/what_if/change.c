@@ -270,7 +270,7 @@ int change_new(struct what_if *const *specs, uint32_t n_specs, const struct fmt_
 int change_attach(struct change *c, struct sim *sim)
 {
 	c->sim = sim;
-	return sim_variants(sim, change_variants(c));
+	return sim_add_variants(sim, change_n_variants(c));
 }
 
 int change_has_straggler(const struct change *c)
@@ -281,13 +281,13 @@ int change_has_straggler(const struct change *c)
 	return 0;
 }
 
-void change_straggler(struct change *c, const float *factors, uint32_t n_templates)
+void change_set_straggler(struct change *c, const float *factors, uint32_t n_templates)
 {
 	c->factors_of_ranks = factors;
 	c->n_factors = n_templates;
 }
 
-uint32_t change_variants(const struct change *c)
+uint32_t change_n_variants(const struct change *c)
 {
 	return c->n_specs + 1;
 }

@@ -5,7 +5,7 @@
  * time: it shows the time of the host alone.
  *
  * A time is scaled by a factor for each variant. Times with equal factors share one scale number
- * (sim_scale()). Factors of several changes multiply.
+ * (sim_get_scale()). Factors of several changes multiply.
  *
  * Not thread-safe. Functions that return a scale return 0, "not scaled", if the change is NULL.
  * They also do so if out of memory, and change_error() then returns the error. */
@@ -28,7 +28,7 @@ int change_new(struct what_if *const *specs, uint32_t n_specs, const struct fmt_
 
 /* Sets another number of copies, which changes the run's collectives. change_new() must have got
  * the ranks of the changed run, with the numbers of the recorded ranks that they repeat. */
-void change_copies(struct change *c, const struct copies *copies);
+void change_set_copies(struct change *c, const struct copies *copies);
 void change_free(struct change *c);
 
 /* Sets the number of variants of the clock, which the returned scales then belong to. */
@@ -38,10 +38,10 @@ int change_attach(struct change *c, struct sim *sim);
  * + template], which multiply the times of a kernel template on a rank and must outlive the
  * change. */
 int change_has_straggler(const struct change *c);
-void change_straggler(struct change *c, const float *factors, uint32_t n_templates);
+void change_set_straggler(struct change *c, const float *factors, uint32_t n_templates);
 
 /* Returns the number of variants, including the one without device time. */
-uint32_t change_variants(const struct change *c);
+uint32_t change_n_variants(const struct change *c);
 
 /* Returns 0 or -ENOMEM. */
 int change_error(const struct change *c);
@@ -50,28 +50,28 @@ int change_error(const struct change *c);
  * a device operation that is not a collective (another GPU model uses one of its durations); of a
  * collective on communicator `comm` (UINT32_MAX: without participants on other ranks, which only
  * the last variant scales) with a message of `bytes` (-1: unknown). */
-uint16_t change_host(struct change *c, uint32_t rank);
-uint16_t change_launch(struct change *c, uint32_t rank);
-uint16_t change_op(struct change *c, uint32_t rank, uint32_t template, int64_t duration_ns);
-uint16_t change_collective(struct change *c, uint32_t rank, uint32_t template, uint32_t comm,
-			   int64_t bytes);
+uint16_t change_host_scale(struct change *c, uint32_t rank);
+uint16_t change_launch_scale(struct change *c, uint32_t rank);
+uint16_t change_op_scale(struct change *c, uint32_t rank, uint32_t template, int64_t duration_ns);
+uint16_t change_collective_scale(struct change *c, uint32_t rank, uint32_t template, uint32_t comm,
+				 int64_t bytes);
 
 /* Returns true if the kernel is scaled for another GPU model, but only its number of threads is
  * known. */
-int change_lacks_model(const struct change *c, uint32_t template);
+int change_has_no_model(const struct change *c, uint32_t template);
 
 /* Returns true if a variant changes latency or bandwidth of such collectives but their latency is
  * unknown: their transfer then counts as bytes / bandwidth (formats/run/infer/network.h). */
-int change_lacks_latency(const struct change *c, uint32_t template, uint32_t comm);
+int change_has_no_latency(const struct change *c, uint32_t template, uint32_t comm);
 
 /* Returns the expected transfer time of the recorded network for collectives of this template,
  * communicator and size; see sim_expect_transfer(). 0, 0 if no variant changes the network, or if
  * the time is unknown. */
-void change_expected(const struct change *c, uint32_t template, uint32_t comm, int64_t bytes,
-		     int64_t *line_ns, double *noise_share);
+void change_expected_transfer(const struct change *c, uint32_t template, uint32_t comm,
+			      int64_t bytes, int64_t *line_ns, double *noise_share);
 
 /* Returns the scale of device work without a template. */
-uint16_t change_device(struct change *c, uint32_t rank);
+uint16_t change_device_scale(struct change *c, uint32_t rank);
 
 /* Returns the factor of the host's own time on a rank in variant i. */
 double change_host_factor(const struct change *c, uint32_t variant, uint32_t rank);

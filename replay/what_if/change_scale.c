@@ -24,7 +24,7 @@ static uint16_t scale(struct change *c)
 	uint16_t ret = 0;
 
 	if (c->error == 0)
-		c->error = sim_scale(c->sim, c->factors, &ret);
+		c->error = sim_get_scale(c->sim, c->factors, &ret);
 	return ret;
 }
 
@@ -47,17 +47,17 @@ static uint16_t plain(struct change *c, uint16_t *known, uint32_t rank, enum wha
 	return *known = scale(c);
 }
 
-uint16_t change_host(struct change *c, uint32_t rank)
+uint16_t change_host_scale(struct change *c, uint32_t rank)
 {
 	return c ? plain(c, &c->groups[c->group_of[rank]].host, rank, WHAT_IF_HOST, 1) : 0;
 }
 
-uint16_t change_launch(struct change *c, uint32_t rank)
+uint16_t change_launch_scale(struct change *c, uint32_t rank)
 {
 	return c ? plain(c, &c->groups[c->group_of[rank]].launch, rank, WHAT_IF_LAUNCH, 1) : 0;
 }
 
-uint16_t change_device(struct change *c, uint32_t rank)
+uint16_t change_device_scale(struct change *c, uint32_t rank)
 {
 	return c ? plain(c, &c->groups[c->group_of[rank]].device, rank, WHAT_IF_GPU, 0) : 0;
 }
@@ -101,12 +101,12 @@ static double model(struct change *c, const struct variant *var, change_set set,
 	return factor;
 }
 
-int change_lacks_model(const struct change *c, uint32_t template)
+int change_has_no_model(const struct change *c, uint32_t template)
 {
 	return c && template <c->n_templates && c->unknown[template];
 }
 
-uint16_t change_op(struct change *c, uint32_t rank, uint32_t template, int64_t duration_ns)
+uint16_t change_op_scale(struct change *c, uint32_t rank, uint32_t template, int64_t duration_ns)
 {
 	struct rank_group *g = c ? &c->groups[c->group_of[rank]] : NULL;
 	enum what_if_key key;
@@ -148,7 +148,7 @@ static change_set split_set(const struct variant *var, uint32_t template, uint32
 	       var->by_template[template] & var->by_comm[comm];
 }
 
-int change_lacks_latency(const struct change *c, uint32_t template, uint32_t comm)
+int change_has_no_latency(const struct change *c, uint32_t template, uint32_t comm)
 {
 	const struct fmt_network_fit *fit;
 	change_set sets = 0;
@@ -163,8 +163,8 @@ int change_lacks_latency(const struct change *c, uint32_t template, uint32_t com
 	return !fit || fit->latency_ns == 0;
 }
 
-uint16_t change_collective(struct change *c, uint32_t rank, uint32_t template, uint32_t comm,
-			   int64_t bytes)
+uint16_t change_collective_scale(struct change *c, uint32_t rank, uint32_t template, uint32_t comm,
+				 int64_t bytes)
 {
 	double copies = 1;
 
@@ -213,8 +213,8 @@ static int changes_network(const struct change *c)
 	return sets != 0 || c->copies != NULL;
 }
 
-void change_expected(const struct change *c, uint32_t template, uint32_t comm, int64_t bytes,
-		     int64_t *line_ns, double *noise_share)
+void change_expected_transfer(const struct change *c, uint32_t template, uint32_t comm,
+			      int64_t bytes, int64_t *line_ns, double *noise_share)
 {
 	const struct fmt_network_fit *fit = NULL;
 
@@ -259,7 +259,7 @@ int change_needs_ranks(const struct change *c, uint32_t variant)
 	return 0;
 }
 
-void change_copies(struct change *c, const struct copies *copies)
+void change_set_copies(struct change *c, const struct copies *copies)
 {
 	c->copies = copies;
 }

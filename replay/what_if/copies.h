@@ -38,7 +38,7 @@ struct copies {
 	int compute_capability;
 };
 
-enum copies_comm { COPIES_NOBODY, COPIES_ONE_COPY, COPIES_SAME_PART, COPIES_ALL };
+enum copies_comm { COPIES_NO_RANKS, COPIES_ONE_COPY, COPIES_SAME_PART, COPIES_ALL };
 
 /* `numbers[i]` is the recorder's number of rank i. Returns 0, -ENOMEM, or -EINVAL with the reason
  * if the copies cannot be determined. */

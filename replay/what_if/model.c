@@ -84,7 +84,7 @@ double model_factor(const struct model *m, const struct fmt_names *names, uint32
 	l.shared_bytes = number_of(names, t, "shared memory");
 	if (duration_ns < 1)
 		duration_ns = 1;
-	c = cost_elsewhere(&m->from, &m->to, &l, (double)duration_ns);
+	c = cost_on_other_gpu(&m->from, &m->to, &l, (double)duration_ns);
 	*unknown = c.source == COST_UNKNOWN;
 	return c.ns > 0 && c.ns < 1e15 ? c.ns / (double)duration_ns : 1;
 }

@@ -22,7 +22,7 @@
 #include "base/array.h"
 #include "base/host.h"
 #include "base/scope.h"
-#include "capture/drain.h"
+#include "capture/consumer.h"
 #include "formats/api/api.h"
 #include "formats/raw/layouts.h"
 
@@ -38,7 +38,7 @@
 
 struct ring {
 	char name[256];
-	struct cap_drain *drain;
+	struct cap_consumer *drain;
 	uint8_t *kept;
 	size_t len, cap;
 };
@@ -109,12 +109,12 @@ static void keep_ring(struct ring *r)
 	struct fmt_cursor c;
 	int taken;
 
-	while ((taken = cap_drain_take(r->drain, &c)) == 1) {
+	while ((taken = cap_consumer_read(r->drain, &c)) == 1) {
 		if (array_reserve(&r->kept, r->len + fmt_left(&c), &r->cap) < 0)
 			fail("memory");
 		memcpy(r->kept + r->len, c.at, fmt_left(&c));
 		r->len += fmt_left(&c);
-		cap_drain_release(r->drain);
+		cap_consumer_release(r->drain);
 	}
 	if (taken < 0)
 		printf("damage %s\n", r->name);
@@ -134,7 +134,7 @@ static void find_rings(void)
 		while (i < n_rings && strcmp(rings[i].name, e->d_name) != 0)
 			i++;
 		if (i == n_rings && n_rings < ARRAY_SIZE(rings) &&
-		    cap_drain_open(dir, e->d_name, &rings[i].drain) == 0) {
+		    cap_consumer_open(dir, e->d_name, &rings[i].drain) == 0) {
 			snprintf(rings[i].name, sizeof(rings[i].name), "%s", e->d_name);
 			n_rings++;
 		}
@@ -154,7 +154,7 @@ static bool has_begun(void)
 {
 	find_rings();
 	for (size_t i = 0; i < n_rings; i++)
-		if (cap_id_ordinal(cap_drain_status(rings[i].drain).last_call) >=
+		if (cap_id_ordinal(cap_consumer_status(rings[i].drain).last_call) >=
 		    (uint64_t)options.calls)
 			return true;
 	return false;
@@ -209,7 +209,7 @@ static void print_contents(const struct cap_record *record)
 	const struct cap_payload_record *payload = (const void *)record;
 	const struct cap_announced_record *announced = (const void *)record;
 
-	switch ((enum cap_kind)record->kind) {
+	switch ((enum cap_record_kind)record->kind) {
 	case CAP_TIMES:
 		printf("times %" PRIu64 " %" PRId64 " +%" PRId64, cap_id_ordinal(times->id),
 		       times->start_ns, times->end_ns - times->start_ns);
@@ -254,7 +254,7 @@ static void print_params(const struct cap_layouts *layouts, const struct cap_par
 		puts("damage: parameters without a layout");
 		return;
 	}
-	cap_layouts_blob(layouts, params, blob);
+	cap_layouts_make_blob(layouts, params, blob);
 	print_blob(blob);
 	putchar('\n');
 }
@@ -266,7 +266,7 @@ static void print_record(const struct ring *r, const struct cap_record *record)
 	const struct cap_text_record *text = (const void *)record;
 	const struct cap_lost_record *lost = (const void *)record;
 
-	switch ((enum cap_kind)record->kind) {
+	switch ((enum cap_record_kind)record->kind) {
 	case CAP_CALL:
 		print_call(r, (const void *)record);
 		break;
@@ -308,8 +308,8 @@ static void print_record(const struct ring *r, const struct cap_record *record)
 static void print_ring(const struct ring *r)
 {
 	static const char *const states[] = {"live", "thread-ended", "exited", "aborted", "execed"};
-	const struct cap_drain_about *about = cap_drain_about(r->drain);
-	struct cap_drain_status s = cap_drain_status(r->drain);
+	const struct cap_ring_info *about = cap_consumer_info(r->drain);
+	struct cap_ring_status s = cap_consumer_status(r->drain);
 	scoped(cap_layouts_done) struct cap_layouts layouts = {0};
 	struct fmt_cursor c = fmt_cursor(r->kept, r->len);
 	const struct cap_record *record;
@@ -322,7 +322,7 @@ static void print_ring(const struct ring *r)
 	       s.current_api ? name_of(r, s.current_api - 1) : "-", cap_id_ordinal(s.last_call));
 	while ((got = cap_record_next(&c, &record)) == 1)
 		if (record->kind == CAP_LAYOUT)
-			cap_layouts_say(&layouts, (const void *)record);
+			cap_layouts_add(&layouts, (const void *)record);
 		else if (record->kind == CAP_PARAMS)
 			print_params(&layouts, (const void *)record);
 		else
@@ -440,7 +440,7 @@ int main(int argc, char **argv)
 	else
 		printf("ended with %d\n", WEXITSTATUS(status));
 	for (size_t i = 0; i < n_rings; i++) {
-		cap_drain_close(rings[i].drain);
+		cap_consumer_close(rings[i].drain);
 		free(rings[i].kept);
 	}
 	return 0;

@@ -124,7 +124,7 @@ static void calls(struct text *t)
 	must(s.events ? 0 : -ENOMEM, "memory");
 	for (size_t i = 0; i < s.n_events; i++)
 		s.events[i].start_ns = (int64_t)i;
-	must(fmt_slice_code(&s, n, 0, &parts), "slice");
+	must(fmt_slice_encode(&s, n, 0, &parts), "slice");
 	must((int)fmt_slice_put(&parts, NULL, 0, &raw), "slice");
 	free(s.events);
 	pack(&frame, &c, &raw); /* the same bytes for each slice */

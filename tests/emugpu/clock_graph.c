@@ -105,7 +105,7 @@ static uint32_t add_op(struct graph *g, const struct step *s, uint32_t engine, u
 
 	add_op_waits(g, s, 1);
 	for (uint32_t e = engine; e != SIM_NONE; e = e == engine ? peer : SIM_NONE) {
-		uint32_t start = add_point(g, e, SIM_ANEW);
+		uint32_t start = add_point(g, e, SIM_INDEPENDENT);
 
 		add_wait(g, e, SIM_MOMENT, at, 0);
 		add_wait(g, e, SIM_FREE, 0, 0);
@@ -255,7 +255,7 @@ static void add_rank(struct graph *g, struct sim *sim, uint32_t rank)
 	TRUE(sim_block_new(sim, rank, g->n_slots, &b) == 0);
 	fill_block(g, sim, b);
 	TRUE(sim_push(sim, rank, b) == 0);
-	sim_end(sim, rank);
+	sim_end_rank(sim, rank);
 }
 
 static unsigned compare(const struct graph *g, uint32_t rank, const int64_t *times)
@@ -291,19 +291,19 @@ unsigned graph_compare(const struct program *p, const struct costs *c)
 
 	TRUE(graphs && sim_new(p->threads, &sim) == 0);
 	for (uint32_t i = 0; i < p->threads; i++) {
-		TRUE(sim_rank(sim, i, TRACKS, 0) == 0);
+		TRUE(sim_init_rank(sim, i, TRACKS, 0) == 0);
 		for (uint32_t k = 0; k < MAX_GPUS * EMU_ENGINES; k++)
-			TRUE(sim_capacity(sim, i, engine_track(k / EMU_ENGINES, k % EMU_ENGINES)) ==
-			     0);
+			TRUE(sim_add_capacity(sim, i,
+					      engine_track(k / EMU_ENGINES, k % EMU_ENGINES)) == 0);
 	}
-	TRUE(sim_group(sim_collectives(sim), ranks, p->threads, &group) == 0);
+	TRUE(sim_add_group(sim_collectives(sim), ranks, p->threads, &group) == 0);
 	for (uint32_t i = 0; i < p->threads; i++) {
 		graphs[i].p = p;
 		graphs[i].c = c;
 		add_rank(&graphs[i], sim, i);
 	}
 	TRUE(sim_advance(sim) == 0);
-	while ((b = sim_finished(sim, &rank))) {
+	while ((b = sim_next_finished(sim, &rank))) {
 		differ += compare(&graphs[rank], rank, b->times);
 		seen++;
 		sim_release(sim, rank, b);

@@ -6,7 +6,7 @@
 
 #include "formats/run/infer/constants.h"
 
-#include "replay/engine/feed.h"
+#include "replay/engine/simulate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,7 +204,7 @@ static void emulate(struct run *run, struct replay_counts *counts)
 	memset(run->given, 0, sizeof(run->given));
 	memset(run->taken, 0, sizeof(run->taken));
 	memset(run->times, 0, sizeof(run->times));
-	must(replay_feed(&source, counts, &err) == 0);
+	must(replay_simulate(&source, counts, &err) == 0);
 	for (uint32_t r = 0; r < RANKS; r++)
 		must(run->taken[r] == SLICES);
 }

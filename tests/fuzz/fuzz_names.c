@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	scoped(fmt_names_freep) struct fmt_names *n = NULL;
 	scoped(fmt_names_freep) struct fmt_names *again = NULL;
 	scoped(text_done) struct text t = {0};
-	struct fmt_names_reading reading = {ranks, ARRAY_SIZE(ranks), fmt_names_reserve(len)};
+	struct fmt_names_decoder reading = {ranks, ARRAY_SIZE(ranks), fmt_names_reserve(len)};
 	struct fmt_cursor c = fmt_cursor(data, len);
 
 	if (fmt_names_new(&n) < 0 || fmt_names_new(&again) < 0)

@@ -46,9 +46,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		abort();
 	if (len > 0 && len <= MOST) {
 		write_chunk(s.fd, data, len);
-		if (rec_raw_read(&s, rec_processes_piece, p) == 0)
-			rec_processes_round(p, true);
-		rec_raw_skip(&s);
+		if (rec_raw_read(&s, rec_processes_add_piece, p) == 0)
+			rec_processes_end_round(p, true);
+		rec_raw_skip_damaged(&s);
 	}
 	free(list.all);
 	rec_raw_done(&s);

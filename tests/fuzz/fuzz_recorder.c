@@ -4,7 +4,7 @@
  * a trace, at once and in segments. */
 #include "base/scope.h"
 #include "formats/run/gpucapture/calls/ring_reader.h"
-#include "formats/run/gpucapture/trace/making.h"
+#include "formats/run/gpucapture/trace/trace_writer.h"
 #include "tests/fuzz/folder.h"
 
 #define MOST CAP_MIN_RING_BYTES
@@ -34,13 +34,13 @@ static void read_ring(struct reading *r, struct fmt_names *names, bool only_plan
 	struct fmt_cursor c;
 
 	if (!bytes || rec_process_new(names, 1, 1, &r->process) < 0 ||
-	    rec_ring_reader_new(&(struct cap_drain_about){0}, r->process, NULL, &r->reader) < 0)
+	    rec_ring_reader_new(&(struct cap_ring_info){0}, r->process, NULL, &r->reader) < 0)
 		abort();
 	r->process->only_plan = only_plan;
 	memcpy(bytes, data, len);
 	c = fmt_cursor(bytes, len);
 	r->is_read = rec_ring_reader_add(r->reader, &c) == 0 &&
-		     rec_ring_readers_follow(&r->reader, 1, true) == 0;
+		     rec_ring_readers_process(&r->reader, 1, true) == 0;
 }
 
 static void write_at_once(const uint8_t *data, size_t len)
@@ -49,7 +49,7 @@ static void write_at_once(const uint8_t *data, size_t len)
 	const struct rec_window all = {-1, -1, 0, INT64_MAX, f.path};
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 	scoped(reading_done) struct reading r = {0};
-	struct rec_result result;
+	struct rec_trace_counts result;
 	char path[128];
 
 	if (fmt_names_new(&names) < 0)
@@ -65,18 +65,18 @@ static void write_segments(struct rec_process *p, struct fmt_names *names,
 {
 	scoped(folder_done) struct folder f = folder_make();
 	const struct rec_window window = {.first = -1, .last = -1, .segment = SEGMENT};
-	scoped(rec_making_freep) struct rec_making *making = NULL;
-	struct rec_result result;
+	scoped(rec_trace_writer_freep) struct rec_trace_writer *making = NULL;
+	struct rec_trace_counts result;
 	char path[128];
 	int r;
 
-	if (rec_making_new(names, &window, plan, folder_in(&f, "trace", path), &making) < 0)
+	if (rec_trace_writer_new(names, &window, plan, folder_in(&f, "trace", path), &making) < 0)
 		abort();
 	do {
-		r = rec_making_more(making, &p, 1, NULL);
+		r = rec_trace_writer_add(making, &p, 1, NULL);
 	} while (r == 1);
 	if (r == 0)
-		rec_making_end(making, &p, 1, &result, NULL);
+		rec_trace_writer_finish(making, &p, 1, &result, NULL);
 }
 
 static void write_twice(const uint8_t *data, size_t len)

@@ -3,15 +3,15 @@
 /* A ring overwritten by its thread: eight bytes give its header (u16 tail in units of 8 bytes, u16
  * head beyond it, u32 data bytes - 64 KiB), the rest is the data from the tail on. */
 #include "base/scope.h"
-#include "capture/drain.h"
+#include "capture/consumer.h"
 
 #define SIZE (CAP_RING_HEADER_BYTES + CAP_MIN_RING_BYTES)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-static void nothing(struct cap_drain **d)
+static void nothing(struct cap_consumer **d)
 {
-	cap_drain_close(*d);
+	cap_consumer_close(*d);
 }
 
 /* Reads all of each record, as the recorder would. */
@@ -29,7 +29,7 @@ static unsigned read_records(struct fmt_cursor *c)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	scoped(free_ptr) struct cap_ring *ring = aligned_alloc(CAP_LINE, SIZE);
-	scoped(nothing) struct cap_drain *d = NULL;
+	scoped(nothing) struct cap_consumer *d = NULL;
 	struct fmt_cursor c = fmt_cursor(data, len), records;
 	uint64_t tail = fmt_u32(&c), head = tail >> 16;
 	uint8_t *at = (uint8_t *)ring + CAP_RING_HEADER_BYTES;
@@ -40,16 +40,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	ring->version = CAP_VERSION;
 	ring->data_offset = CAP_RING_HEADER_BYTES;
 	ring->data_bytes = CAP_MIN_RING_BYTES + (uint64_t)fmt_u32(&c);
-	if (cap_drain_of(ring, SIZE, &d) < 0)
+	if (cap_consumer_attach(ring, SIZE, &d) < 0)
 		return 0;
 	/* The thread advances to `tail` with empty records, and then writes the input. */
 	for (uint64_t i = 0; i < fmt_left(&c); i++)
 		at[(tail * 8 + i) % CAP_MIN_RING_BYTES] = c.at[i];
 	ring->head = tail * 8;
-	cap_drain_take(d, &records);
+	cap_consumer_read(d, &records);
 	ring->head += head * 8;
-	if (cap_drain_take(d, &records) == 1)
+	if (cap_consumer_read(d, &records) == 1)
 		read_records(&records);
-	cap_drain_status(d);
-	return cap_drain_take(d, &records) == 1;
+	cap_consumer_status(d);
+	return cap_consumer_read(d, &records) == 1;
 }

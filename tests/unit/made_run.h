@@ -3,7 +3,7 @@
 /* A hand-made run of some ranks, for tests of segments. A failure ends the test. */
 #pragma once
 
-#include "formats/run/gpucapture/trace/making.h"
+#include "formats/run/gpucapture/trace/trace_writer.h"
 #include "tests/unit/rings.h"
 
 #define ROUNDS 60
@@ -187,7 +187,7 @@ static inline void end_first(struct made_run *m)
 }
 
 /* The whole run, in rounds, each of which is written if `making` is not NULL. */
-static inline void iterate_all(struct made_run *m, enum way way, struct rec_making *making)
+static inline void iterate_all(struct made_run *m, enum way way, struct rec_trace_writer *making)
 {
 	for (uint32_t round = 0; round < ROUNDS; round++) {
 		if (m->joined && round == ROUNDS / 2)
@@ -198,7 +198,7 @@ static inline void iterate_all(struct made_run *m, enum way way, struct rec_maki
 			if (i > RANKS || (i < RANKS && (!m->ended || round < ROUNDS / 2)))
 				iterate(m, i, round, way);
 		if (making)
-			ck_assert_int_ge(rec_making_more(making, m->p, m->n, NULL), 0);
+			ck_assert_int_ge(rec_trace_writer_add(making, m->p, m->n, NULL), 0);
 	}
 	if (!m->ended)
 		end_first(m);

@@ -5,11 +5,11 @@
 #pragma once
 
 #include "base/scope.h"
-#include "capture/drain.h"
+#include "capture/consumer.h"
 #include "formats/api/fields.h"
 #include "formats/raw/ring.h"
 #include "formats/run/gpucapture/calls/ring_reader.h"
-#include "formats/run/gpucapture/trace/making.h"
+#include "formats/run/gpucapture/trace/trace_writer.h"
 #include "formats/trace/store/trace.h"
 
 #include <check.h>
@@ -22,7 +22,7 @@
 /* The ring buffer of one traced thread, and the recorder's state for it. */
 struct made_ring {
 	struct cap_ring *ring;
-	struct cap_drain *drain;
+	struct cap_consumer *drain;
 	struct rec_ring_reader *reader;
 	uint64_t ordinal;
 	int64_t now_ns; /* start of the next call; calls take 1 us, 1 us apart */
@@ -42,8 +42,8 @@ static inline void ring_open(struct made_ring *m, struct rec_process *p, uint32_
 	m->ring->data_offset = CAP_RING_HEADER_BYTES;
 	m->ring->data_bytes = RINGS_DATA;
 	strcpy(m->ring->thread_name, "worker");
-	ck_assert_int_eq(cap_drain_of(m->ring, size, &m->drain), 0);
-	ck_assert_int_eq(rec_ring_reader_new(cap_drain_about(m->drain), p, NULL, &m->reader), 0);
+	ck_assert_int_eq(cap_consumer_attach(m->ring, size, &m->drain), 0);
+	ck_assert_int_eq(rec_ring_reader_new(cap_consumer_info(m->drain), p, NULL, &m->reader), 0);
 	m->ordinal = 1;
 	m->now_ns = 1000000;
 }
@@ -51,7 +51,7 @@ static inline void ring_open(struct made_ring *m, struct rec_process *p, uint32_
 static inline void ring_close(struct made_ring *m)
 {
 	rec_ring_reader_free(m->reader);
-	cap_drain_close(m->drain);
+	cap_consumer_close(m->drain);
 	free(m->ring);
 }
 
@@ -60,9 +60,9 @@ static inline void ring_look(struct made_ring *m)
 {
 	struct fmt_cursor c;
 
-	if (cap_drain_take(m->drain, &c) == 1)
+	if (cap_consumer_read(m->drain, &c) == 1)
 		ck_assert_int_eq(rec_ring_reader_add(m->reader, &c), 0);
-	ck_assert_int_eq(rec_ring_readers_follow(&m->reader, 1, true), 0);
+	ck_assert_int_eq(rec_ring_readers_process(&m->reader, 1, true), 0);
 }
 
 static inline void ring_put(struct made_ring *m, const void *record)
@@ -80,7 +80,7 @@ static inline uint64_t ring_id(const struct made_ring *m)
 }
 
 /* Puts the memory that argument `arg` of the next call points to. */
-static inline void ring_blob(struct made_ring *m, uint16_t arg, enum cap_blob_what what,
+static inline void ring_blob(struct made_ring *m, uint16_t arg, enum cap_blob_kind what,
 			     const void *data, uint32_t len)
 {
 	_Alignas(8) uint8_t room[sizeof(struct cap_blob_record) + 512] = {0};
@@ -285,7 +285,7 @@ static inline void recordings_end(struct recordings *r)
 struct written {
 	char folder[32];
 	struct fmt_trace *trace;
-	struct rec_result result;
+	struct rec_trace_counts result;
 };
 
 static inline void written_done(struct written *w)

@@ -37,7 +37,7 @@ static void ck_args(struct recording *m, const char *wanted)
 	for (uint32_t i = 0; i < s->n_args; i++) {
 		text_printf(&t, "%s%s=", i > 0 ? " " : "",
 			    fmt_string(m->names, s->args[i].key, NULL));
-		fmt_value_bare(&t, m->names, NULL, s, values, i);
+		fmt_value_text(&t, m->names, NULL, s, values, i);
 	}
 	text_char(&t, 0);
 	ck_assert_str_eq(t.data, wanted);

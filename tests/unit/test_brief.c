@@ -66,7 +66,7 @@ TEST_ROWS(test_tables, tables)
 
 	for (uint32_t k = 0; k < 4 && row->names[k]; k++)
 		ck_assert_int_eq(fmt_brief_add(&b, k, row->names[k], strlen(row->names[k])), 0);
-	ck_assert_int_eq(fmt_brief_settle(&b, row->most), 0);
+	ck_assert_int_eq(fmt_brief_shorten(&b, row->most), 0);
 	for (uint32_t k = 0; k < 4 && row->names[k]; k++) {
 		struct text shown = {0}, label = {0};
 
@@ -98,7 +98,7 @@ TEST(test_all_differ)
 		}
 		ck_assert_int_eq(fmt_brief_add(&b, NAMES - i, names[i], len), 0);
 	}
-	ck_assert_int_eq(fmt_brief_settle(&b, MOST), 0);
+	ck_assert_int_eq(fmt_brief_shorten(&b, MOST), 0);
 	for (uint32_t i = 0; i < NAMES; i++) {
 		fmt_brief_put(&b, NAMES - i, MOST, &shown[i]);
 		ck_assert_uint_le(shown[i].len, MOST + 2 * strlen("…") + 6);

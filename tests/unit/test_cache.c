@@ -30,7 +30,7 @@ static int make_failure(void *context, void **ret, size_t *bytes)
 TEST(test_the_cache_is_bounded_and_keeps_used_items)
 {
 	int made = 0;
-	struct fs_maker maker = {make_block, free, &made}, broken = {make_failure, free, &made};
+	struct fs_item_ops maker = {make_block, free, &made}, broken = {make_failure, free, &made};
 	struct fs_item *first, *item;
 	scoped(fs_cache_freep) struct fs_cache *c = NULL;
 
@@ -58,7 +58,7 @@ TEST(test_the_cache_is_bounded_and_keeps_used_items)
 TEST(test_unreferenced_items_can_be_evicted)
 {
 	int made = 0;
-	struct fs_maker maker = {make_block, free, &made};
+	struct fs_item_ops maker = {make_block, free, &made};
 	struct fs_item *one, *two;
 	scoped(fs_cache_freep) struct fs_cache *c = NULL;
 
@@ -77,7 +77,7 @@ TEST(test_unreferenced_items_can_be_evicted)
 
 struct reader {
 	struct fs_cache *cache;
-	struct fs_maker maker;
+	struct fs_item_ops maker;
 };
 
 static void *read_some(void *arg)
@@ -141,7 +141,7 @@ TEST(test_reserved_memory_is_bounded)
 	struct fs_item *item;
 	pthread_t threads[8];
 	int made = 0;
-	struct fs_maker maker = {make_block, free, &made};
+	struct fs_item_ops maker = {make_block, free, &made};
 
 	ck_assert_int_eq(fs_cache_new(5000, &r.cache), 0);
 	for (uint64_t i = 0; i < 4; i++) {

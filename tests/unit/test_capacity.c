@@ -40,7 +40,7 @@ TEST_ROWS(test_operations_take_free_capacity, cases)
 
 	for (const struct ask *a = row->asks; a->end_ns; a++) {
 		int64_t start = capacity_start(&r, a->ready_ns);
-		int64_t end = capacity_take(&r, start, a->duration_ns, capacity_share(a->part));
+		int64_t end = capacity_reserve(&r, start, a->duration_ns, capacity_share(a->part));
 
 		ck_assert_msg(start == a->start_ns && end == a->end_ns,
 			      "%s: ask %d is from %ld to %ld, not %ld to %ld", row->what,
@@ -70,7 +70,7 @@ TEST(test_steps_stay_sorted)
 		for (int i = 0; i < 3; i++)
 			at[i] = (seed = seed * 1103515245 + 12345) >> 16 & 1023;
 		at[0] = capacity_start(&r, n * 300 + at[0]);
-		end = capacity_take(&r, at[0], at[1], 1 + (uint32_t)at[2] * 64);
+		end = capacity_reserve(&r, at[0], at[1], 1 + (uint32_t)at[2] * 64);
 		if (end < at[0] + at[1] || !is_sound(&r))
 			ck_abort_msg("after %d", n);
 	}
@@ -83,7 +83,7 @@ TEST(test_old_steps_are_forgotten)
 	int64_t at = 0;
 
 	for (int i = 0; i < 3 * CAPACITY_STEPS; i++, at += 20)
-		ck_assert_int_eq(capacity_take(&r, capacity_start(&r, at), 10, CAPACITY_WHOLE),
+		ck_assert_int_eq(capacity_reserve(&r, capacity_start(&r, at), 10, CAPACITY_WHOLE),
 				 at + 10);
 	ck_assert_int_eq(capacity_start(&r, 5), 5);
 	ck_assert_int_eq(capacity_start(&r, at - 20 + 5), at - 10);

@@ -156,7 +156,7 @@ TEST(test_a_document_is_the_sum_of_its_slices)
 				0);
 			ck_assert_int_eq(fmt_chrome_slice(x, s, &sum), 0);
 			lengths[round][w.rank] = sum.len - before;
-			ck_assert_int_eq(fmt_chrome_marks(x, s, NULL, &length), 0);
+			ck_assert_int_eq(fmt_chrome_offsets(x, s, NULL, &length), 0);
 			ck_assert_uint_eq(length, sum.len - before);
 		}
 		fmt_chrome_tail(&sum);

@@ -50,7 +50,7 @@ TEST(the_clock_of_this_machine)
 	struct cap_clock c;
 	struct timespec t;
 
-	if (!cap_clock_usable())
+	if (!cap_clock_is_usable())
 		return;
 	ck_assert_int_eq(cap_clock_init(&c), 0);
 	for (int i = 0; i < 3; i++) {

@@ -36,13 +36,13 @@ static int64_t real_of(uint64_t moment)
 }
 
 static size_t take_samples(const struct host *hosts, uint32_t n_hosts, uint64_t moments,
-			   struct fmt_sighting *s)
+			   struct fmt_clock_sample *s)
 {
 	size_t n = 0;
 
 	for (uint64_t m = 0; m < moments; m++)
 		for (uint32_t i = 0; i < n_hosts; i++)
-			s[n++] = (struct fmt_sighting){
+			s[n++] = (struct fmt_clock_sample){
 				m, host_clock_ns(&hosts[i], real_of(m)) + noise(i, m), i};
 	return n;
 }
@@ -56,7 +56,7 @@ static const struct host hosts[] = {
 
 TEST(offsets_and_drifts_are_found)
 {
-	static struct fmt_sighting s[MOMENTS * 4];
+	static struct fmt_clock_sample s[MOMENTS * 4];
 	struct fmt_clock clocks[4] = {0};
 	struct fmt_clocks_error error;
 	size_t n = take_samples(hosts, 4, MOMENTS, s);
@@ -82,7 +82,7 @@ TEST(offsets_and_drifts_are_found)
 /* Fits a constant offset if drift is disabled or does not improve the fit. */
 TEST(constant_offsets)
 {
-	static struct fmt_sighting s[MOMENTS * 4];
+	static struct fmt_clock_sample s[MOMENTS * 4];
 	struct fmt_clock clocks[4] = {0};
 
 	take_samples(hosts, 4, MOMENTS, s);
@@ -96,7 +96,7 @@ TEST(constant_offsets)
 /* Too few samples for a line: uses the median. */
 TEST(few_moments)
 {
-	struct fmt_sighting s[3 * 2];
+	struct fmt_clock_sample s[3 * 2];
 	struct fmt_clock clocks[2] = {0};
 
 	for (uint64_t n = 1; n <= 3; n++) {
@@ -112,12 +112,12 @@ TEST(few_moments)
 TEST(the_mean_of_near_differences)
 {
 	static const int64_t off_us[] = {0, 0, 1, 1, 1, 2, 8, 8, 8, 8, 7, 900};
-	struct fmt_sighting s[2 * ARRAY_SIZE(off_us)];
+	struct fmt_clock_sample s[2 * ARRAY_SIZE(off_us)];
 	struct fmt_clock clocks[2] = {0};
 
 	for (uint64_t i = 0; i < ARRAY_SIZE(off_us); i++) {
-		s[2 * i] = (struct fmt_sighting){i, (int64_t)i * 10000 * US, 0};
-		s[2 * i + 1] = (struct fmt_sighting){
+		s[2 * i] = (struct fmt_clock_sample){i, (int64_t)i * 10000 * US, 0};
+		s[2 * i + 1] = (struct fmt_clock_sample){
 			i, (int64_t)i * 10000 * US + SECOND + off_us[i] * US, 1};
 	}
 	ck_assert_int_eq(fmt_clocks_align(s, ARRAY_SIZE(s), false, clocks, 2), 0);
@@ -128,7 +128,8 @@ TEST(the_mean_of_near_differences)
  * of 1. */
 TEST(unconnected_clocks_keep_their_guess)
 {
-	struct fmt_sighting s[] = {{7, 100, 1}, {7, 350, 2}, {8, 1100, 1}, {8, 1350, 2}, {9, 5, 3}};
+	struct fmt_clock_sample s[] = {
+		{7, 100, 1}, {7, 350, 2}, {8, 1100, 1}, {8, 1350, 2}, {9, 5, 3}};
 	struct fmt_clock clocks[4] = {{0}, {.ahead_ns = 40}, {.ahead_ns = 9}, {.ahead_ns = -3}};
 	struct fmt_clocks_error error;
 
@@ -168,7 +169,7 @@ TEST(corrections_saturate)
  * the last counts. */
 TEST(clocks_are_aligned_through_a_third)
 {
-	struct fmt_sighting s[] = {
+	struct fmt_clock_sample s[] = {
 		{1, 1000, 2}, {1, 400, 1}, {2, 500, 0}, {2, 700, 1}, {2, 650, 1}};
 	struct fmt_clock clocks[3] = {0};
 
@@ -200,7 +201,7 @@ TEST(counters_of_two_hosts)
 		uint64_t began;
 		int64_t offset_ns;
 	} tsc[] = {{2.1, 1000, 0}, {3.0003, UINT64_C(77) << 40, -91 * SECOND}};
-	static struct fmt_sighting s[2 * 100];
+	static struct fmt_clock_sample s[2 * 100];
 	struct cap_clock clocks[2] = {0};
 	struct fmt_clock aligned[2] = {0};
 	struct fmt_clocks_error error;
@@ -219,8 +220,8 @@ TEST(counters_of_two_hosts)
 			int64_t real = SECOND + (int64_t)m * SECOND / 7;
 			uint64_t ticks = tsc[h].began + (uint64_t)((double)real * tsc[h].ghz);
 
-			s[n++] = (struct fmt_sighting){m, cap_clock_ns(&clocks[h], ticks),
-						       (uint32_t)h};
+			s[n++] = (struct fmt_clock_sample){m, cap_clock_ns(&clocks[h], ticks),
+							   (uint32_t)h};
 		}
 	}
 	ck_assert_int_eq(fmt_clocks_align(s, n, true, aligned, 2), 0);

@@ -137,15 +137,15 @@ TEST(recorded_kernels_elsewhere)
 	static const double faster[][2] = {{1.4, 2}, {1.8, 3.2}, {1.5, 3.2}, {1.4, 2}};
 
 	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
-		double same = cost_elsewhere(&a, &a, &kernels[i], 1e6).ns;
-		double ratio = 1e6 / cost_elsewhere(&a, &h, &kernels[i], 1e6).ns;
+		double same = cost_on_other_gpu(&a, &a, &kernels[i], 1e6).ns;
+		double ratio = 1e6 / cost_on_other_gpu(&a, &h, &kernels[i], 1e6).ns;
 
 		ck_assert_msg(fabs(same - 1e6) < 1e4, "%s: %f", kernels[i].name, same);
 		ck_assert_msg(ratio > faster[i][0] && ratio < faster[i][1], "%s: %f times",
 			      kernels[i].name, ratio);
 	}
-	ck_assert_int_eq(cost_elsewhere(&a, &h, &kernels[3], 1e6).source, COST_UNKNOWN);
-	ck_assert_int_eq(cost_elsewhere(&a, &h, &kernels[1], 1e6).source, COST_MEASURED);
+	ck_assert_int_eq(cost_on_other_gpu(&a, &h, &kernels[3], 1e6).source, COST_UNKNOWN);
+	ck_assert_int_eq(cost_on_other_gpu(&a, &h, &kernels[1], 1e6).source, COST_MEASURED);
 }
 
 /* Power limits the products of a T4; the limit is lower for longer products. */

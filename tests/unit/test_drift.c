@@ -45,12 +45,12 @@ static void check_between_anchors(size_t i, const struct cap_drift *d, int64_t f
 				  int64_t *told, int64_t *last, int64_t *worst)
 {
 	if (*told)
-		ck_assert_int_eq(cap_drift_host(d, from_ns), *told);
+		ck_assert_int_eq(cap_drift_to_host(d, from_ns), *told);
 	for (int64_t t = from_ns; t <= from_ns + SECOND; t += SECOND / 2) {
-		int64_t host_ns = cap_drift_host(d, t);
+		int64_t host_ns = cap_drift_to_host(d, t);
 
 		ck_assert_int_ge(host_ns, *told);
-		ck_assert_int_le(llabs(cap_drift_device(d, host_ns) - t), 1);
+		ck_assert_int_le(llabs(cap_drift_to_device(d, host_ns) - t), 1);
 		*told = host_ns;
 		*last = llabs(host_ns - truth(i, t));
 		*worst = *last > *worst ? *last : *worst;
@@ -91,7 +91,7 @@ TEST(test_a_missing_anchor)
 	cap_drift_anchor(&d, 60 * SECOND, OFFSET + 60 * SECOND + 6000000, UNCERTAIN, 0);
 	for (int64_t s = 0; s <= 60; s++)
 		ck_assert_int_le(
-			llabs(cap_drift_host(&d, s * SECOND) - OFFSET - s * SECOND - s * 100000),
+			llabs(cap_drift_to_host(&d, s * SECOND) - OFFSET - s * SECOND - s * 100000),
 			UNCERTAIN);
 	ck_assert_int_eq(d.residual_ns, UNCERTAIN);
 }
@@ -105,7 +105,7 @@ TEST(test_a_delayed_anchor)
 	cap_drift_anchor(&d, SECOND, OFFSET + SECOND + 900 * UNCERTAIN, 1000 * UNCERTAIN,
 			 SECOND / 2);
 	ck_assert_int_eq(d.residual_ns, UNCERTAIN);
-	ck_assert_int_eq(cap_drift_host(&d, 2 * SECOND), OFFSET + 2 * SECOND);
+	ck_assert_int_eq(cap_drift_to_host(&d, 2 * SECOND), OFFSET + 2 * SECOND);
 }
 
 /* The host's clock stood still, or an anchor is repeated. */
@@ -117,6 +117,6 @@ TEST(test_repeated_and_stopped_clocks)
 	cap_drift_anchor(&d, 10 * SECOND, OFFSET + SECOND, UNCERTAIN, 10 * SECOND);
 	cap_drift_anchor(&d, 10 * SECOND, OFFSET, UNCERTAIN, 11 * SECOND);
 	for (int64_t s = 1; s < 20; s++)
-		ck_assert_int_gt(cap_drift_host(&d, s * SECOND),
-				 cap_drift_host(&d, (s - 1) * SECOND));
+		ck_assert_int_gt(cap_drift_to_host(&d, s * SECOND),
+				 cap_drift_to_host(&d, (s - 1) * SECOND));
 }

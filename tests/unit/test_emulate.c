@@ -139,12 +139,12 @@ TEST(test_annotations_move_with_their_calls)
 		scoped(timemap_done) struct timemap p = {.stream = moments[i].stream};
 
 		slice.n_edges = !moments[i].stream;
-		ck_assert_int_eq(timemap_track(&p, &none, &slice, 0, 2, times), 0);
+		ck_assert_int_eq(timemap_add_track(&p, &none, &slice, 0, 2, times), 0);
 		ck_assert_msg(timemap_emulated_ns(&p, moments[i].recorded) == moments[i].emulated,
 			      "%ld went to %ld", (long)moments[i].recorded,
 			      (long)timemap_emulated_ns(&p, moments[i].recorded));
 		timemap_save(&p, &carry);
-		ck_assert_int_eq(timemap_track(&p, &carry, &slice, 0, 0, times), 0);
+		ck_assert_int_eq(timemap_add_track(&p, &carry, &slice, 0, 0, times), 0);
 		ck_assert_int_eq(timemap_emulated_ns(&p, 300), 1800);
 	}
 }

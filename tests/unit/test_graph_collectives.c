@@ -225,7 +225,7 @@ TEST(updated_graphs)
 	}
 	ring_call(&m.ring, "cuGraphLaunch", EXEC, STREAM);
 	ring_look(&m.ring);
-	is = rec_graph_of_exec(m.process, 1);
+	is = rec_graph_exec_version(m.process, 1);
 	ck_assert_uint_eq(is.graph, 3);
 	ck_assert_uint_eq(m.process->counts.graph_collectives, 3);
 }

@@ -145,7 +145,7 @@ TEST(roots_start_together)
 static struct rec_graph_id launched(struct recording *m)
 {
 	ring_look(&m->ring);
-	return rec_graph_of_exec(m->process, 1);
+	return rec_graph_exec_version(m->process, 1);
 }
 
 /* A graph is what the driver reports at each instantiation or update. Nodes whose creation was not

@@ -134,8 +134,8 @@ TEST(nodes_are_added_by_hand)
 	ck_graphs(&m, "[{\"graph\": 1, \"nodes\": [{\"kind\": \"empty\", \"after\": []}, "
 		      "" SET "\"bytes\": 200, \"after\": [0]}, " NODE("step") "\"after\": [1]}]}]");
 	ck_assert_uint_eq(m.process->counts.ops, 1);
-	ck_assert_uint_eq(rec_graph_of_exec(m.process, 1).graph, 1);
-	ck_assert_uint_eq(rec_graph_of_exec(m.process, 2).graph, 0);
+	ck_assert_uint_eq(rec_graph_exec_version(m.process, 1).graph, 1);
+	ck_assert_uint_eq(rec_graph_exec_version(m.process, 2).graph, 0);
 }
 
 TEST(clones_have_the_same_nodes)
@@ -291,7 +291,7 @@ TEST(captures_into_an_existing_graph)
 	ring_call(&m.ring, "cuGraphInstantiateWithFlags", 0x100, GRAPH + 16, 0);
 	ck_graphs(&m, "[{\"graph\": 2, \"nodes\": [{\"kind\": \"empty\", \"after\": []}, " NODE(
 			      "step") "\"after\": [0]}]}]");
-	ck_assert_uint_eq(rec_graph_of_exec(m.process, 1).graph, 2);
+	ck_assert_uint_eq(rec_graph_exec_version(m.process, 1).graph, 2);
 }
 
 /* A change of an argument alone, such as the value of a fill, makes a version too; nodes name the

@@ -62,7 +62,7 @@ TEST_ROWS(test_control_characters_are_escaped, harmless)
 {
 	scoped(text_done) struct text t = {0};
 
-	fmt_text_harmless(&t, row->in, row->len, row->most);
+	fmt_text_sanitised(&t, row->in, row->len, row->most);
 	text_char(&t, 0);
 	ck_assert_str_eq(t.data, row->want);
 }

@@ -104,7 +104,7 @@ TEST(test_missing_images_are_counted_by_reason)
 					  .last_content = 9,
 					  .folder = folder,
 					  .unread = {.contents = 3}};
-	struct rec_result result;
+	struct rec_trace_counts result;
 	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
 	struct fmt_error err;
 	uint64_t kept[2], gone[2] = {1, 2}, changed[2], none[2] = {0};
@@ -127,7 +127,7 @@ TEST(test_missing_images_are_counted_by_reason)
 	ck_assert_int_eq(fmt_trace_open(path, &trace, &err), 0);
 	ck_assert_uint_eq(result.contents.kept, 1);
 	ck_assert_uint_eq(result.contents.kept_bytes, 10);
-	fmt_losses(trace, "", &losses);
+	fmt_put_losses(trace, "", &losses);
 	text_char(&losses, 0);
 	ck_assert_str_eq(
 		losses.data,

@@ -35,10 +35,10 @@ TEST(parameters_and_layout_make_a_blob)
 	_Alignas(8) uint8_t room[128] = {0};
 	struct cap_blob_record *b = (void *)room;
 
-	ck_assert_int_eq(cap_layouts_say(&l, (const void *)&two), 0);
+	ck_assert_int_eq(cap_layouts_add(&l, (const void *)&two), 0);
 	ck_assert_uint_eq(cap_layouts_blob_bytes(&l, (const void *)&packed),
 			  sizeof(*b) + sizeof(wanted));
-	cap_layouts_blob(&l, (const void *)&packed, b);
+	cap_layouts_make_blob(&l, (const void *)&packed, b);
 	ck_assert_uint_eq(b->head.bytes, sizeof(*b) + sizeof(wanted));
 	ck_assert_uint_eq(b->head.kind, CAP_BLOB);
 	ck_assert_uint_eq(b->head.flags, CAP_BLOB_PARAMS);
@@ -77,7 +77,7 @@ TEST(layouts_are_checked)
 			 1,
 			 rows[i].param};
 
-		ck_assert_int_eq(cap_layouts_say(&l, (const void *)&one), 0);
+		ck_assert_int_eq(cap_layouts_add(&l, (const void *)&one), 0);
 		ck_assert_uint_eq(cap_layouts_blob_bytes(&l, (const void *)&packed),
 				  rows[i].blob_bytes);
 	}
@@ -90,10 +90,10 @@ TEST(numbers_refer_to_the_last_layout)
 	const struct cap_layout_record none = {
 		.head = {.bytes = 16, .kind = CAP_LAYOUT, .flags = NUMBER}};
 
-	ck_assert_int_eq(cap_layouts_say(&l, (const void *)&two), 0);
-	ck_assert_int_eq(cap_layouts_say(&l, &none), 0);
+	ck_assert_int_eq(cap_layouts_add(&l, (const void *)&two), 0);
+	ck_assert_int_eq(cap_layouts_add(&l, &none), 0);
 	ck_assert_uint_eq(cap_layouts_blob_bytes(&l, (const void *)&packed), 32 + 8);
-	ck_assert_int_eq(cap_layouts_say(&l, (const void *)&two), 0);
+	ck_assert_int_eq(cap_layouts_add(&l, (const void *)&two), 0);
 	ck_assert_uint_eq(cap_layouts_blob_bytes(&l, (const void *)&packed), 32 + sizeof(wanted));
 	cap_layouts_done(&l);
 	ck_assert_uint_eq(cap_layouts_blob_bytes(&l, (const void *)&packed), 0);

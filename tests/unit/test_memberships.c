@@ -26,6 +26,6 @@ TEST_ROWS(missing_members_are_listed, rows)
 	ck_assert_int_eq(fmt_names_new(&names), 0);
 	for (uint32_t rank = 0; rank < 2; rank++)
 		ck_assert_int_eq(fmt_memberships_put(names, rank, &row->m[rank], 1), 0);
-	ck_assert_int_eq(fmt_memberships_missing(names, 2), 0);
+	ck_assert_int_eq(fmt_memberships_put_missing(names, 2), 0);
 	ck_assert_pstr_eq(fmt_fact_value(names, FMT_WHOLE_TRACE, "missing_ranks"), row->missing);
 }

@@ -122,7 +122,7 @@ TEST(test_strings_are_compressed_separately)
 TEST(test_names_count_towards_the_limit)
 {
 	static const uint32_t ranks[] = {0};
-	struct fmt_names_reading reading = {ranks, 1, 1000};
+	struct fmt_names_decoder reading = {ranks, 1, 1000};
 	scoped(fmt_names_freep) struct fmt_names *n = NULL;
 	scoped(fmt_names_freep) struct fmt_names *again = NULL;
 	struct fmt_cursor c;
@@ -165,7 +165,7 @@ TEST(test_equal_tracks_are_damage)
 	}
 	ck_assert_int_eq(fmt_names_put(n, &t), 0);
 	for (int damaged = 0; damaged < 2; damaged++) {
-		struct fmt_names_reading reading = {ranks, 1, 1 << 20};
+		struct fmt_names_decoder reading = {ranks, 1, 1 << 20};
 		scoped(fmt_names_freep) struct fmt_names *again = NULL;
 		struct fmt_cursor c;
 		char *second = memchr(t.data, 2 * 42, t.len);

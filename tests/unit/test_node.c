@@ -389,9 +389,9 @@ TEST(test_pooled_requests_are_answered)
 	ck_assert_int_eq(fs_pool_init(&p, 3), 0);
 	ck_assert(fs_pool_is_free(&p));
 	for (uint64_t i = 1; i <= 100; i++)
-		ck_assert_int_eq(fs_pool_give(&p, &(struct fs_call){.answer = count,
-								    .request = &sum,
-								    .offset = i}),
+		ck_assert_int_eq(fs_pool_submit(&p, &(struct fs_call){.answer = count,
+								      .request = &sum,
+								      .offset = i}),
 				 0);
 	fs_pool_done(&p);
 	ck_assert_uint_eq(sum, 5050);
@@ -402,13 +402,13 @@ TEST(test_large_slices_go_to_the_pool)
 	scoped(made_removep) char *folder = made_directory();
 	scoped(fs_closep) struct fs *fs = open_made(folder, &(struct fs_options){0});
 
-	ck_assert(!fs_is_long(fs, 1));
+	ck_assert(!fs_is_expensive(fs, 1));
 	fs_close(fs);
 	ck_assert_int_eq(fs_open(made_trace(made_path(folder, "long"), 2, 4, 5000),
 				 &(struct fs_options){0}, &fs, NULL),
 			 0);
-	ck_assert(fs_is_long(fs, 1));
-	ck_assert(!fs_is_long(fs, 12345678));
+	ck_assert(fs_is_expensive(fs, 1));
+	ck_assert(!fs_is_expensive(fs, 12345678));
 }
 
 static int asked;

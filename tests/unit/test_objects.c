@@ -27,15 +27,16 @@ TEST(later_ranges_replace_earlier_ones)
 	char *small, *large;
 
 	ck_assert_int_eq(rex_objects_new(&o), 0);
-	ck_assert_int_eq(rex_range_set(o, 1000, 100, 5000), 0);
-	ck_assert_int_eq(rex_range_set(o, 1100, 100, 7000), 0);
+	ck_assert_int_eq(rex_memory_set(o, 1000, 100, 5000), 0);
+	ck_assert_int_eq(rex_memory_set(o, 1100, 100, 7000), 0);
 	ck_assert(rex_address(o, 1099, &here) && here == 5099);
 	ck_assert(rex_address(o, 1100, &here) && here == 7000);
 	ck_assert(!rex_address(o, 1200, &here) && !rex_address(o, 999, &here));
-	ck_assert(rex_address_holds(o, 1000, 100) && rex_address_holds(o, 1100, 100));
-	ck_assert(!rex_address_holds(o, 1000, 101)); /* the next range is elsewhere */
-	ck_assert(!rex_address_holds(o, 1100, 101) && !rex_address_holds(o, 1199, UINT64_MAX));
-	ck_assert_int_eq(rex_range_set(o, 1050, 100, 9000), 0);
+	ck_assert(rex_address_is_mapped(o, 1000, 100) && rex_address_is_mapped(o, 1100, 100));
+	ck_assert(!rex_address_is_mapped(o, 1000, 101)); /* the next range is elsewhere */
+	ck_assert(!rex_address_is_mapped(o, 1100, 101) &&
+		  !rex_address_is_mapped(o, 1199, UINT64_MAX));
+	ck_assert_int_eq(rex_memory_set(o, 1050, 100, 9000), 0);
 	ck_assert(rex_address(o, 1149, &here) && here == 9099);
 	ck_assert(!rex_address(o, 1000, &here) && !rex_address(o, 1150, &here));
 
@@ -44,8 +45,8 @@ TEST(later_ranges_replace_earlier_ones)
 	 */
 	ck_assert_int_eq(rex_reserved_set(o, 2000, 1000, 20000), 0);
 	ck_assert(rex_address(o, 2999, &here) && here == 20999);
-	ck_assert(!rex_memory_address(o, 2100, &here) && !rex_address_holds(o, 2100, 1));
-	ck_assert_int_eq(rex_range_set(o, 2100, 100, 20100), 0);
+	ck_assert(!rex_memory_address(o, 2100, &here) && !rex_address_is_mapped(o, 2100, 1));
+	ck_assert_int_eq(rex_memory_set(o, 2100, 100, 20100), 0);
 	ck_assert(rex_memory_address(o, 2199, &here) && here == 20199);
 	ck_assert(!rex_memory_address(o, 2200, &here) && rex_address(o, 2200, &here));
 	ck_assert_int_eq(rex_reserved_set(o, 2000, 1000, 30000), 0);

@@ -12,7 +12,7 @@ static struct cap_op_queue *new_queue(uint64_t most)
 	struct cap_op_queue *q = calloc(1, sizeof(*q));
 
 	ck_assert_ptr_nonnull(q);
-	cap_op_queue_begin(q, most);
+	cap_op_queue_init(q, most);
 	return q;
 }
 
@@ -28,7 +28,7 @@ static void free_queue(struct cap_op_queue *q)
 {
 	struct cap_op_chunk *chunk;
 
-	while ((chunk = cap_op_queue_give_back(q)))
+	while ((chunk = cap_op_queue_remove_chunk(q)))
 		free(chunk);
 	free(q);
 }
@@ -37,7 +37,7 @@ define_cleanup(free_queuep, struct cap_op_queue *, free_queue);
 
 static bool put_id(struct cap_op_queue *q, uint64_t id)
 {
-	struct cap_timed_op *op = cap_op_queue_take(q);
+	struct cap_timed_op *op = cap_op_queue_reserve(q);
 
 	if (!op)
 		return false;
@@ -52,20 +52,20 @@ TEST(slots_in_order)
 	scoped(free_queuep) struct cap_op_queue *q = new_queue(1 << 20);
 	struct cap_timed_op *first, *second;
 
-	ck_assert(!cap_op_queue_take(q));
-	ck_assert(!cap_op_queue_first(q));
+	ck_assert(!cap_op_queue_reserve(q));
+	ck_assert(!cap_op_queue_front(q));
 	ck_assert_int_eq(cap_op_queue_add(q, new_chunk()), 0);
-	ck_assert_uint_eq(cap_op_queue_free(q), CAP_OPS_A_CHUNK);
-	first = cap_op_queue_take(q);
-	second = cap_op_queue_take(q);
+	ck_assert_uint_eq(cap_op_queue_free(q), CAP_OPS_PER_CHUNK);
+	first = cap_op_queue_reserve(q);
+	second = cap_op_queue_reserve(q);
 	cap_timed_publish(second);
-	ck_assert(!cap_op_queue_first(q));
+	ck_assert(!cap_op_queue_front(q));
 	cap_timed_publish(first);
-	ck_assert_ptr_eq(cap_op_queue_first(q), first);
-	cap_op_queue_remove(q);
-	ck_assert_ptr_eq(cap_op_queue_first(q), second);
-	cap_op_queue_remove(q);
-	ck_assert(!cap_op_queue_first(q));
+	ck_assert_ptr_eq(cap_op_queue_front(q), first);
+	cap_op_queue_pop(q);
+	ck_assert_ptr_eq(cap_op_queue_front(q), second);
+	cap_op_queue_pop(q);
+	ck_assert(!cap_op_queue_front(q));
 	ck_assert_uint_eq(cap_op_queue_used(q), 0);
 }
 
@@ -76,19 +76,19 @@ TEST(chunks_are_reused)
 	scoped(free_ptr) struct cap_op_chunk *chunk = new_chunk();
 	uint64_t n_put = 0, got_id = 0;
 
-	for (int round = 0; round < 3 * (int)CAP_CHUNKS_A_QUEUE; round++) {
+	for (int round = 0; round < 3 * (int)CAP_CHUNKS_PER_QUEUE; round++) {
 		ck_assert_int_eq(cap_op_queue_add(q, chunk), 0);
 		while (put_id(q, n_put))
 			n_put++;
 		chunk = NULL;
-		while (cap_op_queue_first(q)) {
-			ck_assert_uint_eq(cap_op_queue_first(q)->id, got_id++);
+		while (cap_op_queue_front(q)) {
+			ck_assert_uint_eq(cap_op_queue_front(q)->id, got_id++);
 			ck_assert(!chunk);
-			chunk = cap_op_queue_remove(q);
+			chunk = cap_op_queue_pop(q);
 		}
 		ck_assert_ptr_nonnull(chunk);
 	}
-	ck_assert_uint_eq(n_put, 3ull * CAP_CHUNKS_A_QUEUE * CAP_OPS_A_CHUNK);
+	ck_assert_uint_eq(n_put, 3ull * CAP_CHUNKS_PER_QUEUE * CAP_OPS_PER_CHUNK);
 }
 
 /* A queue never uses more slots than its limit, nor more chunks than there are numbers. */
@@ -103,15 +103,15 @@ TEST(the_limit_holds)
 	for (n = 0; put_id(q, 1); n++)
 		;
 	ck_assert_int_eq(n, 10);
-	cap_op_queue_remove(q);
+	cap_op_queue_pop(q);
 	ck_assert(!put_id(q, 1));
-	cap_op_queue_renew(q);
+	cap_op_queue_refill(q);
 	ck_assert(put_id(q, 1));
 	ck_assert(!put_id(q, 1));
 	free_queue(q);
 
 	q = new_queue(UINT32_MAX);
-	for (unsigned i = 0; i < CAP_CHUNKS_A_QUEUE; i++)
+	for (unsigned i = 0; i < CAP_CHUNKS_PER_QUEUE; i++)
 		ck_assert_int_eq(cap_op_queue_add(q, new_chunk()), 0);
 	ck_assert_int_eq(cap_op_queue_add(q, chunk), -ENOSPC);
 }
@@ -130,12 +130,12 @@ TEST(begins_again_after_release)
 		for (int i = 0; i < 300; i++)
 			ck_assert(put_id(q, 1));
 		for (int i = 0; i < 300; i++)
-			free(cap_op_queue_remove(q));
-		for (; (chunk = cap_op_queue_give_back(q)); n++)
+			free(cap_op_queue_pop(q));
+		for (; (chunk = cap_op_queue_remove_chunk(q)); n++)
 			free(chunk);
 		ck_assert_int_eq(n, 2);
 		ck_assert(!put_id(q, 1));
-		ck_assert(!cap_op_queue_first(q));
+		ck_assert(!cap_op_queue_front(q));
 	}
 }
 
@@ -178,11 +178,11 @@ TEST(concurrent_threads)
 		struct cap_timed_op *op;
 		struct cap_op_chunk *chunk;
 
-		while (!(op = cap_op_queue_first(shared.queue)))
+		while (!(op = cap_op_queue_front(shared.queue)))
 			sched_yield();
 		ck_assert_uint_lt(op->id >> 32, THREADS);
 		ck_assert_uint_eq(op->id & UINT32_MAX, next[op->id >> 32]++);
-		chunk = cap_op_queue_remove(shared.queue);
+		chunk = cap_op_queue_pop(shared.queue);
 		if (chunk)
 			add_chunk(chunk);
 	}

@@ -11,7 +11,7 @@ static int build(const char *layout, size_t n)
 	struct fmt_template template = {.kind = FMT_CALL, .args = args};
 	struct rex_call call = {0};
 	struct rex_context context = {0};
-	struct rex_built b = {.context = &context, .call = &call};
+	struct rex_frame b = {.context = &context, .call = &call};
 	struct made m = {0};
 	void **pointers = NULL;
 	char key[REX_KEY_BYTES];
@@ -31,7 +31,7 @@ static int build(const char *layout, size_t n)
 	r = rex_build_params(&b, "p", (void **)&pointers);
 	for (size_t i = 0; r == 0 && i < n; i++)
 		ck_assert_uint_eq(*(const uint8_t *)pointers[i], i & 255);
-	rex_built_done(&b);
+	rex_frame_done(&b);
 	fmt_names_free(m.names);
 	free(args);
 	return r;

@@ -11,7 +11,8 @@ TEST(a_list_is_read_to_its_end)
 	const char *at = "[3, 12,4294967295]";
 	uint32_t rank;
 
-	ck_assert(fmt_peers_hold(at, 12) && !fmt_peers_hold(at, 1) && !fmt_peers_hold("", 0));
+	ck_assert(fmt_peers_contain(at, 12) && !fmt_peers_contain(at, 1) &&
+		  !fmt_peers_contain("", 0));
 	ck_assert(fmt_peers_next(&at, &rank) && rank == 3);
 	ck_assert(fmt_peers_next(&at, &rank) && rank == 12);
 	ck_assert(fmt_peers_next(&at, &rank) && rank == UINT32_MAX);

@@ -7,8 +7,7 @@ define_cleanup(processes_freep, struct rec_processes *, rec_processes_free);
 
 enum { RING = 3, CALL = 40 }; /* CALL: bytes of a call without arguments */
 
-static const struct cap_drain_about about = {
-	.number = RING, .pid = 7, .tid = 7, .process_start = 1};
+static const struct cap_ring_info about = {.number = RING, .pid = 7, .tid = 7, .process_start = 1};
 
 /* Makes call number n of the ring, counted from 1. */
 static void make_call(uint8_t to[CALL], unsigned n)
@@ -30,7 +29,7 @@ static int pass(struct rec_processes *p, const struct rec_piece *piece, const vo
 	ck_assert_uint_le(piece->bytes, 20 * CALL);
 	memcpy(bytes, piece, sizeof(*piece));
 	memcpy(bytes + sizeof(*piece), data, piece->bytes);
-	return rec_processes_piece(p, (const void *)bytes);
+	return rec_processes_add_piece(p, (const void *)bytes);
 }
 
 static int pass_ring(struct rec_processes *p)
@@ -54,7 +53,7 @@ static struct rec_process_list list;
 
 static const struct rec_counts *counts(struct rec_processes *p)
 {
-	rec_processes_losses(p);
+	rec_processes_add_losses(p);
 	ck_assert_uint_eq(list.n, 1);
 	return &list.all[0]->counts;
 }
@@ -79,10 +78,10 @@ TEST(bytes_count_once)
 	scoped(processes_freep) struct rec_processes *p = new_processes(&names);
 
 	ck_assert_int_eq(pass_calls(p, RING, 1, 5), 0);
-	ck_assert_int_eq(rec_processes_round(p, false), 0);
+	ck_assert_int_eq(rec_processes_end_round(p, false), 0);
 	ck_assert_int_eq(pass_calls(p, RING, 1, 5), 0);
 	ck_assert_int_eq(pass_calls(p, RING, 4, 9), 0);
-	ck_assert_int_eq(rec_processes_round(p, true), 0);
+	ck_assert_int_eq(rec_processes_end_round(p, true), 0);
 	ck_assert_uint_eq(counts(p)->calls, 9);
 	ck_assert_uint_eq(counts(p)->damaged, 0);
 }
@@ -94,7 +93,7 @@ TEST(missing_bytes_are_damage)
 
 	ck_assert_int_eq(pass_calls(p, RING, 1, 2), 0);
 	ck_assert_int_eq(pass_calls(p, RING, 5, 6), 0);
-	ck_assert_int_eq(rec_processes_round(p, true), 0);
+	ck_assert_int_eq(rec_processes_end_round(p, true), 0);
 	ck_assert_uint_eq(counts(p)->calls, 4);
 	ck_assert_uint_eq(counts(p)->damaged, 1);
 	ck_assert_int_eq(pass_calls(p, RING + 1, 1, 1), -EBADMSG);
@@ -107,15 +106,15 @@ TEST(missing_calls_are_counted)
 	scoped(fmt_names_freep) struct fmt_names *names = NULL;
 	scoped(processes_freep) struct rec_processes *p = new_processes(&names);
 	const struct rec_piece piece = {REC_PIECE_STATUS, RING,
-					.bytes = sizeof(struct cap_drain_status)};
-	struct cap_drain_status s = {.current_api = 5,
-				     .last_call = (uint64_t)RING << CAP_ORDINAL_BITS | 8,
-				     .lost_records = 2,
-				     .lost_bytes = 2 * CALL};
+					.bytes = sizeof(struct cap_ring_status)};
+	struct cap_ring_status s = {.current_api = 5,
+				    .last_call = (uint64_t)RING << CAP_ORDINAL_BITS | 8,
+				    .lost_records = 2,
+				    .lost_bytes = 2 * CALL};
 
 	ck_assert_int_eq(pass_calls(p, RING, 1, 5), 0);
 	ck_assert_int_eq(pass(p, &piece, &s), 0);
-	ck_assert_int_eq(rec_processes_round(p, true), 0);
+	ck_assert_int_eq(rec_processes_end_round(p, true), 0);
 	for (int i = 0; i < 2; i++) {
 		ck_assert_uint_eq(counts(p)->begun, 8);
 		ck_assert_uint_eq(counts(p)->calls, 5);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/engine/feed.h"
+#include "replay/engine/simulate.h"
 
 #include "tests/unit/test.h"
 
@@ -255,7 +255,7 @@ TEST_ROWS(test_events_and_edges, rows)
 	make_names(names, f.templates);
 	make_slice(&f, events);
 	source.names = names;
-	ck_assert_int_eq(replay_feed(&source, &counts, &err), 0);
+	ck_assert_int_eq(replay_simulate(&source, &counts, &err), 0);
 	ck_assert_int_eq(f.taken, 1);
 	ck_assert_msg(counts.program.rootless == row->rootless, "%s", row->what);
 	ck_assert_msg(counts.sim.broken == 0, "%s", row->what);
@@ -342,7 +342,7 @@ static void feed_run(struct fmt_names *names, struct run *r, int wants_thread, c
 
 	r->event = (struct fmt_event){.start_ns = ANCHOR, .template = r->template};
 	r->in_order = 1;
-	ck_assert_int_eq(replay_feed(&source, &counts, &err), error[0] ? -EIO : 0);
+	ck_assert_int_eq(replay_simulate(&source, &counts, &err), error[0] ? -EIO : 0);
 	ck_assert_str_eq(err.what, error);
 	ck_assert_int_eq(r->n_given, r->n_taken + r->n_dropped);
 	ck_assert_int_eq(r->n_given == RANKS * SLICES && r->n_dropped == 0, !error[0]);

@@ -75,7 +75,7 @@ TEST(other_versions_are_refused)
 	ck_assert_ptr_nonnull(f);
 	ck_assert_uint_eq(fwrite(&header, sizeof(header), 1, f), 1);
 	ck_assert_int_eq(fclose(f), 0);
-	ck_assert_int_eq(rec_recover(path, &recorder, &err), -ENOTSUP);
+	ck_assert_int_eq(rec_recorder_recover(path, &recorder, &err), -ENOTSUP);
 	snprintf(wanted, sizeof(wanted),
 		 "raw recording of version 1; this program reads version %u", REC_RAW_VERSION);
 	ck_assert_str_eq(err.what, wanted);
@@ -155,12 +155,12 @@ TEST(damage_costs_a_chunk)
 
 		flip(fd, at);
 		ck_assert_uint_eq(count(&s), 3);
-		ck_assert_int_eq(rec_raw_skip(&s), 1);
+		ck_assert_int_eq(rec_raw_skip_damaged(&s), 1);
 		ck_assert_uint_eq(s.at, ends[5]);
 		ck_assert_int_eq(rec_raw_next(&s, check_piece, &n), 1);
 		ck_assert_uint_eq(n, 9);
 		ck_assert_int_eq(rec_raw_next(&s, check_piece, &n), 0);
-		ck_assert_int_eq(rec_raw_skip(&s), 0);
+		ck_assert_int_eq(rec_raw_skip_damaged(&s), 0);
 		flip(fd, at);
 	}
 }

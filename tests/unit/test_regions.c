@@ -36,8 +36,8 @@ TEST(test_the_range_that_holds_an_address)
 	ck_assert_uint_eq(id_at(&r, 0x1110), 0);
 	ck_assert_uint_eq(id_at(&r, 0x30ff), 1);
 	ck_assert_uint_eq(id_at(&r, 0x3100), 0);
-	ck_assert_uint_eq(cap_regions_from(&r, 0x1001, 0x2000)->id, 3);
-	ck_assert_ptr_null(cap_regions_from(&r, 0x1101, 0x1eff));
+	ck_assert_uint_eq(cap_regions_find_first(&r, 0x1001, 0x2000)->id, 3);
+	ck_assert_ptr_null(cap_regions_find_first(&r, 0x1101, 0x1eff));
 }
 
 /* The end of a range was not recorded, and its address is used again. */
@@ -87,7 +87,7 @@ TEST(test_removal)
 	ck_assert_uint_eq(id_at(&r, 0xf800), 16);
 	ck_assert_uint_eq(id_at(&r, 0x10000), 0);
 	ck_assert_uint_eq(id_at(&r, 0x20000), 33);
-	cap_regions_sweep(&r, owned, &owner);
+	cap_regions_remove_if(&r, owned, &owner);
 	ck_assert_uint_eq(id_at(&r, 0x7000), 0);
 	ck_assert_uint_eq(id_at(&r, 0x8000), 9);
 }

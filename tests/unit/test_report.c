@@ -358,7 +358,7 @@ TEST(test_lost_events)
 						     facts[i].value, strlen(facts[i].value)),
 				 0);
 	open_run(&f, &t);
-	fmt_losses(f.trace, "> ", &text);
+	fmt_put_losses(f.trace, "> ", &text);
 	text_char(&text, '\0');
 	ck_assert_str_eq(text.data, expected);
 }

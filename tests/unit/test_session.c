@@ -46,12 +46,12 @@ TEST(rings_may_be_counted_before_they_exist)
 	ck_assert_int_eq(rec_session_begin(&s, &settings), 0);
 	s.control->n_rings = 2;
 	put_ring(&s, 1);
-	ck_assert_int_eq(rec_session_rings(&s, take_one, &t), 0);
+	ck_assert_int_eq(rec_session_for_each_ring(&s, take_one, &t), 0);
 	ck_assert_uint_eq(t.n, 1);
 	put_ring(&s, 0);
-	ck_assert_int_eq(rec_session_rings(&s, take_one, &t), 0);
+	ck_assert_int_eq(rec_session_for_each_ring(&s, take_one, &t), 0);
 	ck_assert_uint_eq(t.n, 2);
-	ck_assert_int_eq(rec_session_rings(&s, take_one, &t), 0);
+	ck_assert_int_eq(rec_session_for_each_ring(&s, take_one, &t), 0);
 	ck_assert_uint_eq(t.n, 2);
 }
 
@@ -64,15 +64,15 @@ TEST(unready_rings_are_offered_again)
 	ck_assert_int_eq(rec_session_begin(&s, &settings), 0);
 	s.control->n_rings = 1;
 	put_ring(&s, 0);
-	ck_assert_int_eq(rec_session_rings(&s, take_one, &t), 0);
+	ck_assert_int_eq(rec_session_for_each_ring(&s, take_one, &t), 0);
 	t.answer = 0;
-	ck_assert_int_eq(rec_session_rings(&s, take_one, &t), 0);
-	ck_assert_int_eq(rec_session_rings(&s, take_one, &t), 0);
+	ck_assert_int_eq(rec_session_for_each_ring(&s, take_one, &t), 0);
+	ck_assert_int_eq(rec_session_for_each_ring(&s, take_one, &t), 0);
 	ck_assert_uint_eq(t.n, 2);
 	t.answer = -ENOMEM;
 	s.control->n_rings = 2;
 	put_ring(&s, 1);
-	ck_assert_int_eq(rec_session_rings(&s, take_one, &t), -ENOMEM);
+	ck_assert_int_eq(rec_session_for_each_ring(&s, take_one, &t), -ENOMEM);
 }
 
 /* Starts another process of the recorder, which shares the lock. It updates the heartbeat until it
@@ -86,7 +86,7 @@ static pid_t start_other_process(struct rec_session *s, bool beats)
 		return pid;
 	for (int i = 0; beats || i < 10; i++) {
 		if (beats)
-			rec_session_beat(s);
+			rec_session_heartbeat(s);
 		nanosleep(&a_while, NULL);
 	}
 	_exit(0);
@@ -110,7 +110,7 @@ TEST(sessions_pass_to_one_successor)
 	kill(pid, SIGKILL);
 	ck_assert_int_eq(rec_session_bind(&s, "/proc/self/exe"), 0);
 	start_other_process(&s, false);
-	rec_session_leave(&s);
+	rec_session_detach(&s);
 	/* A recorder that starts meanwhile does not remove the session. */
 	ck_assert_int_eq(rec_session_begin(&other, &settings), 0);
 	ck_assert_int_eq(rec_session_attach(&next, folder), 0);

@@ -13,8 +13,8 @@ TEST(shared_values_are_found_by_what_was_recorded)
 	ck_assert_int_eq(rex_share_put(s, recorded, sizeof(recorded), here), 0);
 	ck_assert_int_eq(rex_share_get(s, recorded, sizeof(recorded), got), 0);
 	ck_assert_mem_eq(got, here, sizeof(got));
-	rex_share_count(s, &(struct rex_counts){.made = 3, .seeded = 1});
-	rex_share_count(s, &(struct rex_counts){.made = 4});
-	rex_share_counts(s, &counts);
+	rex_share_add_counts(s, &(struct rex_counts){.made = 3, .seeded = 1});
+	rex_share_add_counts(s, &(struct rex_counts){.made = 4});
+	rex_share_get_counts(s, &counts);
 	ck_assert(counts.made == 7 && counts.seeded == 1);
 }

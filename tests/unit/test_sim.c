@@ -206,7 +206,7 @@ static void collect(struct sim *sim)
 	struct sim_block *b;
 	uint32_t rank;
 
-	while ((b = sim_finished(sim, &rank))) {
+	while ((b = sim_next_finished(sim, &rank))) {
 		struct rank_spec *r = b->owner;
 
 		for (int i = 0; i < 26; i++) {
@@ -230,12 +230,12 @@ static void run_graph(struct sim *sim, struct rank_spec *ranks, int n)
 
 		ck_assert_int_eq(sim_advance(sim), 0);
 		collect(sim);
-		rank = sim_idle(sim);
+		rank = sim_next_idle(sim);
 		if (rank != SIM_NONE && ranks[rank].pushed < ranks[rank].n_blocks)
 			push(sim, rank, &ranks[rank]);
 		else if (rank != SIM_NONE)
-			sim_end(sim, rank);
-		else if (sim_break(sim) == 0)
+			sim_end_rank(sim, rank);
+		else if (sim_break_deadlock(sim) == 0)
 			break;
 	}
 	for (int i = 0; i < n; i++)
@@ -266,14 +266,14 @@ TEST_ROWS(test_graphs, graphs)
 	split(g->graph, '|', specs, &n);
 	split(g->want, '|', wants, &n_wants);
 	ck_assert_int_eq(sim_new((uint32_t)n, &sim), 0);
-	ck_assert_int_eq(sim_variants(sim, VARIANTS), 0);
-	ck_assert_int_eq(sim_group(sim_collectives(sim), all, (uint32_t)n, &group), 0);
+	ck_assert_int_eq(sim_add_variants(sim, VARIANTS), 0);
+	ck_assert_int_eq(sim_add_group(sim_collectives(sim), all, (uint32_t)n, &group), 0);
 	for (int k = 0; k < n; k++) {
 		split(specs[k], '/', ranks[k].blocks, &ranks[k].n_blocks);
-		ck_assert_int_eq(sim_scale(sim, (double[VARIANTS]){1, 2}, &ranks[k].scale), 0);
+		ck_assert_int_eq(sim_get_scale(sim, (double[VARIANTS]){1, 2}, &ranks[k].scale), 0);
 		ck_assert_uint_eq(ranks[k].scale, 1);
 		ranks[k].apart = strchr(g->graph, '~') != NULL;
-		ck_assert_int_eq(sim_rank(sim, (uint32_t)k, 8, 0), 0);
+		ck_assert_int_eq(sim_init_rank(sim, (uint32_t)k, 8, 0), 0);
 	}
 	run_graph(sim, ranks, n);
 	for (int k = 0; k < n_wants; k++)
@@ -296,15 +296,15 @@ TEST(test_transfers)
 	struct sim_block *b;
 
 	ck_assert_int_eq(sim_new(2, &sim), 0);
-	ck_assert_int_eq(sim_variants(sim, 1), 0);
-	ck_assert_int_eq(sim_scale(sim, (double[]){2}, &scale), 0);
-	ck_assert_int_eq(sim_scale(sim, (double[]){2}, &same), 0);
+	ck_assert_int_eq(sim_add_variants(sim, 1), 0);
+	ck_assert_int_eq(sim_get_scale(sim, (double[]){2}, &scale), 0);
+	ck_assert_int_eq(sim_get_scale(sim, (double[]){2}, &same), 0);
 	ck_assert_uint_eq(scale, same);
-	ck_assert_int_eq(sim_scale(sim, (double[]){1}, &same), 0);
+	ck_assert_int_eq(sim_get_scale(sim, (double[]){1}, &same), 0);
 	ck_assert_uint_eq(same, 0);
-	ck_assert_int_eq(sim_group(sim_collectives(sim), (uint32_t[]){0, 1}, 2, &group), 0);
+	ck_assert_int_eq(sim_add_group(sim_collectives(sim), (uint32_t[]){0, 1}, 2, &group), 0);
 	for (uint32_t i = 0; i < 2; i++) {
-		ck_assert_int_eq(sim_rank(sim, i, 1, 0), 0);
+		ck_assert_int_eq(sim_init_rank(sim, i, 1, 0), 0);
 		ck_assert_int_eq(sim_block_new(sim, i, 2, &b), 0);
 		ck_assert_int_eq(sim_reserve(sim, b->program, 2, 2, 0), 0);
 		b->program->waits[0] = (struct sim_wait){.kind = SIM_AT, .last = 1};
@@ -321,11 +321,11 @@ TEST(test_transfers)
 		b->program->n_points = b->program->n_waits = 2;
 		b->ranges[0] = (struct sim_range){0, 2, 0, 2};
 		ck_assert_int_eq(sim_push(sim, i, b), 0);
-		sim_end(sim, i);
+		sim_end_rank(sim, i);
 	}
 	ck_assert_int_eq(sim_advance(sim), 0);
 	for (int n = 0; n < 2; n++) {
-		b = sim_finished(sim, &rank);
+		b = sim_next_finished(sim, &rank);
 		ck_assert_ptr_nonnull(b);
 		ck_assert_int_eq(b->times[1], transfers_ns[rank]);
 		ck_assert_int_eq(b->variants[1], want_ns[rank]);

@@ -49,9 +49,9 @@ TEST(test_round_trip)
 		struct fmt_patch_base of = {.bytes = parts[0].structure}; /* not owned */
 		struct fmt_chunk c;
 
-		ck_assert_int_eq(fmt_slice_code(slice, m.names, 0, &parts[k]), 0);
+		ck_assert_int_eq(fmt_slice_encode(slice, m.names, 0, &parts[k]), 0);
 		copied = fmt_slice_put(&parts[k], k ? &of : NULL, k, &raw[k]);
-		fmt_patch_base_rest(&of);
+		fmt_patch_base_trim(&of);
 		ck_assert_int_eq(copied > (int64_t)parts[k].structure.len / 2, k);
 		c = chunk_of(slice, m.names, raw[k].len);
 		ck_assert_int_eq(get_slice(&m, &raw[k], raw[k].len, &c, base, &got), 0);
@@ -78,11 +78,11 @@ TEST(test_invalid_slices_are_refused)
 
 	made_init(&m, 1);
 	slice = made_slice(&m, 0, 0, 20, 0);
-	ck_assert_int_eq(fmt_slice_code(slice, m.names, 0, &parts), 0);
+	ck_assert_int_eq(fmt_slice_encode(slice, m.names, 0, &parts), 0);
 	ck_assert_int_eq(fmt_slice_put(&parts, NULL, 0, &raw), 0);
 	base.bytes = parts.structure; /* not owned */
 	ck_assert_int_gt(fmt_slice_put(&parts, &base, 1, &patched), 0);
-	fmt_patch_base_rest(&base);
+	fmt_patch_base_trim(&base);
 	c = chunk_of(slice, m.names, raw.len);
 	for (size_t len = 0; len < raw.len; len++)
 		ck_assert_int_eq(get_slice(&m, &raw, len, &c, NULL, &got), -EBADMSG);

@@ -36,7 +36,7 @@ struct steps {
 	struct made made;
 	struct fmt_run_rank rank;
 	struct fmt_run_part part;
-	struct rec_iterations_of of;
+	struct rec_iterations_state of;
 };
 
 static void steps_find(struct steps *s)
@@ -53,7 +53,7 @@ static void steps_find(struct steps *s)
 
 static void steps_done(struct steps *s)
 {
-	rec_iterations_of_done(&s->of);
+	rec_iterations_state_done(&s->of);
 	free(s->rank.events);
 	free(s->rank.iterations);
 	fmt_run_part_done(&s->part);

@@ -32,7 +32,7 @@ static void add_op(struct scene *s, uint64_t id)
 	uint32_t event;
 
 	ck_assert_int_eq(rec_add_event(s->process, &op, &event), 0);
-	ck_assert_int_eq(rec_times_await(s->process, event), 0);
+	ck_assert_int_eq(rec_times_expect(s->process, event), 0);
 }
 
 static void add_times(struct scene *s, uint64_t id)
@@ -98,22 +98,22 @@ TEST(pending_operations)
 		add_op(&s, i);
 	/* The times of the first operation are awaited without limit, unless times are not
 	 * recorded. */
-	ck_assert_uint_eq(rec_times_first(s.process, 0), 0);
+	ck_assert_uint_eq(rec_times_first_pending(s.process, 0), 0);
 	s.process->times.none = true;
-	ck_assert_uint_eq(rec_times_first(s.process, 0), REC_NONE);
+	ck_assert_uint_eq(rec_times_first_pending(s.process, 0), REC_NONE);
 	s.process->times.none = false;
 	for (uint32_t i = 1; i < 1000; i++)
 		add_times(&s, i);
-	ck_assert_uint_eq(rec_times_first(s.process, 0), 0);
-	ck_assert_uint_eq(rec_times_first(s.process, 1), 1000);
+	ck_assert_uint_eq(rec_times_first_pending(s.process, 0), 0);
+	ck_assert_uint_eq(rec_times_first_pending(s.process, 1), 1000);
 	for (uint32_t i = 2000; i < 3000; i++)
 		add_times(&s, i);
-	ck_assert_uint_eq(rec_times_first(s.process, 0), 2999 - 1024);
+	ck_assert_uint_eq(rec_times_first_pending(s.process, 0), 2999 - 1024);
 
 	/* The operations of the first half are removed; those of the second half still get
 	 * times. */
 	for (uint32_t i = 0; i < OPS; i++)
 		to[i] = i < OPS / 2 ? REC_NONE : i - OPS / 2;
-	ck_assert_int_eq(rec_waits_move(&s.process->times.waits, to), 0);
+	ck_assert_int_eq(rec_pending_renumber(&s.process->times.waits, to), 0);
 	ck_assert_uint_eq(s.process->times.waits.n, OPS - 3000);
 }

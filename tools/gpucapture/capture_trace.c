@@ -27,19 +27,19 @@ static bool is_over(int fd)
 static int read_rings(struct rec_recorder *recorder, int fd)
 {
 	bool told = false;
-	long n = rec_resume(recorder);
+	long n = rec_recorder_resume(recorder);
 
 	while (n >= 0) {
 		struct timespec t = {0};
 		char done;
 
-		n = rec_round(recorder);
+		n = rec_recorder_poll(recorder);
 		if (!told && is_over(fd)) {
 			told = true;
 			if (read(fd, &done, 1) == 1)
 				break;
 		}
-		if (told && !rec_is_traced(recorder))
+		if (told && !rec_recorder_has_processes(recorder))
 			break;
 		t.tv_nsec = n > 0 ? BUSY_NS : IDLE_NS;
 		nanosleep(&t, NULL);
@@ -51,14 +51,14 @@ static int read_rings(struct rec_recorder *recorder, int fd)
 static int explain_no_trace(const struct capture_trace *t)
 {
 	const struct rec_recorder *recorder = t->recorder;
-	struct rec_unread unread = rec_unread(recorder);
+	struct rec_unrecorded unread = rec_recorder_unrecorded(recorder);
 
 	if (unread.no_ring_calls == 0) {
-		capture_unseen_say(recorder, t->program);
+		capture_unseen_print(recorder, t->program);
 		return CLI_OK;
 	}
 	cli_error("cannot record %s: %s in %s", t->program, strerror(unread.no_ring_error),
-		  rec_folder(recorder));
+		  rec_recorder_folder(recorder));
 	return CLI_MACHINE;
 }
 
@@ -78,7 +78,7 @@ static int make_trace(const struct capture_trace *t)
 	if (status == CLI_OK && !report.has_calls && !report.unread.stopped)
 		status = explain_no_trace(t);
 	else if (status == CLI_OK && report.has_calls) {
-		raw_import_say_killed(&report, t->output);
+		raw_import_print_killed(&report, t->output);
 		if (t->json) {
 			scoped(text_done) struct text json = {0};
 
@@ -100,7 +100,7 @@ int capture_trace(const struct capture_trace *t, int fd)
 	int r = read_rings(t->recorder, fd);
 
 	if (r == 0)
-		r = rec_finish(t->recorder);
+		r = rec_recorder_finish(t->recorder);
 	if (r == 0)
 		r = recording_complete(t->recording);
 	if (r < 0)

@@ -96,12 +96,12 @@ static const char *why_not(const char *command, int scripts)
 }
 
 /* Returns why a started program did not join the session; NULL: unknown. */
-static const char *why_unjoined(const struct cap_start *s)
+static const char *why_unjoined(const struct cap_started *s)
 {
 	switch (s->obstacle) {
-	case CAP_START_ENVIRONMENT:
+	case CAP_STARTED_ENVIRONMENT:
 		return "its environment does not contain GPUCAPTURE_SESSION";
-	case CAP_START_LIBRARY:
+	case CAP_STARTED_LIBRARY:
 		return "libgpucapture.so does not exist in its file system";
 	case EACCES:
 		return "it runs as another user without access to the ring buffers";
@@ -112,17 +112,17 @@ static const char *why_unjoined(const struct cap_start *s)
 	}
 }
 
-void capture_unseen_say(const struct rec_recorder *recorder, const char *program)
+void capture_unseen_print(const struct rec_recorder *recorder, const char *program)
 {
 	const char *why = why_not(program, MOST_SCRIPTS);
-	struct cap_start s;
+	struct cap_started s;
 
-	if (rec_unread(recorder).processes == 0) {
+	if (rec_recorder_unrecorded(recorder).processes == 0) {
 		cli_error("%s cannot be recorded: %s", program,
 			  why ? why : "it did not load the capture library");
 		return;
 	}
-	for (unsigned i = 0; rec_unjoined(recorder, i, &s); i++) {
+	for (unsigned i = 0; rec_recorder_unjoined(recorder, i, &s); i++) {
 		why = why_unjoined(&s);
 		if (why) {
 			cli_error("%s made no CUDA call: nothing was recorded; %s, which it "

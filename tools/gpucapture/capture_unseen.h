@@ -6,4 +6,4 @@
 #include "capture/recorder/recorder.h"
 
 /* Prints the reason in one line; `program` is the command. */
-void capture_unseen_say(const struct rec_recorder *recorder, const char *program);
+void capture_unseen_print(const struct rec_recorder *recorder, const char *program);

@@ -121,7 +121,7 @@ static int read_settings(const struct cli_args *args, struct cap_control *c)
 			  "or launch");
 		return -EINVAL;
 	}
-	c->clock = cap_clock_usable() ? CAP_CLOCK_TSC : CAP_CLOCK_MONOTONIC;
+	c->clock = cap_clock_is_usable() ? CAP_CLOCK_TSC : CAP_CLOCK_MONOTONIC;
 	c->digest_level = (uint32_t)level;
 	c->device_times = with_times ? MOST_OUTSTANDING : 0;
 	c->node_times = with_times == 2;
@@ -181,7 +181,7 @@ static int start_reader(struct reader *r)
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		signal(signals[i], SIG_IGN);
 	status = capture_trace(r->trace, r->fd[0]);
-	rec_close(r->trace->recorder);
+	rec_recorder_close(r->trace->recorder);
 	fflush(NULL);
 	_exit(status);
 }
@@ -207,14 +207,14 @@ static void finish_reader(struct reader *r)
 	int status = 0;
 
 	while (r->pid > 0) {
-		child_is(r->pid);
+		child_set(r->pid);
 		if (write(r->fd[1], "", 1) < 0)
 			kill(r->pid, SIGKILL);
 		while (waitpid(r->pid, &status, 0) < 0 && errno == EINTR)
 			;
 		reader_ended(r, r->pid, status);
 	}
-	child_is(0);
+	child_set(0);
 }
 
 /* Runs the program and the reading process. Returns the exit status. */
@@ -226,15 +226,15 @@ static int run_both(const struct cli_args *args, struct capture_trace *trace)
 	int program = status;
 
 	if (status < 0) {
-		rec_close(recorder);
+		rec_recorder_close(recorder);
 		recording_abandon(trace->recording);
-		return child_unbegun(status, args->operands[0]);
+		return child_print_error(status, args->operands[0]);
 	}
-	rec_watch(recorder, program);
+	rec_recorder_watch(recorder, program);
 	start_reader(&reader);
 	status = child_wait(reader_ended, &reader);
 	if (status >= 0 && WIFSIGNALED(status))
-		rec_child_died(recorder, program, WTERMSIG(status));
+		rec_recorder_child_killed(recorder, program, WTERMSIG(status));
 	finish_reader(&reader);
 	if (reader.told < 0) {
 		cli_error("cannot write %s: the recorder was killed %d times; `gputrace import -o "
@@ -242,8 +242,8 @@ static int run_both(const struct cli_args *args, struct capture_trace *trace)
 			  trace->output, reader.tries, trace->recording->folder);
 		reader.told = CLI_MACHINE;
 	}
-	rec_keep(recorder); /* if anything is left */
-	rec_close(recorder);
+	rec_recorder_keep_session(recorder); /* if anything is left */
+	rec_recorder_close(recorder);
 	return status < 0 ? cli_fail(status, NULL, "wait for", args->operands[0], NULL)
 			  : child_end(status, reader.told);
 }
@@ -286,16 +286,16 @@ static int record(const struct cli_args *args, struct capture_trace *t)
 		r = begin_recording(t, &settings.origin);
 	if (r != CLI_OK)
 		return r;
-	r = rec_open(&settings, t->recording->path, &t->recorder, &err);
+	r = rec_recorder_open(&settings, t->recording->path, &t->recorder, &err);
 	if (r < 0 && err.what[0])
 		r = cli_fail(r, &err, "write", t->output, NULL);
 	else if (r < 0)
 		r = cli_fail(r, NULL, "create", "a session folder", "is /dev/shm full?");
 	else
-		r = set_up(rec_folder(t->recorder));
+		r = set_up(rec_recorder_folder(t->recorder));
 	if (r == CLI_OK)
 		return run_both(args, t);
-	rec_close(t->recorder);
+	rec_recorder_close(t->recorder);
 	recording_abandon(t->recording);
 	return r;
 }

@@ -279,7 +279,7 @@ static int run(const struct cli_args *args)
 	totals->no_data = args->values[OPT_NO_DATA] != NULL;
 	pid = child_start(args->operands);
 	if (pid < 0)
-		return child_unbegun(pid, args->operands[0]);
+		return child_print_error(pid, args->operands[0]);
 	status = child_wait(NULL, NULL);
 	if (status < 0)
 		return cli_fail(status, NULL, "wait for", args->operands[0], NULL);

@@ -161,9 +161,9 @@ static void print_without_kernel(const struct gpuemu_report *r, struct text *out
 	if (missing.n == 0)
 		return;
 	text_str(out, "gpuemu: ");
-	fmt_text_counted(out, missing.sum, "launch", "launches");
+	fmt_text_plural(out, missing.sum, "launch", "launches");
 	text_str(out, " of ");
-	fmt_text_counted(out, missing.n, "kernel", "kernels");
+	fmt_text_plural(out, missing.n, "kernel", "kernels");
 	text_str(out, " had no host kernel; results that depend on them are undefined (");
 	print_names(r, missing, out);
 	text_char(out, ')');

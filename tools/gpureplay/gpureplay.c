@@ -100,7 +100,7 @@ const struct cli_command gpureplay_command = {
 
 int main(int argc, char **argv)
 {
-	if (worker_is())
+	if (worker_is_self())
 		return worker_run(argv);
 	return cli_main_one(&gpureplay_command, argc, argv);
 }

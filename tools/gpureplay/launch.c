@@ -6,7 +6,7 @@
 
 #include "base/scope.h"
 #include "formats/trace/json.h"
-#include "replay/device/confine.h"
+#include "replay/device/sandbox.h"
 #include "tools/gpureplay/gpureplay.h"
 
 bool gpureplay_is_launch(const char *path)
@@ -51,9 +51,9 @@ int gpureplay_launch(const struct cli_args *args, unsigned repeat)
 	if (r != CLI_OK)
 		return r;
 	if (repro_open(folder, &launch, &result)) {
-		r = rex_confine_files(writable);
+		r = rex_sandbox_files(writable);
 		if (r == 0)
-			r = rex_confine_calls();
+			r = rex_sandbox_calls();
 		if (r < 0)
 			return cli_fail(r, NULL, "confine the process for", folder, NULL);
 		repro_run(folder, &launch, repeat, &result);

@@ -32,7 +32,7 @@ static void sleep_ns(long ns)
 
 /* Sleeps until files of other processes may have appeared. 0; -ECANCELED: a signal arrived;
  * -ETIMEDOUT: called more than `most` times. */
-static int nap(uint32_t *n, uint32_t most)
+static int sleep_for_files(uint32_t *n, uint32_t most)
 {
 	sleep_ns(NAP_NS);
 	return output_signal() ? -ECANCELED : ++*n > most ? -ETIMEDOUT : 0;
@@ -74,10 +74,10 @@ static int gather(struct launched *l, uint64_t own)
 			read_file(l->folder, name, &now[i], sizeof(now[i]));
 		}
 		if (memcmp(now, said, bytes) != 0)
-			r = rex_share_file(l->folder, "go", now, bytes);
+			r = rex_write_file_atomically(l->folder, "go", now, bytes);
 		memcpy(said, now, bytes);
 		if (r == 0)
-			r = nap(&naps, MOST_JOIN_NAPS);
+			r = sleep_for_files(&naps, MOST_JOIN_NAPS);
 		for (here = 1; here < l->by.count; here++) {
 			char byte;
 
@@ -102,10 +102,10 @@ static int join(struct launched *l, uint64_t own)
 	if (!list)
 		return -ENOMEM;
 	snprintf(name, sizeof(name), "join-%" PRIu32, l->by.index);
-	r = rex_share_file(l->folder, name, &own, sizeof(own));
+	r = rex_write_file_atomically(l->folder, name, &own, sizeof(own));
 	while (r == 0 &&
 	       (read_file(l->folder, "go", list, bytes) < bytes || list[l->by.index] != own))
-		r = nap(&naps, MOST_JOIN_NAPS);
+		r = sleep_for_files(&naps, MOST_JOIN_NAPS);
 	if (r < 0) {
 		snprintf(path, sizeof(path), "%s/%s", l->folder, name);
 		unlink(path);
@@ -114,7 +114,7 @@ static int join(struct launched *l, uint64_t own)
 	}
 	snprintf(l->session, sizeof(l->session), "%s/%016" PRIx64, l->folder, list[0]);
 	snprintf(name, sizeof(name), "here-%" PRIu32, l->by.index);
-	return rex_share_file(l->session, name, "", 1);
+	return rex_write_file_atomically(l->session, name, "", 1);
 }
 
 /* Removes the sessions of earlier runs that were killed. */
@@ -190,10 +190,10 @@ static int publish(const struct launched *l, int status, bool is_killed,
 
 	if (status != 0 && !has_failed(l, &failure)) {
 		failure = (struct launched_failure){l->by.index, status, is_killed};
-		r = rex_share_file(l->session, "failed", &failure, sizeof(failure));
+		r = rex_write_file_atomically(l->session, "failed", &failure, sizeof(failure));
 	}
 	snprintf(name, sizeof(name), "ended-%" PRIu32, l->by.index);
-	return r < 0 ? r : rex_share_file(l->session, name, &ended, sizeof(ended));
+	return r < 0 ? r : rex_write_file_atomically(l->session, name, &ended, sizeof(ended));
 }
 
 int launched_end(const struct launched *l, int status, const struct rex_counts *counts)
@@ -272,7 +272,7 @@ int launched_wait(const struct launched *l, struct rex_counts *counts)
 		while (!has_ended(l, i, &ended)) {
 			if (has_failed(l, &failure))
 				return failure.status;
-			if (nap(&naps, UINT32_MAX) == -ECANCELED)
+			if (sleep_for_files(&naps, UINT32_MAX) == -ECANCELED)
 				return -ECANCELED;
 		}
 		if (ended.status != 0)
@@ -291,16 +291,18 @@ bool launched_leave(const struct launched *l, struct launched_failure *ret)
 	has_failed(l, ret);
 	first = ret->is_killed && ret->index == 0 ? 1 : 0;
 	if (l->by.index != first) {
-		while (access(l->session, F_OK) == 0 && nap(&naps, MOST_LEAVE_NAPS) == 0)
+		while (access(l->session, F_OK) == 0 &&
+		       sleep_for_files(&naps, MOST_LEAVE_NAPS) == 0)
 			;
 		return false;
 	}
 	for (uint32_t i = 0; i < l->by.count; i++)
-		while (i != first && !has_ended(l, i, &ended) && nap(&naps, MOST_LEAVE_NAPS) == 0)
+		while (i != first && !has_ended(l, i, &ended) &&
+		       sleep_for_files(&naps, MOST_LEAVE_NAPS) == 0)
 			;
 	/* A process that did not end in time may still write. */
 	while (work_folder_remove(l->folder) < 0 && access(l->folder, F_OK) == 0 &&
-	       nap(&naps, MOST_LEAVE_NAPS) == 0)
+	       sleep_for_files(&naps, MOST_LEAVE_NAPS) == 0)
 		;
 	return true;
 }

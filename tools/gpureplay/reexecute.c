@@ -6,8 +6,8 @@
 #include "base/scope.h"
 #include "formats/trace/facts.h"
 #include "formats/trace/store/part.h"
-#include "replay/device/alone.h"
 #include "replay/device/cut.h"
+#include "replay/device/single_rank.h"
 #include "tools/child.h"
 #include "tools/gpureplay/gpureplay.h"
 #include "tools/gpureplay/reexecution.h"
@@ -78,8 +78,8 @@ static int check_recording(const struct reexecution *job)
 static int choose_range(struct reexecution *job)
 {
 	const char *cublas = job->args->values[OPT_CUBLAS];
-	struct rex_range wanted = {FMT_BEFORE, FMT_AFTER,
-				   .cublas_calls = cublas && strcmp(cublas, "api") == 0};
+	struct rex_iteration_range wanted = {FMT_BEFORE, FMT_AFTER,
+					     .cublas_calls = cublas && strcmp(cublas, "api") == 0};
 	struct fmt_error err = {0};
 	int64_t first, last;
 	int r = cli_range(job->args, gpureplay_options, OPT_ITERATIONS, &first, &last);
@@ -123,12 +123,12 @@ static int choose_rank(struct reexecution *job)
 static int check_rank(struct reexecution *job)
 {
 	scoped(rex_process_done) struct rex_process process = {0};
-	struct rex_alone_refusal refusal = {0};
+	struct rex_single_rank_refusal refusal = {0};
 	struct fmt_error err = {0};
 	int r = rex_process_read(job->recorded, process_of(job), job->range, &process, &err);
 
 	if (r == 0)
-		r = rex_alone_check(&process, &refusal, &err);
+		r = rex_single_rank_check(&process, &refusal, &err);
 	if (r < 0)
 		return cli_fail(r, &err, "read", job->path, NULL);
 	job->stop = (uint32_t)process.n_calls;
@@ -162,7 +162,7 @@ static int choose_output(struct reexecution *job)
 }
 
 /* Makes the path of a program in this program's folder. */
-static int beside(const char *name, char *ret, size_t cap)
+static int own_folder_path(const char *name, char *ret, size_t cap)
 {
 	ssize_t n = readlink("/proc/self/exe", ret, cap - 1);
 	char *slash;
@@ -244,7 +244,7 @@ static int set_environment(struct reexecution *job)
 	const char *speed = job->args->values[OPT_SPEED];
 	struct rex_settings *settings;
 	char number[16];
-	int fd = rex_share_make(), r;
+	int fd = rex_share_create(), r;
 
 	if (fd < 0)
 		return fd;
@@ -270,11 +270,11 @@ int reexecution_record(struct reexecution *job, char *output)
 	char recorder[4096], self[4096], level[32], times[32];
 	char force[] = "-f", end[] = "--";
 	char *command[10] = {recorder, level, times, (char[]){"-o"}, output};
-	int status, n = 5, r = beside("gpucapture", recorder, sizeof(recorder));
+	int status, n = 5, r = own_folder_path("gpucapture", recorder, sizeof(recorder));
 
 	if (r < 0)
 		return cli_fail(r, NULL, "find", "gpucapture", "it belongs beside gpureplay");
-	r = beside("gpureplay", self, sizeof(self));
+	r = own_folder_path("gpureplay", self, sizeof(self));
 	if (r == 0)
 		r = set_environment(job);
 	if (r < 0)
@@ -288,7 +288,7 @@ int reexecution_record(struct reexecution *job, char *output)
 	command[n++] = (char *)job->path;
 	r = child_start(command);
 	if (r < 0)
-		return child_unbegun(r, recorder);
+		return child_print_error(r, recorder);
 	status = reexecution_is_launched(job) ? launched_watch(&job->launched, r)
 					      : child_wait(NULL, NULL);
 	if (status < 0)
@@ -380,7 +380,7 @@ int gpureplay_reexecute(const struct cli_args *args)
 		return cli_fail(r, NULL, "make", "a temporary folder", NULL);
 	r = reexecution_record(&job, job.output);
 	if (r == CLI_OK)
-		rex_share_counts(job.share, &job.counts);
+		rex_share_get_counts(job.share, &job.counts);
 	if (r == CLI_OK)
 		r = trace_arg_open(job.output, &job.replayed);
 	if (r == CLI_OK)

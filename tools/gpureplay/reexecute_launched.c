@@ -127,7 +127,7 @@ int reexecution_run_launched(struct reexecution *job)
 	snprintf(job->output, sizeof(job->output), "%s/run", l->session);
 	status = reexecution_record(job, job->output);
 	if (job->share)
-		rex_share_counts(job->share, &job->counts);
+		rex_share_get_counts(job->share, &job->counts);
 	if (status == CLI_OK && l->by.index == 0)
 		status = collect(job);
 	if (status == CLI_OK && l->by.index == 0) {

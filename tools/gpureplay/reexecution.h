@@ -19,9 +19,9 @@ struct reexecution {
 	struct rex_processes processes;
 	struct rex_share *share;
 	int share_fd;
-	struct rex_range range; /* iterations to execute */
-	int64_t rank;		/* index of the rank that is executed alone; -1: all */
-	uint32_t stop;		/* cut-off recording: number of its calls to execute */
+	struct rex_iteration_range range; /* iterations to execute */
+	int64_t rank;			  /* index of the rank that is executed alone; -1: all */
+	uint32_t stop;			  /* cut-off recording: number of its calls to execute */
 	bool is_cut_off;
 	uint64_t left_out;		/* calls of a cut-off recording that are not executed */
 	int64_t repeat;			/* number of executions */

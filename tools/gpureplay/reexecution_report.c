@@ -133,7 +133,7 @@ static void put_text(const struct reexecution *job, const struct fmt_cause *c,
 	put_alone(job, n, out);
 	put_cut_off(job, out);
 	if (c->kind == FMT_CAUSE_NONE && n->other_inputs > 0)
-		text_printf(out, "First difference: %s\n", rex_share_noted(job->share));
+		text_printf(out, "First difference: %s\n", rex_share_get_note(job->share));
 	else if (c->kind == FMT_CAUSE_NONE && s.unordered > 0)
 		text_str(out, "No differences, except in outputs of unordered operations and in "
 			      "operations that read them.\n");
@@ -188,7 +188,7 @@ static void put_json(const struct reexecution *job, const struct fmt_cause *c,
 		fmt_json_u64(&j, "sent_buffers_compared", n->inputs);
 		fmt_json_u64(&j, "sent_buffers_differing", n->other_inputs);
 		if (n->other_inputs > 0)
-			fmt_json_str(&j, "first", rex_share_noted(job->share));
+			fmt_json_str(&j, "first", rex_share_get_note(job->share));
 		fmt_json_close(&j, '}');
 	}
 	fmt_cause_json(c, &j);

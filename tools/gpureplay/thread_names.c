@@ -2,7 +2,7 @@
 
 /* NVIDIA's driver names its threads through /proc/self/task/THREAD/comm, and cuInit() fails if it
  * cannot write there. The workers of a run share one set of rules about files
- * (replay/device/confine.h), made before their process numbers are known, so no rule can allow
+ * (replay/device/sandbox.h), made before their process numbers are known, so no rule can allow
  * these files alone. The driver calls fopen(): this one, exported by the program, opens another
  * file in their place. */
 #include <dlfcn.h>

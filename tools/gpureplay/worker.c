@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/gpureplay/worker.h"
 
-#include "replay/device/confine.h"
 #include "replay/device/execute.h"
+#include "replay/device/sandbox.h"
 #include "tools/cli.h"
 #include "tools/trace_arg.h"
 
@@ -16,7 +16,7 @@
 #define MOST_TRIES 16
 #define SEED UINT64_C(0x67707572)
 
-bool worker_is(void)
+bool worker_is_self(void)
 {
 	return getenv(WORKER_VARIABLE) != NULL;
 }
@@ -75,7 +75,7 @@ static int confine_files(void)
 
 	if (r < 0 || getenv(WORKER_TRY_VARIABLE)) /* started again: confined already */
 		return r;
-	return rex_confine_files(rex_share_settings(share)->folder[0] ? NULL : writable);
+	return rex_sandbox_files(rex_share_settings(share)->folder[0] ? NULL : writable);
 }
 
 /* Shows the process the GPUs that the recorded process saw, unless the user selected some. */
@@ -121,12 +121,12 @@ static int run_one(struct fmt_trace *trace, uint32_t index, char **argv)
 	if (r == -EEXIST)
 		return start_again(argv, result.why);
 	if (r == 0)
-		r = rex_confine_calls();
+		r = rex_sandbox_calls();
 	if (r == 0)
 		r = rex_execute(&process, &how, &result);
 	if (r < 0)
 		return status_of(r, argv[1], result.why);
-	rex_share_count(how.share, &result.counts);
+	rex_share_add_counts(how.share, &result.counts);
 	return CLI_OK;
 }
 

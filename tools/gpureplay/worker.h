@@ -14,7 +14,7 @@
 #define WORKER_TRY_VARIABLE "GPUREPLAY_TRY"	/* number of starts of the process so far */
 
 /* Returns true if this process is a worker. */
-bool worker_is(void);
+bool worker_is_self(void);
 
 /* Runs the worker for the trace at argv[1]. Returns the exit status. */
 int worker_run(char **argv);

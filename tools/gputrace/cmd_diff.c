@@ -73,7 +73,7 @@ static int compare(struct fmt_trace *const *traces, const char *const *paths, bo
 	int r = 0, at = 0;
 
 	for (; at < 2 && r == 0; at++)
-		r = fmt_trace_complete(traces[at], &err);
+		r = fmt_trace_check_complete(traces[at], &err);
 	if (r < 0)
 		return cli_fail(r, &err, "compare", paths[at - 1], NULL);
 	r = fmt_cause_find(traces[0], traces[1], &FMT_CAUSE_ALL(calls), cause, &err);
@@ -81,13 +81,14 @@ static int compare(struct fmt_trace *const *traces, const char *const *paths, bo
 		     : CLI_OK;
 }
 
-static int say_damage(const struct damage damage[2], const char *const *paths)
+static int print_damage(const struct damage damage[2], const char *const *paths)
 {
 	for (int i = 0; i < 2; i++)
 		if (damage[i].n > 0)
-			damage_say(&damage[i], paths[i],
-				   "compared with %s, which has the same id, the result is unknown",
-				   paths[!i]);
+			damage_print(
+				&damage[i], paths[i],
+				"compared with %s, which has the same id, the result is unknown",
+				paths[!i]);
 	return CLI_FAILED;
 }
 
@@ -126,7 +127,7 @@ static int run(const struct cli_args *args)
 	if (sink_commit(&sink, &out) < 0)
 		return cli_fail(out.error, NULL, "write", "the output", NULL);
 	if (n_damaged > 0)
-		return say_damage(damage, paths);
+		return print_damage(damage, paths);
 	return cause.kind != FMT_CAUSE_NONE ? CLI_FAILED : CLI_OK;
 }
 

@@ -178,19 +178,19 @@ static const struct {
 };
 
 /* Reports damaged parts of the trace that the output omits. */
-static int say_damage(struct job *job)
+static int print_damage(struct job *job)
 {
 	const char *path = job->args->operands[0];
 	bool all = job->part.rank == FMT_ANY;
 
-	if (job->left_out == 0 && !(all && fmt_trace_complete(job->trace, NULL) < 0))
+	if (job->left_out == 0 && !(all && fmt_trace_check_complete(job->trace, NULL) < 0))
 		return CLI_OK;
 	if (job->damage.n == 0)
 		damage_add_trace(&job->damage, job->trace);
 	if (job->left_out == 0)
-		return damage_say(&job->damage, path, "only readable parts are exported");
-	return damage_say(&job->damage, path, "%" PRIu64 " %s%s left out", job->left_out, job->unit,
-			  job->left_out == 1 ? " is" : "s are");
+		return damage_print(&job->damage, path, "only readable parts are exported");
+	return damage_print(&job->damage, path, "%" PRIu64 " %s%s left out", job->left_out,
+			    job->unit, job->left_out == 1 ? " is" : "s are");
 }
 
 static int run(const struct cli_args *args)
@@ -215,7 +215,7 @@ static int run(const struct cli_args *args)
 			status = exports[i].run(&job);
 		progress_end(&bar);
 		output_raise();
-		return status == CLI_OK ? say_damage(&job) : status;
+		return status == CLI_OK ? print_damage(&job) : status;
 	}
 	cli_error("--format: invalid value '%s'; expected %s", format, options[OPT_FORMAT].value);
 	return CLI_USAGE;

@@ -272,7 +272,7 @@ static void put_report(const struct folder *f, const char *output, bool as_json,
 		return;
 	}
 	text_printf(out, "%s: kernel ", output);
-	fmt_text_harmless(out, l->kernel, strlen(l->kernel), 200);
+	fmt_text_sanitised(out, l->kernel, strlen(l->kernel), 200);
 	text_printf(out, ", %s, %u buffers of ", image_name(l, 0, image), f->n_buffers);
 	fmt_text_size(out, f->buffer_bytes);
 	if (l->has_nodes && l->n_nodes > 0)

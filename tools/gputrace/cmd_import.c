@@ -106,7 +106,7 @@ static int import_raw(const struct cli_args *args)
 		cli_error("import: %s: no CUDA call was recorded", args->operands[0]);
 		return CLI_INPUT;
 	}
-	raw_import_say_killed(&report, output);
+	raw_import_print_killed(&report, output);
 	if (args->values[OPT_JSON])
 		raw_import_json(&out, &report, output);
 	else
@@ -127,7 +127,7 @@ static int run(const struct cli_args *args)
 		cli_error("import: missing -o OUT");
 		return CLI_USAGE;
 	}
-	if (recordings_are_at(args->operands[0]))
+	if (recordings_exist_at(args->operands[0]))
 		return import_raw(args);
 	if (cli_number(args, &cmd_import, OPT_LEVEL, 1, 19, 0, &level) < 0)
 		return CLI_USAGE;

@@ -87,7 +87,7 @@ static int run(const struct cli_args *args)
 	r = sink_commit(&sink, &out);
 	if (r < 0)
 		return cli_fail(r, NULL, "write", "the report", NULL);
-	return left_out > 0 || (part.rank == FMT_ANY && fmt_trace_complete(trace, NULL) < 0)
+	return left_out > 0 || (part.rank == FMT_ANY && fmt_trace_check_complete(trace, NULL) < 0)
 		       ? CLI_FAILED
 		       : CLI_OK;
 }

@@ -93,7 +93,7 @@ static int convert(const struct cli_args *args, bool packs, int level, const cha
 	r = output_commit(&target);
 	if (r < 0)
 		return output_fail(r, output, 1);
-	return damage.n > 0 ? damage_say(&damage, input, "%s is damaged too", output) : CLI_OK;
+	return damage.n > 0 ? damage_print(&damage, input, "%s is damaged too", output) : CLI_OK;
 }
 
 static int run(const struct cli_args *args, bool packs, int level)

@@ -90,9 +90,9 @@ static void put_summary(struct report *r, const struct fmt_verified *v)
 		fmt_json_close(&r->json, '}');
 		return;
 	}
-	fmt_text_counted(r->out, v->files, "file, ", "files, ");
-	fmt_text_counted(r->out, v->chunks, "chunk, ", "chunks, ");
-	fmt_text_counted(r->out, v->bytes, "byte: ", "bytes: ");
+	fmt_text_plural(r->out, v->files, "file, ", "files, ");
+	fmt_text_plural(r->out, v->chunks, "chunk, ", "chunks, ");
+	fmt_text_plural(r->out, v->bytes, "byte: ", "bytes: ");
 	if (v->problems == 0)
 		text_printf(r->out, "whole\nid %s\n", v->id);
 	else

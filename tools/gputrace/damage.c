@@ -32,7 +32,7 @@ int damage_add_problem(void *context, const struct fmt_problem *p)
 	return add(context, &p->error);
 }
 
-int damage_say(const struct damage *d, const char *path, const char *consequence, ...)
+int damage_print(const struct damage *d, const char *path, const char *consequence, ...)
 {
 	char text[512];
 	va_list args;

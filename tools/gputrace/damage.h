@@ -25,5 +25,5 @@ int damage_add_problem(void *context, const struct fmt_problem *p);
 
 /* Prints a line for each of the first problems, and "PATH is damaged: CONSEQUENCE; `gputrace verify
  * PATH` lists all damage". Returns CLI_FAILED. */
-__attribute__((format(printf, 3, 4))) int damage_say(const struct damage *d, const char *path,
-						     const char *consequence, ...);
+__attribute__((format(printf, 3, 4))) int damage_print(const struct damage *d, const char *path,
+						       const char *consequence, ...);

@@ -73,7 +73,8 @@ static int find_call(struct extract_search *s, const struct rex_args *op, struct
 
 	if (r == 0)
 		r = rex_process_read(s->trace, all.of[s->rank],
-				     (struct rex_range){FMT_BEFORE, FMT_AFTER}, &s->process, err);
+				     (struct rex_iteration_range){FMT_BEFORE, FMT_AFTER},
+				     &s->process, err);
 	if (r < 0)
 		return r;
 	if (rex_args_int(op, "graph.node", NULL, &node))
@@ -194,7 +195,7 @@ static void note_attributes(struct extract_search *s, int64_t handle)
 static int read_image(struct extract_search *s, const struct rex_call *c)
 {
 	struct rex_context context = {.process = &s->process};
-	struct rex_built b = {.context = &context, .call = c};
+	struct rex_frame b = {.context = &context, .call = c};
 	void *image = NULL;
 	int r = rex_build_image(&b, &image, &s->ret->image_bytes);
 
@@ -203,7 +204,7 @@ static int read_image(struct extract_search *s, const struct rex_call *c)
 	s->ret->image = r == 0 ? malloc(s->ret->image_bytes + 1) : NULL;
 	if (s->ret->image)
 		memcpy(s->ret->image, image, s->ret->image_bytes);
-	rex_built_done(&b);
+	rex_frame_done(&b);
 	return r < 0 ? r : s->ret->image ? 0 : -ENOMEM;
 }
 
@@ -257,7 +258,7 @@ static int find_code(struct extract_search *s)
 static int read_parameters(struct extract_search *s)
 {
 	struct rex_context context = {.process = &s->process};
-	struct rex_built b = {.context = &context, .call = s->call};
+	struct rex_frame b = {.context = &context, .call = s->call};
 	const char *layout = NULL;
 	struct extract_launch *l = s->ret;
 	void **pointers = NULL;
@@ -289,7 +290,7 @@ static int read_parameters(struct extract_search *s)
 			l->parameters[l->n_parameters++] = (struct extract_parameter){bytes, n};
 		}
 	}
-	rex_built_done(&b);
+	rex_frame_done(&b);
 	rex_objects_free(context.objects);
 	return r;
 }
@@ -385,7 +386,7 @@ static int read_contents(struct extract_search *s, const struct fmt_slice *slice
 			    list[k].offset_bytes != d->offset_bytes)
 				continue;
 			c.is_known = list[k].length_bytes == d->length_bytes &&
-				     fmt_blob_is_there(s->trace, list[k].digest);
+				     fmt_blob_is_listed(s->trace, list[k].digest);
 			memcpy(c.name, list[k].digest, sizeof(c.name));
 		}
 		s->ret->seeded |= !c.is_output && !c.is_known;

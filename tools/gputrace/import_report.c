@@ -58,8 +58,8 @@ static void put_kinds(struct text *t, const uint64_t *by_kind)
 		if (!by_kind[kind])
 			continue;
 		text_str(t, before);
-		fmt_text_counted(t, by_kind[kind], fmt_kind_name((enum fmt_kind)kind),
-				 plurals[kind]);
+		fmt_text_plural(t, by_kind[kind], fmt_kind_name((enum fmt_kind)kind),
+				plurals[kind]);
 		before = ", ";
 	}
 }
@@ -105,7 +105,7 @@ static void put_note(struct text *t, uint64_t n, const char *one, const char *ma
 	if (!n)
 		return;
 	text_str(t, "  ");
-	fmt_text_counted(t, n, one, many);
+	fmt_text_plural(t, n, one, many);
 	text_char(t, '\n');
 }
 
@@ -129,23 +129,23 @@ void import_report_text(struct text *t, const struct kineto_report *r, const cha
 	uint64_t bytes = fmt_trace_bytes(trace);
 
 	text_printf(t, "%s: ", output);
-	fmt_text_counted(t, r->n_ranks, "rank", "ranks");
+	fmt_text_plural(t, r->n_ranks, "rank", "ranks");
 	if (r->run_ranks > r->n_ranks)
 		text_printf(t, " of a run of %" PRIu64, r->run_ranks);
 	text_str(t, ", ");
-	fmt_text_counted(t, s.kept, "record", "records");
+	fmt_text_plural(t, s.kept, "record", "records");
 	text_str(t, " in ");
-	fmt_text_counted(t, bytes, "byte", "bytes");
+	fmt_text_plural(t, bytes, "byte", "bytes");
 	if (s.kept)
 		text_printf(t, " (%.2f each)", (double)bytes / (double)s.kept);
 	text_printf(t, "\n  read     %10" PRIu64 "  %s, ", s.read,
 		    s.read == 1 ? "event" : "events");
-	fmt_text_counted(t, r->bytes, "byte", "bytes");
+	fmt_text_plural(t, r->bytes, "byte", "bytes");
 	text_str(t, " of JSON\n");
 	text_printf(t, "  kept     %10" PRIu64 "  ", s.kept + s.names);
 	put_kinds(t, s.by_kind);
 	text_str(t, s.kept ? ", " : "");
-	fmt_text_counted(t, s.names, "name", "names");
+	fmt_text_plural(t, s.names, "name", "names");
 	text_char(t, '\n');
 	put_left_out(t, r, "implied");
 	put_left_out(t, r, "skipped");

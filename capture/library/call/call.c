@@ -20,7 +20,7 @@ static bool count_unrecorded(struct cap_thread *t)
 }
 
 /* Returns true if the call is recorded although a gate is closed. */
-static __attribute__((noinline)) bool is_recorded_anyway(struct cap_thread *t, uint32_t how,
+static __attribute__((noinline)) bool is_recorded_anyway(struct cap_thread *t, uint32_t traits,
 							 uint8_t *paused)
 {
 	struct cap_control *control = cap_process.control;
@@ -30,7 +30,7 @@ static __attribute__((noinline)) bool is_recorded_anyway(struct cap_thread *t, u
 		return false;
 	if (t->writing || t->hooking)
 		return count_unrecorded(t);
-	if (!cap_ring_ready(t)) {
+	if (!cap_ring_prepare(t)) {
 		__atomic_fetch_add(cap_is_alive() ? &control->no_ring_calls
 						  : &control->forked_calls,
 				   1, __ATOMIC_RELAXED);
@@ -38,14 +38,14 @@ static __attribute__((noinline)) bool is_recorded_anyway(struct cap_thread *t, u
 	}
 	*paused = __atomic_load_n(t->paused, __ATOMIC_RELAXED) ||
 		  !__atomic_load_n(&cap_live.on, __ATOMIC_RELAXED);
-	wanted = (how & CAP_HOW_ALWAYS) ||
+	wanted = (traits & CAP_TRAITS_ALWAYS) ||
 		 __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) > 0;
 	return !*paused || wanted;
 }
 
 static __attribute__((noinline)) void before_call(struct cap_call *c)
 {
-	if (c->how & CAP_HOW_COPIES)
+	if (c->traits & CAP_TRAITS_COPIES)
 		c->plan = cap_plan_run(c, c->plan, CAP_BLOB_BEFORE);
 	if (cap_is_hooked(c->class))
 		cap_chain_before(c);
@@ -54,24 +54,25 @@ static __attribute__((noinline)) void before_call(struct cap_call *c)
 		__atomic_fetch_add(&cap_process.capturing, 1, __ATOMIC_SEQ_CST);
 }
 
-bool cap_enter(struct cap_call *c, uint32_t api, uint32_t how, const struct cap_step *plan,
-	       const uint64_t *words)
+bool cap_call_enter(struct cap_call *c, uint32_t api, uint32_t traits,
+		    const struct cap_plan_step *plan, const uint64_t *words)
 {
 	struct cap_thread *t = &cap_self;
 
 	c->paused = 0;
 	c->hooks = 0;
-	if (unlikely(!cap_gates_open(t)) && !is_recorded_anyway(t, how, &c->paused))
+	if (unlikely(!cap_may_record(t)) && !is_recorded_anyway(t, traits, &c->paused))
 		return false;
 	c->api = api;
-	c->how = how;
-	c->class = CAP_HOW_CLASS(how);
+	c->traits = traits;
+	c->class = CAP_TRAITS_CLASS(traits);
 	c->words = words;
 	c->plan = plan;
-	cap_writing(t, 1);
+	cap_set_writing(t, 1);
 	c->id = cap_call_begin(t, &c->depth);
-	cap_writing(t, 0);
-	if ((how & (CAP_HOW_COPIES | CAP_HOW_CAPTURES)) || cap_is_hooked(CAP_HOW_CLASS(how)))
+	cap_set_writing(t, 0);
+	if ((traits & (CAP_TRAITS_COPIES | CAP_TRAITS_CAPTURES)) ||
+	    cap_is_hooked(CAP_TRAITS_CLASS(traits)))
 		before_call(c);
 	c->start = cap_call_start(t, api, c->depth);
 	return true;
@@ -87,10 +88,10 @@ static __attribute__((noinline)) void end_capture(const struct cap_call *c)
 		__atomic_fetch_sub(&cap_process.capturing, 1, __ATOMIC_RELAXED);
 }
 
-/* CAP_HOW_OUTPUT: writes one number or handle. */
+/* CAP_TRAITS_OUTPUT: writes one number or handle. */
 static inline void write_output(struct cap_thread *t, const struct cap_call *c)
 {
-	uint32_t word = CAP_HOW_OUT_WORD(c->how), bytes = sizeof(struct cap_blob_record) + 8;
+	uint32_t word = CAP_TRAITS_OUT_WORD(c->traits), bytes = sizeof(struct cap_blob_record) + 8;
 	const void *at = (const void *)(uintptr_t)c->words[word];
 	struct cap_blob_record *r;
 	uint64_t value = 0;
@@ -104,7 +105,7 @@ static inline void write_output(struct cap_thread *t, const struct cap_call *c)
 	r->arg = (uint16_t)word;
 	r->field = 0;
 	r->id = c->id;
-	if (c->how & CAP_HOW_OUT_WIDE) {
+	if (c->traits & CAP_TRAITS_OUT_WIDE) {
 		memcpy(&value, at, 8);
 		r->whole_len = r->len = 8;
 	} else {
@@ -117,8 +118,8 @@ static inline void write_output(struct cap_thread *t, const struct cap_call *c)
 
 static CAP_INLINE void write_call(struct cap_thread *t, const struct cap_call *c, bool ordered)
 {
-	uint32_t n_words = CAP_HOW_WORDS(c->how),
-		 n = n_words + ((c->how & CAP_HOW_WIDE) != 0) + ordered;
+	uint32_t n_words = CAP_TRAITS_WORDS(c->traits),
+		 n = n_words + ((c->traits & CAP_TRAITS_WIDE) != 0) + ordered;
 	uint32_t bytes = (uint32_t)sizeof(struct cap_call_record) + 8 * n;
 	struct cap_call_record *r = (void *)cap_write_begin(t, bytes);
 
@@ -128,7 +129,7 @@ static CAP_INLINE void write_call(struct cap_thread *t, const struct cap_call *c
 		.bytes = bytes,
 		.kind = CAP_CALL,
 		.depth = c->depth,
-		.flags = (uint8_t)((c->how >> 16 & (CAP_CALL_ALWAYS | CAP_CALL_RAW)) |
+		.flags = (uint8_t)((c->traits >> 16 & (CAP_CALL_ALWAYS | CAP_CALL_RAW)) |
 				   (c->paused ? CAP_CALL_OUTSIDE : 0) |
 				   (ordered ? CAP_CALL_ORDERED : 0)),
 	};
@@ -139,7 +140,7 @@ static CAP_INLINE void write_call(struct cap_thread *t, const struct cap_call *c
 	r->end = c->end;
 	for (uint32_t i = 0; i < n_words; i++)
 		r->words[i] = c->words[i];
-	if (unlikely(c->how & CAP_HOW_WIDE))
+	if (unlikely(c->traits & CAP_TRAITS_WIDE))
 		r->words[n_words] = (uint64_t)c->result;
 	if (ordered)
 		r->words[n - 1] = c->order;
@@ -150,33 +151,33 @@ static __attribute__((noinline)) void after_call(struct cap_call *c)
 {
 	if (c->hooks)
 		cap_chain_after(c);
-	if (c->how & CAP_HOW_COPIES)
+	if (c->traits & CAP_TRAITS_COPIES)
 		cap_plan_run(c, c->plan, CAP_BLOB_AFTER);
-	if (c->how & CAP_HOW_CAPTURES)
+	if (c->traits & CAP_TRAITS_CAPTURES)
 		end_capture(c);
 }
 
-void cap_leave(struct cap_call *c, int64_t result)
+void cap_call_leave(struct cap_call *c, int64_t result)
 {
 	struct cap_thread *t = &cap_self;
 
 	c->end = cap_ticks(t);
-	if (cap_is_ordered(t))
+	if (cap_needs_order(t))
 		c->order = cap_order();
 	c->result = result;
 	if (unlikely(!cap_call_end(t, c->depth)))
 		return;
-	if ((c->how & (CAP_HOW_COPIES | CAP_HOW_CAPTURES)) || c->hooks)
+	if ((c->traits & (CAP_TRAITS_COPIES | CAP_TRAITS_CAPTURES)) || c->hooks)
 		after_call(c);
-	if (unlikely(c->how & CAP_HOW_QUERY) && cap_poll_filter(t, c))
+	if (unlikely(c->traits & CAP_TRAITS_QUERY) && cap_poll_filter(t, c))
 		return;
-	if (c->how & CAP_HOW_OUT)
+	if (c->traits & CAP_TRAITS_OUT)
 		write_output(t, c);
-	if (cap_is_ordered(t))
+	if (cap_needs_order(t))
 		write_call(t, c, true);
 	else
 		write_call(t, c, false);
 }
 
-_Static_assert(CAP_HOW_ALWAYS == CAP_CALL_ALWAYS << 16 && CAP_HOW_RAW == CAP_CALL_RAW << 16,
+_Static_assert(CAP_TRAITS_ALWAYS == CAP_CALL_ALWAYS << 16 && CAP_TRAITS_RAW == CAP_CALL_RAW << 16,
 	       "flags of a record");

@@ -53,13 +53,13 @@ int cap_chain_enter(void)
 	cap_self.hooking++;
 	if (__atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0)
 		return NOTHING_CAPTURED;
-	return cap_cu_relax();
+	return cap_cu_relax_begin();
 }
 
 void cap_chain_leave(int mode)
 {
 	if (mode != NOTHING_CAPTURED)
-		cap_cu_unrelax(mode);
+		cap_cu_relax_end(mode);
 	cap_self.hooking--;
 }
 

@@ -23,6 +23,6 @@ void cap_chain_ended(void);
 
 /* Between enter and leave the thread is in a hook: its calls are not recorded, and do not
  * invalidate the capture of a stream. Since a capture may begin at any time, rare calls that would
- * invalidate one also use cap_cu_relax(). Calls nest. */
+ * invalidate one also use cap_cu_relax_begin(). Calls nest. */
 int cap_chain_enter(void);
 void cap_chain_leave(int mode);

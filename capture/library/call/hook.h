@@ -21,14 +21,14 @@ struct cap_call {
 	uint16_t class; /* enum api_class */
 	uint8_t depth;	/* 0: called by the program itself */
 	uint8_t paused;
-	uint32_t how;	/* for call.h */
-	uint32_t hooks; /* bit of each hook that handles the call: for chain.h */
+	uint32_t traits; /* for call.h */
+	uint32_t hooks;	 /* bit of each hook that handles the call: for chain.h */
 	uint64_t id;
-	const uint64_t *words;	     /* the arguments as in struct cap_call_record */
-	const struct cap_step *plan; /* remaining steps: plan.h */
-	uint64_t start, end;	     /* in the ring's clock; `end` in after() only */
-	uint64_t order;		     /* cap_order() when it returned, if the ring is ordered */
-	int64_t result;		     /* in after() only; 0 is success in every library */
+	const uint64_t *words;		  /* the arguments as in struct cap_call_record */
+	const struct cap_plan_step *plan; /* remaining steps: plan.h */
+	uint64_t start, end;		  /* in the ring's clock; `end` in after() only */
+	uint64_t order;			  /* cap_order() when it returned, if the ring is ordered */
+	int64_t result;			  /* in after() only; 0 is success in every library */
 	/* State of hooks between before() and after(); zero before the first hook runs. */
 	struct cap_call_notes {
 		void *digests_context;		     /* a context that may end */

@@ -156,7 +156,7 @@ static struct layout *ask_driver(uint64_t handle, bool kernel)
 	int mode;
 
 	cap_clock_pause();
-	mode = cap_cu_relax(); /* the driver loads code on first use */
+	mode = cap_cu_relax_begin(); /* the driver loads code on first use */
 	n = parameters_of(handle, kernel, params);
 	/* A launch accepts both kinds of handles. If the call that returned it was not seen, try
 	 * the other kind. */
@@ -164,7 +164,7 @@ static struct layout *ask_driver(uint64_t handle, bool kernel)
 		kernel = !kernel;
 	registers = attribute_of(handle, kernel, NUM_REGS);
 	shared_bytes = attribute_of(handle, kernel, SHARED_SIZE_BYTES);
-	cap_cu_unrelax(mode);
+	cap_cu_relax_end(mode);
 	cap_clock_resume();
 	l = allocate(sizeof(*l) + (n == NO_LAYOUT ? 0 : n) * sizeof(params[0]));
 	if (!l)
@@ -214,7 +214,7 @@ static const struct layout *layout_of(uint64_t handle)
 	return likely(l) ? l : add_layout(handle);
 }
 
-void cap_params_announce(uint64_t handle, bool is_kernel)
+void cap_params_register(uint64_t handle, bool is_kernel)
 {
 	struct slot *s;
 
@@ -227,7 +227,7 @@ void cap_params_announce(uint64_t handle, bool is_kernel)
 	pthread_mutex_unlock(&lock);
 }
 
-void cap_params_forget(void)
+void cap_params_invalidate(void)
 {
 	pthread_mutex_lock(&lock);
 	__atomic_store_n(&cap_layouts_generation, cap_layouts_generation + 1, __ATOMIC_RELEASE);
@@ -337,10 +337,10 @@ void cap_params_put(const struct cap_call *c, unsigned arg, uint64_t function, v
 	const struct cap_layout_entry *k;
 
 	if (params && function) {
-		cap_writing(t, 1);
+		cap_set_writing(t, 1);
 		k = cap_layout_find(t->layouts, function);
 		if (!k) {
-			cap_writing(t, 0);
+			cap_set_writing(t, 0);
 			k = write_layout(t, function);
 		}
 		if (k)
@@ -361,8 +361,8 @@ static void each_value(const void *bytes, size_t n, void (*each)(uint64_t, void 
 	}
 }
 
-void cap_params_values(const struct cap_call *c, const struct api_call *call,
-		       void (*each)(uint64_t value, void *context), void *context)
+void cap_params_for_each_value(const struct cap_call *c, const struct api_call *call,
+			       void (*each)(uint64_t value, void *context), void *context)
 {
 	const struct api_arg *f = api_arg_of(call, API_MEANING_FUNCTION);
 	const struct api_arg *p = api_arg_of(call, API_MEANING_PARAMS);

@@ -13,11 +13,11 @@ void cap_params_put(const struct cap_call *c, unsigned arg, uint64_t function, v
 		    void **extra);
 
 /* Registers a handle that the driver returned: of a kernel, or of a function. */
-void cap_params_announce(uint64_t handle, bool is_kernel);
+void cap_params_register(uint64_t handle, bool is_kernel);
 /* Invalidates the layouts of all functions, when modules are unloaded. */
-void cap_params_forget(void);
+void cap_params_invalidate(void);
 
 /* Calls `each` for every 64-bit value at a multiple of 8 bytes in a parameter of the launch `c`;
  * for none if the driver does not report the layout. */
-void cap_params_values(const struct cap_call *c, const struct api_call *call,
-		       void (*each)(uint64_t value, void *context), void *context);
+void cap_params_for_each_value(const struct cap_call *c, const struct api_call *call,
+			       void (*each)(uint64_t value, void *context), void *context);

@@ -5,7 +5,7 @@
 
 #include "capture/library/ring/ticks.h"
 
-static CAP_INLINE bool cap_gates_open(const struct cap_thread *t)
+static CAP_INLINE bool cap_may_record(const struct cap_thread *t)
 {
 	return likely(__atomic_load_n(&cap_live.on, __ATOMIC_RELAXED)) &&
 	       likely(!(__atomic_load_n(t->paused, __ATOMIC_RELAXED) | t->writing | t->hooking));

@@ -16,7 +16,7 @@
 
 static uint32_t scalars_on_device; /* relaxed */
 
-void cap_plan_scalar_mode(int mode)
+void cap_plan_set_pointer_mode(int mode)
 {
 	if (mode != 0)
 		__atomic_store_n(&scalars_on_device, 1, __ATOMIC_RELAXED);
@@ -47,7 +47,7 @@ static bool is_on_host(const struct cap_call *c)
 }
 
 /* Returns 0 if unknown. */
-static uint64_t factor_of(const struct cap_call *c, const struct cap_step *s)
+static uint64_t factor_of(const struct cap_call *c, const struct cap_plan_step *s)
 {
 	uint64_t value = c->words[s->by];
 
@@ -61,13 +61,13 @@ static uint64_t factor_of(const struct cap_call *c, const struct cap_step *s)
 }
 
 /* Returns the number of bytes to copy; 0: none, or unknown. */
-static uint64_t length_of(const struct cap_call *c, const struct cap_step *s, const void *at)
+static uint64_t length_of(const struct cap_call *c, const struct cap_plan_step *s, const void *at)
 {
 	uint64_t bytes;
 
 	if (__builtin_mul_overflow(s->bytes, factor_of(c, s), &bytes) || bytes > INT64_MAX)
 		return 0;
-	if ((s->flags & CAP_STEP_SIZED) && bytes >= 8 && number_at(at, 8) < bytes)
+	if ((s->flags & CAP_PLAN_SIZED) && bytes >= 8 && number_at(at, 8) < bytes)
 		return number_at(at, 8);
 	return bytes;
 }
@@ -132,28 +132,28 @@ static void put_fields(const struct cap_call *c, unsigned arg, const void *at, u
 		put_field(c, arg, &view, i);
 }
 
-static void announce_handles(const struct cap_step *s, const void *at, uint64_t len)
+static void announce_handles(const struct cap_plan_step *s, const void *at, uint64_t len)
 {
 	for (uint64_t i = 0; i + 8 <= len; i += 8)
-		cap_params_announce(number_at((const uint8_t *)at + i, 8),
-				    s->flags & CAP_STEP_KERNELS);
+		cap_params_register(number_at((const uint8_t *)at + i, 8),
+				    s->flags & CAP_PLAN_KERNELS);
 }
 
-static void copy_pointed(const struct cap_call *c, const struct cap_step *s,
-			 enum cap_blob_what when)
+static void copy_pointed(const struct cap_call *c, const struct cap_plan_step *s,
+			 enum cap_blob_kind when)
 {
 	const void *at = (const void *)(uintptr_t)c->words[s->word];
 	uint64_t len;
 
-	if (!at || ((s->flags & CAP_STEP_ON_HOST) && !is_on_host(c)))
+	if (!at || ((s->flags & CAP_PLAN_ON_HOST) && !is_on_host(c)))
 		return;
 	len = length_of(c, s, at);
 	if (len == 0)
 		return;
 	cap_put_bytes(c, s->arg, when, 0, at, len);
-	if (s->flags & CAP_STEP_FIELDS)
+	if (s->flags & CAP_PLAN_FIELDS)
 		put_fields(c, s->arg, at, len);
-	if (s->flags & (CAP_STEP_FUNCTIONS | CAP_STEP_KERNELS))
+	if (s->flags & (CAP_PLAN_FUNCTIONS | CAP_PLAN_KERNELS))
 		announce_handles(s, at, len);
 }
 
@@ -162,7 +162,7 @@ static void copy_pointed(const struct cap_call *c, const struct cap_step *s,
 enum { LT_SCALE_TYPE, LT_POINTER_MODE }; /* of a transformation; 1 more for a product */
 
 /* Returns the attribute of a descriptor; UINT64_MAX: not known. */
-static uint64_t attribute_of(const struct cap_call *c, const struct cap_step *s, int attribute)
+static uint64_t attribute_of(const struct cap_call *c, const struct cap_plan_step *s, int attribute)
 {
 	typedef int function(uint64_t, int, void *, size_t, size_t *);
 	static function *get[2]; /* relaxed */
@@ -185,7 +185,7 @@ static uint64_t attribute_of(const struct cap_call *c, const struct cap_step *s,
 }
 
 /* Returns the type of a scalar in host memory; NULL: unknown, or elsewhere. */
-static const struct api_scalar *scalar_of(const struct cap_call *c, const struct cap_step *s)
+static const struct api_scalar *scalar_of(const struct cap_call *c, const struct cap_plan_step *s)
 {
 	switch (s->factor) {
 	case CAP_FACTOR_TYPE:
@@ -199,19 +199,19 @@ static const struct api_scalar *scalar_of(const struct cap_call *c, const struct
 	}
 }
 
-static void put_scalar(const struct cap_call *c, const struct cap_step *s)
+static void put_scalar(const struct cap_call *c, const struct cap_plan_step *s)
 {
 	const void *at = (const void *)(uintptr_t)c->words[s->word];
 	const struct api_scalar *type;
 
-	if (!at || ((s->flags & CAP_STEP_ON_HOST) && !is_on_host(c)))
+	if (!at || ((s->flags & CAP_PLAN_ON_HOST) && !is_on_host(c)))
 		return;
 	type = scalar_of(c, s);
 	if (type)
 		cap_put_bytes(c, s->arg, CAP_BLOB_BEFORE, type->type + 1u, at, type->bytes);
 }
 
-static void put_params(const struct cap_call *c, const struct cap_step *s)
+static void put_params(const struct cap_call *c, const struct cap_plan_step *s)
 {
 	void **params = (void **)(uintptr_t)c->words[s->word];
 	void **extra = s->bytes ? (void **)(uintptr_t)c->words[s->bytes] : NULL;
@@ -219,49 +219,50 @@ static void put_params(const struct cap_call *c, const struct cap_step *s)
 	cap_params_put(c, params ? s->arg : s->arg + 1u, c->words[s->by], params, extra);
 }
 
-static void run_step(const struct cap_call *c, const struct cap_step *s, enum cap_blob_what when)
+static void run_step(const struct cap_call *c, const struct cap_plan_step *s,
+		     enum cap_blob_kind when)
 {
 	const void *at = (const void *)(uintptr_t)c->words[s->word];
 
-	switch ((enum cap_step_kind)s->kind) {
-	case CAP_STEP_COPY:
+	switch ((enum cap_plan_step_kind)s->kind) {
+	case CAP_PLAN_COPY:
 		copy_pointed(c, s, when);
 		break;
-	case CAP_STEP_SCALAR:
+	case CAP_PLAN_SCALAR:
 		put_scalar(c, s);
 		break;
-	case CAP_STEP_STRING:
+	case CAP_PLAN_STRING:
 		if (at)
 			cap_put_bytes(c, s->arg, when, 0, at, strnlen(at, MAX_STRING));
 		break;
-	case CAP_STEP_IMAGE:
+	case CAP_PLAN_IMAGE:
 		if (at)
 			cap_put_image(c, s->arg, at);
 		break;
-	case CAP_STEP_FILE:
+	case CAP_PLAN_FILE:
 		if (at)
 			cap_put_image_file(c, s->arg, at);
 		break;
-	case CAP_STEP_PARAMS:
+	case CAP_PLAN_PARAMS:
 		put_params(c, s);
 		break;
-	case CAP_STEP_UNLOAD:
-		cap_params_forget();
+	case CAP_PLAN_UNLOAD:
+		cap_params_invalidate();
 		break;
-	case CAP_STEP_END:
+	case CAP_PLAN_END:
 		break;
 	}
 }
 
-const struct cap_step *cap_plan_run(const struct cap_call *c, const struct cap_step *step,
-				    enum cap_blob_what when)
+const struct cap_plan_step *cap_plan_run(const struct cap_call *c, const struct cap_plan_step *step,
+					 enum cap_blob_kind when)
 {
 	const struct api_call *call = api_call(c->api);
 	bool skip = when == CAP_BLOB_AFTER && call->result.meaning == API_MEANING_STATUS &&
 		    !api_succeeded(call, c->result);
 	int kept = errno;
 
-	for (; step->kind != CAP_STEP_END; step++)
+	for (; step->kind != CAP_PLAN_END; step++)
 		if (!skip)
 			run_step(c, step, when);
 	errno = kept;

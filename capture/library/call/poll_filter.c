@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/call/poll_filter.h"
 
-#include "capture/library/call/how.h"
+#include "capture/library/call/traits.h"
 #include "formats/api/api.h"
 
 #include <string.h>
@@ -21,14 +21,14 @@ static uint64_t mix(uint64_t h, uint64_t v)
 static uint64_t hash_of(const struct cap_call *c)
 {
 	uint64_t h = mix(c->api + 1, (uint64_t)c->result), output = 0;
-	bool has_output = c->how & CAP_HOW_OUT;
+	bool has_output = c->traits & CAP_TRAITS_OUT;
 
-	for (uint32_t i = 0; i < CAP_HOW_WORDS(c->how); i++)
-		if (!has_output || i != CAP_HOW_OUT_WORD(c->how))
+	for (uint32_t i = 0; i < CAP_TRAITS_WORDS(c->traits); i++)
+		if (!has_output || i != CAP_TRAITS_OUT_WORD(c->traits))
 			h = mix(h, c->words[i]);
-	if (has_output && c->result == 0 && c->words[CAP_HOW_OUT_WORD(c->how)])
-		memcpy(&output, (const void *)(uintptr_t)c->words[CAP_HOW_OUT_WORD(c->how)],
-		       c->how & CAP_HOW_OUT_WIDE ? 8 : 4);
+	if (has_output && c->result == 0 && c->words[CAP_TRAITS_OUT_WORD(c->traits)])
+		memcpy(&output, (const void *)(uintptr_t)c->words[CAP_TRAITS_OUT_WORD(c->traits)],
+		       c->traits & CAP_TRAITS_OUT_WIDE ? 8 : 4);
 	return mix(h, output);
 }
 
@@ -44,11 +44,12 @@ static void leave_out(struct cap_thread *t, const struct cap_call *c, bool is_qu
 {
 	struct cap_polls *p = &t->polls;
 
-	cap_writing(t, 1);
+	cap_set_writing(t, 1);
 	if (p->n == 0) {
 		p->id = c->id;
 		p->start = c->start;
-		t->end = t->at; /* makes cap_write_wait() write their record before the next */
+		t->end =
+			t->at; /* makes cap_write_wait_space() write their record before the next */
 	} else {
 		t->next_id = c->id;
 	}
@@ -57,14 +58,14 @@ static void leave_out(struct cap_thread *t, const struct cap_call *c, bool is_qu
 	if (p->n == 0 || (is_query && !p->is_query)) {
 		p->api = c->api;
 		p->result = (int32_t)c->result;
-		p->n_words = CAP_HOW_WORDS(c->how);
+		p->n_words = CAP_TRAITS_WORDS(c->traits);
 		memcpy(p->words, c->words, p->n_words * sizeof(p->words[0]));
 		p->is_query = is_query;
 	}
 	p->end = c->end;
 	p->order = c->order;
 	p->n++;
-	cap_writing(t, 0);
+	cap_set_writing(t, 0);
 }
 
 bool cap_poll_filter(struct cap_thread *t, const struct cap_call *c)

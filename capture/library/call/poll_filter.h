@@ -10,5 +10,5 @@
 #include "capture/library/call/hook.h"
 #include "capture/library/ring/ring.h"
 
-/* Called after a query (CAP_HOW_QUERY) returned. Returns true if it is left out. */
+/* Called after a query (CAP_TRAITS_QUERY) returned. Returns true if it is left out. */
 bool cap_poll_filter(struct cap_thread *t, const struct cap_call *c);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-void cap_put_bytes(const struct cap_call *c, unsigned arg, enum cap_blob_what what, unsigned field,
+void cap_put_bytes(const struct cap_call *c, unsigned arg, enum cap_blob_kind what, unsigned field,
 		   const void *bytes, uint64_t len)
 {
 	struct cap_thread *t = &cap_self;

@@ -7,7 +7,7 @@
 
 /* Writes a blob of `len` bytes, truncated if it does not fit into a ring. `field`: as in
  * struct cap_blob_record. */
-void cap_put_bytes(const struct cap_call *c, unsigned arg, enum cap_blob_what what, unsigned field,
+void cap_put_bytes(const struct cap_call *c, unsigned arg, enum cap_blob_kind what, unsigned field,
 		   const void *bytes, uint64_t len);
 
 /* Write the code image at `image`; the code image in a file. */

@@ -46,7 +46,7 @@ int cap_allocation_find(uint64_t address, struct cap_region *ret)
 	return found != NULL;
 }
 
-void cap_allocation_put_in_graph(uint64_t address)
+void cap_allocation_mark_in_graph(uint64_t address)
 {
 	struct cap_region *found;
 
@@ -57,7 +57,7 @@ void cap_allocation_put_in_graph(uint64_t address)
 	pthread_mutex_unlock(&live.lock);
 }
 
-int cap_allocation_reaches(const struct cap_region *r, int device)
+int cap_allocation_is_readable(const struct cap_region *r, int device)
 {
 	uint64_t peers = 0;
 
@@ -76,7 +76,7 @@ static size_t list(uint64_t from, struct cap_region *ret, size_t n)
 	size_t found = 0;
 
 	pthread_mutex_lock(&live.lock);
-	at = cap_regions_from(&live.ranges, from, UINT64_MAX);
+	at = cap_regions_find_first(&live.ranges, from, UINT64_MAX);
 	end = live.ranges.items + live.ranges.n;
 	for (; at && at < end && found < n; at++)
 		ret[found++] = *at;
@@ -84,7 +84,7 @@ static size_t list(uint64_t from, struct cap_region *ret, size_t n)
 	return found;
 }
 
-void cap_allocations_each(void (*act)(void *data, const struct cap_region *r), void *data)
+void cap_allocations_for_each(void (*act)(void *data, const struct cap_region *r), void *data)
 {
 	struct cap_region some[64];
 	uint64_t from = 0;
@@ -191,7 +191,7 @@ static bool allocates_now(const struct cap_call *c, const struct api_call *call,
 	*ret_stream = NULL;
 	if (!api_arg_of(call, API_MEANING_STREAM))
 		return true;
-	cap_stream_ref_of(c, call, &ref);
+	cap_stream_ref_from_call(c, call, &ref);
 	*ret_stream = ref.thread ? OTHERS_STREAM : ref.stream;
 	return !cap_stream_ref_is_capturing(&ref);
 }
@@ -311,7 +311,7 @@ static void note_access_rights(const struct cap_call *c)
 		*(desc[i][2] ? &given : &taken) |= bit_of(desc[i][1]);
 	}
 	pthread_mutex_lock(&live.lock);
-	while (from < end && (r = cap_regions_from(&live.ranges, from, end - from))) {
+	while (from < end && (r = cap_regions_find_first(&live.ranges, from, end - from))) {
 		r->reach = (r->reach & ~taken) | given;
 		from = r->base + r->bytes;
 	}
@@ -384,7 +384,7 @@ static void note_destroyed(const struct cap_call *c, const struct api_call *call
 	if (!gone)
 		return;
 	pthread_mutex_lock(&live.lock);
-	cap_regions_sweep(&live.ranges, gone, &c->words[0]);
+	cap_regions_remove_if(&live.ranges, gone, &c->words[0]);
 	pthread_mutex_unlock(&live.lock);
 }
 

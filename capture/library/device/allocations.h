@@ -13,11 +13,11 @@ extern const struct cap_hook cap_allocations;
 int cap_allocation_find(uint64_t address, struct cap_region *ret);
 
 /* Notes that a captured operation uses the range that contains the address: struct cap_region. */
-void cap_allocation_put_in_graph(uint64_t address);
+void cap_allocation_mark_in_graph(uint64_t address);
 
 /* Returns true if kernels of the device can read the range. Otherwise, reading it would destroy the
  * context. */
-int cap_allocation_reaches(const struct cap_region *r, int device);
+int cap_allocation_is_readable(const struct cap_region *r, int device);
 
 /* Calls act() for a copy of each range, in order of address, without holding the lock. */
-void cap_allocations_each(void (*act)(void *data, const struct cap_region *r), void *data);
+void cap_allocations_for_each(void (*act)(void *data, const struct cap_region *r), void *data);

@@ -58,7 +58,7 @@ static int device_of(const struct cap_call *c, const struct api_call *call)
 	return device ? (int)c->words[device->word] : -1;
 }
 
-void *cap_context_ending(const struct cap_call *c, const struct api_call *call)
+void *cap_context_to_destroy(const struct cap_call *c, const struct api_call *call)
 {
 	const struct api_arg *context = api_arg_of(call, API_MEANING_CONTEXT);
 	int device = device_of(c, call);
@@ -73,7 +73,7 @@ void *cap_context_ending(const struct cap_call *c, const struct api_call *call)
 }
 
 /* A primary context survives its release if it is retained elsewhere, but not a reset. */
-bool cap_context_ended(const struct cap_call *c, const struct api_call *call)
+bool cap_context_is_destroyed(const struct cap_call *c, const struct api_call *call)
 {
 	int device = device_of(c, call);
 	bool kept = false;

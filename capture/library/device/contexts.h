@@ -19,6 +19,6 @@ void cap_context_leave(int entered);
 int cap_context_device(void *context);
 
 /* Before a call of class DESTROY: returns the context that the call may end, or NULL. */
-void *cap_context_ending(const struct cap_call *c, const struct api_call *call);
+void *cap_context_to_destroy(const struct cap_call *c, const struct api_call *call);
 /* After it: returns true if the call has ended that context. */
-bool cap_context_ended(const struct cap_call *c, const struct api_call *call);
+bool cap_context_is_destroyed(const struct cap_call *c, const struct api_call *call);

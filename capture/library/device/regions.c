@@ -54,7 +54,8 @@ struct cap_region *cap_regions_find(const struct cap_regions *r, uint64_t addres
 	return NULL;
 }
 
-struct cap_region *cap_regions_from(const struct cap_regions *r, uint64_t base, uint64_t bytes)
+struct cap_region *cap_regions_find_first(const struct cap_regions *r, uint64_t base,
+					  uint64_t bytes)
 {
 	size_t at = lower_bound(r, base);
 
@@ -70,9 +71,9 @@ void cap_regions_remove(struct cap_regions *r, uint64_t base, uint64_t bytes)
 	remove_items(r, at, end);
 }
 
-void cap_regions_sweep(struct cap_regions *r,
-		       int (*gone)(const struct cap_region *range, const void *context),
-		       const void *context)
+void cap_regions_remove_if(struct cap_regions *r,
+			   int (*gone)(const struct cap_region *range, const void *context),
+			   const void *context)
 {
 	size_t kept = 0;
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum cap_memory {
+enum cap_memory_kind {
 	CAP_MEMORY_DEVICE,
 	CAP_MEMORY_MANAGED,
 	CAP_MEMORY_HOST,   /* pinned host memory */
@@ -23,7 +23,7 @@ struct cap_region {
 	void *stream;	/* stream of an asynchronous allocation; else NULL */
 	void *context;	/* current when it was allocated */
 	int device;	/* of that context */
-	uint8_t kind;	/* enum cap_memory */
+	uint8_t kind;	/* enum cap_memory_kind */
 	bool in_graph;	/* a captured operation uses it */
 };
 
@@ -42,12 +42,13 @@ int cap_regions_add(struct cap_regions *r, const struct cap_region *range);
 struct cap_region *cap_regions_find(const struct cap_regions *r, uint64_t address);
 
 /* Returns the first range that begins in [base, base + bytes), or NULL. */
-struct cap_region *cap_regions_from(const struct cap_regions *r, uint64_t base, uint64_t bytes);
+struct cap_region *cap_regions_find_first(const struct cap_regions *r, uint64_t base,
+					  uint64_t bytes);
 
 /* Removes all ranges that begin in [base, base + bytes). */
 void cap_regions_remove(struct cap_regions *r, uint64_t base, uint64_t bytes);
 
 /* Removes the ranges for which `gone` returns 1. */
-void cap_regions_sweep(struct cap_regions *r,
-		       int (*gone)(const struct cap_region *range, const void *context),
-		       const void *context);
+void cap_regions_remove_if(struct cap_regions *r,
+			   int (*gone)(const struct cap_region *range, const void *context),
+			   const void *context);

@@ -2,7 +2,7 @@
 #include "capture/library/device/stream_ref.h"
 
 #include "capture/library/attributes.h"
-#include "capture/library/call/how.h"
+#include "capture/library/call/traits.h"
 #include "capture/library/ring/process.h"
 #include "formats/api/fields.h"
 
@@ -45,7 +45,7 @@ static void *named_stream(const struct cap_call *c, const struct api_call *call)
 	return a ? (void *)c->words[a->word] : stream_in_config(c, call);
 }
 
-void cap_stream_ref_named(void *stream, bool per_thread, struct cap_stream_ref *ret)
+void cap_stream_ref_from_handle(void *stream, bool per_thread, struct cap_stream_ref *ret)
 {
 	*ret = (struct cap_stream_ref){.stream = stream};
 	if (!stream)
@@ -59,11 +59,11 @@ void cap_stream_ref_named(void *stream, bool per_thread, struct cap_stream_ref *
 void cap_stream_ref_no_context(const struct cap_call *c, const struct api_call *call,
 			       struct cap_stream_ref *ret)
 {
-	cap_stream_ref_named(named_stream(c, call), c->how & CAP_HOW_PER_THREAD, ret);
+	cap_stream_ref_from_handle(named_stream(c, call), c->traits & CAP_TRAITS_PER_THREAD, ret);
 }
 
-void cap_stream_ref_of(const struct cap_call *c, const struct api_call *call,
-		       struct cap_stream_ref *ret)
+void cap_stream_ref_from_call(const struct cap_call *c, const struct api_call *call,
+			      struct cap_stream_ref *ret)
 {
 	cap_stream_ref_no_context(c, call, ret);
 	ret->sync = (c->class == API_CLASS_COPY || c->class == API_CLASS_SET) &&

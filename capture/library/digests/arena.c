@@ -16,10 +16,10 @@ static struct cap_arena_chunk *add_chunk(struct cap_arena *a, size_t n)
 	if (!c)
 		return NULL;
 	c->n = n > CHUNK_SUMS ? n : CHUNK_SUMS;
-	mode = cap_cu_relax();
+	mode = cap_cu_relax_begin();
 	r = cap_cu.cuMemHostAlloc(&memory, c->n * sizeof(struct gd128),
 				  CU_HOST_PORTABLE | CU_HOST_DEVICEMAP);
-	cap_cu_unrelax(mode);
+	cap_cu_relax_end(mode);
 	if (r) {
 		free(c);
 		return NULL;
@@ -36,7 +36,7 @@ void cap_arena_prepare(struct cap_arena *a)
 		add_chunk(a, CHUNK_SUMS);
 }
 
-struct gd128 *cap_arena_take(struct cap_arena *a, size_t n, struct cap_arena_chunk **ret_chunk)
+struct gd128 *cap_arena_alloc(struct cap_arena *a, size_t n, struct cap_arena_chunk **ret_chunk)
 {
 	struct cap_arena_chunk *c;
 	struct gd128 *sums;
@@ -51,14 +51,14 @@ struct gd128 *cap_arena_take(struct cap_arena *a, size_t n, struct cap_arena_chu
 		return NULL;
 	sums = c->sums + c->used;
 	for (size_t i = 0; i < n; i++)
-		sums[i] = (struct gd128){CAP_AWAITED, CAP_AWAITED};
+		sums[i] = (struct gd128){CAP_SUM_PENDING, CAP_SUM_PENDING};
 	c->used += n;
 	c->out++;
 	*ret_chunk = c;
 	return sums;
 }
 
-void cap_arena_give(struct cap_arena_chunk *chunk)
+void cap_arena_release(struct cap_arena_chunk *chunk)
 {
 	chunk->out--;
 }

@@ -5,8 +5,8 @@
 #include "capture/digest/gd128_work.h"
 #include "capture/library/device/collector.h"
 #include "capture/library/digests/arena.h"
+#include "capture/library/digests/host_kernel.h"
 #include "capture/library/digests/payload.h"
-#include "capture/library/digests/twin.h"
 #include "capture/library/find/cu.h"
 #include "capture/library/ring/put.h"
 #include "capture/library/times/times.h"
@@ -58,7 +58,7 @@ int cap_batch_start(void)
 	int r = gd128_image_bytes ? cap_cu_load() : -ENOSYS;
 
 	if (r == 0)
-		cap_twin_register();
+		cap_host_kernel_register();
 	return r;
 }
 
@@ -68,7 +68,7 @@ static void count_missed(size_t n, int result)
 	engine.missed_result = result;
 }
 
-void cap_batch_miss(size_t n, int result)
+void cap_batch_count_missed(size_t n, int result)
 {
 	pthread_mutex_lock(&engine.lock);
 	count_missed(n, result);
@@ -107,11 +107,11 @@ static struct device_code *load_code(void *context)
 	if (!d || d->context)
 		return d && d->function ? d : NULL;
 	*d = (struct device_code){.context = context, .n_batches = d->n_batches};
-	mode = cap_cu_relax();
+	mode = cap_cu_relax_begin();
 	r = cap_cu.cuModuleLoadData(&module, gd128_image);
 	if (!r)
 		r = cap_cu.cuModuleGetFunction(&d->function, module, GD128_KERNEL);
-	cap_cu_unrelax(mode);
+	cap_cu_relax_end(mode);
 	if (r) {
 		d->function = NULL;
 		engine.missed_result = r;
@@ -191,7 +191,7 @@ static int launch_all(struct batch *b, const struct device_code *d, void *stream
 static void free_batch(struct batch *b)
 {
 	if (b && b->chunk)
-		cap_arena_give(b->chunk);
+		cap_arena_release(b->chunk);
 	free(b);
 }
 
@@ -215,7 +215,7 @@ static int queue_batch(const struct cap_stream_ref *ref, const struct cap_buffer
 		return d ? -ENOMEM : engine.missed_result;
 	for (size_t i = 0; i < n; i++)
 		pages += gd128_pages(buffers[i].bytes);
-	b->sums = cap_arena_take(&d->arena, pages, &b->chunk);
+	b->sums = cap_arena_alloc(&d->arena, pages, &b->chunk);
 	r = b->sums ? launch_all(b, d, ref->stream, buffers, n) : -ENOMEM;
 	if (r) {
 		free_batch(b);
@@ -235,7 +235,7 @@ void cap_batch_announce(uint64_t id, size_t n)
 
 	if (!r)
 		return;
-	r->n = (uint32_t)(cap_payload_is_on() ? 2 * n : n);
+	r->n = (uint32_t)(cap_payload_is_enabled() ? 2 * n : n);
 	r->spare = 0;
 	r->id = id;
 	cap_publish();
@@ -268,7 +268,7 @@ void cap_batch_launch(const struct cap_stream_ref *ref, const struct cap_buffer 
 	pthread_mutex_unlock(&engine.lock);
 	for (size_t i = 0; r && i < n; i++)
 		put_empty(&buffers[i]);
-	cap_payload_keep(ref, buffers, n);
+	cap_payload_store(ref, buffers, n);
 	cap_times_interrupt(ref);
 }
 
@@ -296,7 +296,7 @@ static void put_digest(const struct cap_buffer *b, const struct gd128 *sums)
 	cap_publish();
 }
 
-void cap_batch_host(const struct cap_buffer *b, const void *data)
+void cap_batch_digest_host(const struct cap_buffer *b, const void *data)
 {
 	struct gd128 sums[CAP_HOST_BYTES / GD128_PAGE_BYTES + 1] = {{0, 0}};
 
@@ -307,8 +307,8 @@ void cap_batch_host(const struct cap_buffer *b, const void *data)
 static int is_complete(const struct batch *b)
 {
 	for (size_t i = b->n_sums; i-- > 0;)
-		if (__atomic_load_n(&b->sums[i].lo, __ATOMIC_ACQUIRE) == CAP_AWAITED ||
-		    __atomic_load_n(&b->sums[i].hi, __ATOMIC_ACQUIRE) == CAP_AWAITED)
+		if (__atomic_load_n(&b->sums[i].lo, __ATOMIC_ACQUIRE) == CAP_SUM_PENDING ||
+		    __atomic_load_n(&b->sums[i].hi, __ATOMIC_ACQUIRE) == CAP_SUM_PENDING)
 			return 0;
 	return 1;
 }
@@ -362,14 +362,14 @@ static bool is_context_done(void *context)
 	return has && cap_payload_is_done();
 }
 
-void cap_batch_await(void *context)
+void cap_batch_wait_context(void *context)
 {
 	cap_collector_await(is_context_done, context);
 }
 
 /* The context's page-locked memory is gone and must not be read again. The descriptions of chunks
  * are not freed: the library's thread may be using a batch. */
-void cap_batch_forget(const void *context)
+void cap_batch_drop_context(const void *context)
 {
 	struct batch **at = &engine.first, *b;
 	struct device_code *d;

@@ -29,10 +29,10 @@ void cap_batch_prepare(void *context);
 void cap_batch_launch(const struct cap_stream_ref *ref, const struct cap_buffer *buffers, size_t n);
 
 /* Counts n missing digests; `result` is the driver's reason. */
-void cap_batch_miss(size_t n, int result);
+void cap_batch_count_missed(size_t n, int result);
 
 /* Digests host memory now, and writes the record. */
-void cap_batch_host(const struct cap_buffer *b, const void *data);
+void cap_batch_digest_host(const struct cap_buffer *b, const void *data);
 
 /* On the library's thread: writes the records of finished batches. Returns the number of
  * outstanding batches. */
@@ -41,7 +41,7 @@ unsigned cap_batch_collect(void);
 /* Records the number of missing digests and the reason as a fact. */
 void cap_batch_end(void);
 
-/* cap_batch_await(): the context is about to end; waits a short time for its batches.
- * cap_batch_forget(): the context has ended; drops it and counts its missing digests. */
-void cap_batch_await(void *context);
-void cap_batch_forget(const void *context);
+/* cap_batch_wait_context(): the context is about to end; waits a short time for its batches.
+ * cap_batch_drop_context(): the context has ended; drops it and counts its missing digests. */
+void cap_batch_wait_context(void *context);
+void cap_batch_drop_context(const void *context);

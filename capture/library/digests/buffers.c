@@ -50,10 +50,10 @@ static void append_pieces(struct cap_buffers *b, uint64_t id, const struct cap_r
 static void append_reachable(struct cap_buffers *b, uint64_t id, const struct cap_region *r,
 			     uint64_t address, uint64_t bytes, int output)
 {
-	if (cap_allocation_reaches(r, cap_context_device(b->context)))
+	if (cap_allocation_is_readable(r, cap_context_device(b->context)))
 		append_pieces(b, id, r, address, bytes, output);
 	else if (r->reach)
-		cap_batch_miss(1, CU_PEER_ACCESS_NOT_ENABLED);
+		cap_batch_count_missed(1, CU_PEER_ACCESS_NOT_ENABLED);
 }
 
 bool cap_region_is_device(const struct cap_region *r)
@@ -61,12 +61,13 @@ bool cap_region_is_device(const struct cap_region *r)
 	return r->kind != CAP_MEMORY_HOST && r->reach;
 }
 
-bool cap_region_is_hosts(const struct cap_region *r)
+bool cap_region_is_host_writable(const struct cap_region *r)
 {
 	return r->kind == CAP_MEMORY_HOST || r->kind == CAP_MEMORY_MANAGED;
 }
 
-void cap_buffers_span(struct cap_buffers *b, uint64_t id, const struct cap_span *s, bool by_host)
+void cap_buffers_add_span(struct cap_buffers *b, uint64_t id, const struct cap_span *s,
+			  bool by_host)
 {
 	uint64_t address = s->address, left = s->bytes;
 	struct cap_region r;
@@ -84,14 +85,15 @@ void cap_buffers_span(struct cap_buffers *b, uint64_t id, const struct cap_span 
 		left -= n;
 	}
 	if (left > 0 && address > s->address)
-		cap_batch_miss(1, CU_INVALID_VALUE);
+		cap_batch_count_missed(1, CU_INVALID_VALUE);
 }
 
-void cap_buffers_spans(struct cap_buffers *b, uint64_t id, const struct cap_spans *s, int output)
+void cap_buffers_add_spans(struct cap_buffers *b, uint64_t id, const struct cap_spans *s,
+			   int output)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (s->items[i].output == output)
-			cap_buffers_span(b, id, &s->items[i], false);
+			cap_buffers_add_span(b, id, &s->items[i], false);
 }
 
 struct append {
@@ -122,7 +124,7 @@ static void append_pointed(uint64_t value, void *context)
 	bool is_mapped;
 
 	if (value < 4096 || !cap_allocation_find(value, &r) || is_listed(to->buffers, &r) ||
-	    (to->hosts_only && !cap_region_is_hosts(&r)))
+	    (to->hosts_only && !cap_region_is_host_writable(&r)))
 		return;
 	is_mapped = r.kind == CAP_MEMORY_MAPPED;
 	while (is_mapped && is_mapping(r.base - 1, &beside))
@@ -134,12 +136,12 @@ static void append_pointed(uint64_t value, void *context)
 	}
 }
 
-void cap_buffers_params(struct cap_buffers *b, const struct cap_call *c,
-			const struct api_call *call, int output, bool hosts_only)
+void cap_buffers_add_params(struct cap_buffers *b, const struct cap_call *c,
+			    const struct api_call *call, int output, bool hosts_only)
 {
 	struct append to = {b, c->id, output, hosts_only};
 
-	cap_params_values(c, call, append_pointed, &to);
+	cap_params_for_each_value(c, call, append_pointed, &to);
 }
 
 struct live {
@@ -156,42 +158,42 @@ static void append_live(void *data, const struct cap_region *r)
 		append_reachable(l->to.buffers, l->to.id, r, r->base, r->bytes, l->to.output);
 }
 
-void cap_buffers_live(struct cap_buffers *b, uint64_t id, const struct cap_stream_ref *ref,
-		      int output)
+void cap_buffers_add_live(struct cap_buffers *b, uint64_t id, const struct cap_stream_ref *ref,
+			  int output)
 {
 	struct live l = {{b, id, output}, ref};
 
-	cap_allocations_each(append_live, &l);
+	cap_allocations_for_each(append_live, &l);
 }
 
 static void append_in_graph(void *data, const struct cap_region *r)
 {
 	const struct append *to = data;
 
-	if (r->in_graph && cap_region_is_hosts(r) && !is_listed(to->buffers, r))
+	if (r->in_graph && cap_region_is_host_writable(r) && !is_listed(to->buffers, r))
 		append_reachable(to->buffers, to->id, r, r->base, r->bytes, to->output);
 }
 
-void cap_buffers_graphs(struct cap_buffers *b, uint64_t id, int output)
+void cap_buffers_add_graphs(struct cap_buffers *b, uint64_t id, int output)
 {
 	struct append to = {b, id, output, true};
 
-	cap_allocations_each(append_in_graph, &to);
+	cap_allocations_for_each(append_in_graph, &to);
 }
 
 static void put_in_graph(uint64_t value, void *unused)
 {
 	(void)unused;
-	cap_allocation_put_in_graph(value);
+	cap_allocation_mark_in_graph(value);
 }
 
-void cap_buffers_captured(const struct cap_call *c, const struct api_call *call)
+void cap_buffers_note_captured(const struct cap_call *c, const struct api_call *call)
 {
 	scoped(cap_spans_done) struct cap_spans spans = {0};
 
 	if (call->class == API_CLASS_LAUNCH)
-		cap_params_values(c, call, put_in_graph, NULL);
-	else if (call->class == API_CLASS_COPY && cap_spans_of(c, call, &spans) == 0)
+		cap_params_for_each_value(c, call, put_in_graph, NULL);
+	else if (call->class == API_CLASS_COPY && cap_spans_from_call(c, call, &spans) == 0)
 		for (size_t i = 0; i < spans.n; i++)
-			cap_allocation_put_in_graph(spans.items[i].address);
+			cap_allocation_mark_in_graph(spans.items[i].address);
 }

@@ -28,24 +28,26 @@ void cap_buffers_done(struct cap_buffers *b);
 /* Returns true for device memory, false for host memory. */
 bool cap_region_is_device(const struct cap_region *r);
 /* Memory that the host can write between calls. */
-bool cap_region_is_hosts(const struct cap_region *r);
+bool cap_region_is_host_writable(const struct cap_region *r);
 
 /* Functions below append buffers that call `id` reads (output 0) or wrote (1). A buffer may span
  * several mappings; memory behind them is counted as missed.
  *
  * A span, if it begins in device memory; `by_host`: the host reads it. */
-void cap_buffers_span(struct cap_buffers *b, uint64_t id, const struct cap_span *s, bool by_host);
+void cap_buffers_add_span(struct cap_buffers *b, uint64_t id, const struct cap_span *s,
+			  bool by_host);
 /* Spans in device memory: */
-void cap_buffers_spans(struct cap_buffers *b, uint64_t id, const struct cap_spans *s, int output);
+void cap_buffers_add_spans(struct cap_buffers *b, uint64_t id, const struct cap_spans *s,
+			   int output);
 /* Allocations that parameters of a launch point into, each once, and mappings beside them. With
  * `hosts_only` only memory that the host can write. */
-void cap_buffers_params(struct cap_buffers *b, const struct cap_call *c,
-			const struct api_call *call, int output, bool hosts_only);
+void cap_buffers_add_params(struct cap_buffers *b, const struct cap_call *c,
+			    const struct api_call *call, int output, bool hosts_only);
 /* All known allocations that exist at this point of the stream: */
-void cap_buffers_live(struct cap_buffers *b, uint64_t id, const struct cap_stream_ref *ref,
-		      int output);
+void cap_buffers_add_live(struct cap_buffers *b, uint64_t id, const struct cap_stream_ref *ref,
+			  int output);
 /* Memory that the host can write and that captured operations use: */
-void cap_buffers_graphs(struct cap_buffers *b, uint64_t id, int output);
+void cap_buffers_add_graphs(struct cap_buffers *b, uint64_t id, int output);
 
-/* A captured launch or copy: takes note of what it uses for cap_buffers_graphs(). */
-void cap_buffers_captured(const struct cap_call *c, const struct api_call *call);
+/* A captured launch or copy: takes note of what it uses for cap_buffers_add_graphs(). */
+void cap_buffers_note_captured(const struct cap_call *c, const struct api_call *call);

@@ -98,11 +98,11 @@ static int digest_small_copy(const struct cap_call *c, const struct cap_spans *s
 	/* To a device: before the call. From a device: after it. */
 	if (device->output == when)
 		return 1;
-	cap_buffers_span(&b, c->id, device, true);
+	cap_buffers_add_span(&b, c->id, device, true);
 	cap_batch_announce(c->id, b.n);
 	for (size_t i = 0; i < b.n; i++) {
-		cap_batch_host(&b.items[i], data);
-		cap_payload_host(&b.items[i], data);
+		cap_batch_digest_host(&b.items[i], data);
+		cap_payload_store_host(&b.items[i], data);
 		data += b.items[i].bytes;
 	}
 	return 1;
@@ -119,7 +119,7 @@ static int is_host_copy(const struct cap_spans *s)
 		bool is_known = cap_allocation_find(s->items[i].address, &r);
 
 		device |= is_known && cap_region_is_device(&r);
-		host |= !is_known || cap_region_is_hosts(&r);
+		host |= !is_known || cap_region_is_host_writable(&r);
 	}
 	return host && device;
 }
@@ -134,28 +134,28 @@ static void add_buffers(struct cap_buffers *b, const struct cap_call *c,
 	case API_CLASS_LAUNCH:
 		/* A launch within a collective: the buffers of the collective are known exactly. */
 		if (exchanges == 0 && (level == CAP_DIGEST_LAUNCH || when == 0))
-			cap_buffers_params(b, c, call, when, level != CAP_DIGEST_LAUNCH);
+			cap_buffers_add_params(b, c, call, when, level != CAP_DIGEST_LAUNCH);
 		return;
 	case API_CLASS_GRAPH_LAUNCH:
 		if (level == CAP_DIGEST_LAUNCH)
-			cap_buffers_live(b, c->id, ref, when);
+			cap_buffers_add_live(b, c->id, ref, when);
 		if (level == CAP_DIGEST_LAUNCH || when == 0)
-			cap_buffers_graphs(b, c->id, when);
+			cap_buffers_add_graphs(b, c->id, when);
 		return;
 	case API_CLASS_SET:
-		if (level == CAP_DIGEST_LAUNCH && cap_spans_of(c, call, &spans) == 0)
-			cap_buffers_spans(b, c->id, &spans, when);
+		if (level == CAP_DIGEST_LAUNCH && cap_spans_from_call(c, call, &spans) == 0)
+			cap_buffers_add_spans(b, c->id, &spans, when);
 		return;
 	case API_CLASS_COPY:
-		if (cap_spans_of(c, call, &spans) < 0 || digest_small_copy(c, &spans, when))
+		if (cap_spans_from_call(c, call, &spans) < 0 || digest_small_copy(c, &spans, when))
 			return;
 		if (level == CAP_DIGEST_LAUNCH || is_host_copy(&spans))
-			cap_buffers_spans(b, c->id, &spans, when);
+			cap_buffers_add_spans(b, c->id, &spans, when);
 		return;
 	case API_CLASS_COLLECTIVE:
 	case API_CLASS_P2P:
-		if (cap_spans_of(c, call, &spans) == 0)
-			cap_buffers_spans(b, c->id, &spans, when);
+		if (cap_spans_from_call(c, call, &spans) == 0)
+			cap_buffers_add_spans(b, c->id, &spans, when);
 		return;
 	default:
 		return;
@@ -166,7 +166,7 @@ static void add_buffers(struct cap_buffers *b, const struct cap_call *c,
 static int flush_written(const struct cap_call *c, const struct api_call *call)
 {
 	scoped(cap_spans_done) struct cap_spans spans = {0};
-	int r = cap_spans_of(c, call, &spans);
+	int r = cap_spans_from_call(c, call, &spans);
 
 	for (size_t i = 0; i < spans.n; i++)
 		if (spans.items[i].output)
@@ -224,11 +224,11 @@ static void flush_before(const struct cap_call *c, const struct api_call *call,
 /* Waits for the digests of a context that may end. Pending ones were launched before. */
 static void before_end(struct cap_call *c, const struct api_call *call)
 {
-	void *context = cap_context_ending(c, call);
+	void *context = cap_context_to_destroy(c, call);
 
 	c->notes.digests_context = context;
 	if (context)
-		cap_batch_await(context);
+		cap_batch_wait_context(context);
 }
 
 static void digest_inputs(struct cap_call *c, const struct api_call *call)
@@ -236,10 +236,10 @@ static void digest_inputs(struct cap_call *c, const struct api_call *call)
 	scoped(cap_buffers_done) struct cap_buffers b = {0};
 	struct cap_stream_ref ref;
 
-	cap_stream_ref_of(c, call, &ref);
+	cap_stream_ref_from_call(c, call, &ref);
 	if (cap_stream_ref_is_capturing(&ref)) {
 		if (exchanges == 0)
-			cap_buffers_captured(c, call);
+			cap_buffers_note_captured(c, call);
 		return;
 	}
 	b.context = ref.context;
@@ -308,7 +308,7 @@ static void digest_results(struct cap_call *c, const struct api_call *call)
 	scoped(cap_buffers_done) struct cap_buffers b = {0};
 	struct cap_stream_ref ref;
 
-	cap_stream_ref_of(c, call, &ref);
+	cap_stream_ref_from_call(c, call, &ref);
 	if (cap_stream_ref_is_capturing(&ref))
 		return;
 	b.context = ref.context;
@@ -351,8 +351,8 @@ static void digests_after(struct cap_call *c)
 	else if (c->class == API_CLASS_ALLOC)
 		prepare_context();
 	else if (c->class == API_CLASS_DESTROY && c->notes.digests_context &&
-		 cap_context_ended(c, call))
-		cap_batch_forget(c->notes.digests_context);
+		 cap_context_is_destroyed(c, call))
+		cap_batch_drop_context(c->notes.digests_context);
 	else if (1ull << c->class & WRITING && api_succeeded(call, c->result) && !c->paused)
 		digest_results(c, call);
 	cap_clock_resume();
@@ -369,7 +369,7 @@ static void digest_all(uint64_t id)
 	if (cap_cu.cuCtxGetCurrent(&ref.context) || !ref.context || cap_cu.cuCtxSynchronize())
 		return;
 	b.context = ref.context;
-	cap_buffers_live(&b, id, &ref, CAP_DIGEST_LIVE);
+	cap_buffers_add_live(&b, id, &ref, CAP_DIGEST_LIVE);
 	cap_batch_announce(id, b.n);
 	cap_batch_launch(&ref, b.items, b.n);
 	cap_cu.cuStreamSynchronize(ref.stream);
@@ -420,7 +420,7 @@ static int start_digests(void)
 	r = cap_batch_start();
 	if (r == 0)
 		r = cap_collector_add(cap_batch_collect);
-	return r < 0 || !cap_payload_is_on() ? r : cap_collector_add(cap_payload_collect);
+	return r < 0 || !cap_payload_is_enabled() ? r : cap_collector_add(cap_payload_collect);
 }
 
 #define ORDERING                                                                                   \

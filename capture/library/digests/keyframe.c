@@ -177,8 +177,8 @@ static void take_keyframe(uint64_t id, unsigned flags)
 
 	if (!staged)
 		return;
-	cap_allocations_each(synchronise, NULL);
-	cap_allocations_each(put_region, &k);
+	cap_allocations_for_each(synchronise, NULL);
+	cap_allocations_for_each(put_region, &k);
 }
 
 /* Returns the id of the last call that this thread recorded. */
@@ -210,7 +210,7 @@ void cap_keyframe_prepare(int64_t number)
 {
 	bool ended;
 
-	if (cap_payload_is_on() && !is_capturing() &&
+	if (cap_payload_is_enabled() && !is_capturing() &&
 	    is_stored(number, __atomic_load_n(&is_inside, __ATOMIC_RELAXED), &ended))
 		hold_at_rest();
 }
@@ -219,7 +219,7 @@ void cap_keyframe_iteration(int64_t number, uint64_t id)
 {
 	bool was_inside = __atomic_load_n(&is_inside, __ATOMIC_RELAXED), ended;
 
-	if (!cap_payload_is_on())
+	if (!cap_payload_is_enabled())
 		return;
 	if (!is_stored(number, was_inside, &ended))
 		was_inside = is_wanted(number);

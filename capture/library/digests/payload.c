@@ -16,7 +16,7 @@ void cap_payload_iteration(int64_t number)
 	__atomic_store_n(&iteration, number, __ATOMIC_RELAXED);
 }
 
-bool cap_payload_is_on(void)
+bool cap_payload_is_enabled(void)
 {
 	return cap_control()->first_payload >= 0;
 }
@@ -52,9 +52,9 @@ static void put_payload(const struct cap_buffer *b, const void *data)
 	cap_publish();
 }
 
-void cap_payload_host(const struct cap_buffer *b, const void *data)
+void cap_payload_store_host(const struct cap_buffer *b, const void *data)
 {
-	if (cap_payload_is_on())
+	if (cap_payload_is_enabled())
 		put_payload(b, is_kept(b) ? data : NULL);
 }
 
@@ -128,9 +128,9 @@ static bool has_space(uint64_t bytes)
 	return has;
 }
 
-void cap_payload_keep(const struct cap_stream_ref *ref, const struct cap_buffer *buffers, size_t n)
+void cap_payload_store(const struct cap_stream_ref *ref, const struct cap_buffer *buffers, size_t n)
 {
-	if (!cap_payload_is_on())
+	if (!cap_payload_is_enabled())
 		return;
 	for (size_t i = 0; i < n; i++) {
 		struct copy *c = is_kept(&buffers[i]) && has_space(buffers[i].bytes)
@@ -140,7 +140,7 @@ void cap_payload_keep(const struct cap_stream_ref *ref, const struct cap_buffer 
 		if (c)
 			add_copy(c);
 		else
-			cap_payload_host(&buffers[i], NULL);
+			cap_payload_store_host(&buffers[i], NULL);
 	}
 }
 

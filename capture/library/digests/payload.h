@@ -17,14 +17,15 @@ void cap_payload_iteration(int64_t number);
 
 /* Returns true if --payloads is on: each buffer gets a record, even if its contents are not
  * stored. */
-bool cap_payload_is_on(void);
+bool cap_payload_is_enabled(void);
 
 /* Stores the buffers' contents after the operations now on the stream, whose context must be
  * current. */
-void cap_payload_keep(const struct cap_stream_ref *ref, const struct cap_buffer *buffers, size_t n);
+void cap_payload_store(const struct cap_stream_ref *ref, const struct cap_buffer *buffers,
+		       size_t n);
 
 /* Stores host memory; NULL: it could not be read. */
-void cap_payload_host(const struct cap_buffer *b, const void *data);
+void cap_payload_store_host(const struct cap_buffer *b, const void *data);
 
 /* For cap_collector_add(). */
 unsigned cap_payload_collect(void);

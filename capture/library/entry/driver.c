@@ -6,7 +6,7 @@
 #include "capture/library/entry/hooks.h"
 #include "capture/library/graphs/graphs.h"
 #include "capture/library/node_times/nodes.h"
-#include "capture/library/process/ends.h"
+#include "capture/library/process/exit.h"
 #include "capture/library/process/facts.h"
 #include "capture/library/ring/ring.h"
 #include "capture/library/times/times.h"
@@ -21,14 +21,14 @@ static const struct cap_hook *const hooks[] = {&cap_allocations, &cap_digests, &
 
 static void start_hooks(void)
 {
-	cap_facts_driver();
+	cap_put_driver_facts();
 	cap_chain_start(hooks, ARRAY_SIZE(hooks));
 	if (cap_control()->device_times && cap_control()->node_times)
 		cap_nodes_start();
-	cap_ends_driver_initialised();
+	cap_exit_register();
 }
 
-void cap_driver_initialised(int result)
+void cap_after_cu_init(int result)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static uint32_t begun; /* the generation for which start_hooks() was called */
@@ -38,7 +38,7 @@ void cap_driver_initialised(int result)
 		return;
 	pthread_mutex_lock(&lock);
 	__atomic_store_n(&cap_process.driver_used, true, __ATOMIC_RELAXED);
-	if (begun != cap_process.generation && cap_ring_ready(&cap_self)) {
+	if (begun != cap_process.generation && cap_ring_prepare(&cap_self)) {
 		begun = cap_process.generation;
 		start_hooks();
 	}

@@ -9,7 +9,7 @@
 extern void *const cap_hooks[];
 
 /* cuInit has returned `result`: starts hooks, and writes facts about the driver. */
-void cap_driver_initialised(int result);
+void cap_after_cu_init(int result);
 
 /* cuGetProcAddress has returned *pfn: replaces it by the hook of that function. */
-void cap_proc_address(int result, const char *symbol, void **pfn, uint64_t flags);
+void cap_after_get_proc_address(int result, const char *symbol, void **pfn, uint64_t flags);

@@ -20,8 +20,8 @@ typedef int cap_launch_fn(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint
 
 /* Forwards and records the launch like any other call. The upper halves of narrow arguments are
  * zero. */
-int cap_launch_full(uint32_t api, uint32_t how, const struct cap_step *plan, cap_launch_fn *real,
-		    const uint64_t words[CAP_LAUNCH_WORDS]);
+int cap_launch_full(uint32_t api, uint32_t traits, const struct cap_plan_step *plan,
+		    cap_launch_fn *real, const uint64_t words[CAP_LAUNCH_WORDS]);
 
 /* Returns true if at most `times` handles the launch, and in that case no stream is in capture. */
 static CAP_INLINE bool cap_launch_is_short(uint32_t hooks)
@@ -38,13 +38,13 @@ static CAP_INLINE bool cap_launch_begin(struct cap_thread *t, uint32_t hooks, ui
 	const struct cap_layout_entry *k;
 	struct cap_params_record *r;
 
-	if (unlikely(!cap_gates_open(t) || !cap_launch_is_short(hooks) || !params) ||
-	    cap_is_ordered(t))
+	if (unlikely(!cap_may_record(t) || !cap_launch_is_short(hooks) || !params) ||
+	    cap_needs_order(t))
 		return false;
-	cap_writing(t, 1);
+	cap_set_writing(t, 1);
 	k = cap_layout_find(t->layouts, function);
 	if (unlikely(!k || !k->is_plain)) {
-		cap_writing(t, 0);
+		cap_set_writing(t, 0);
 		return false;
 	}
 	*ret_id = cap_call_begin(t, ret_depth);
@@ -53,11 +53,11 @@ static CAP_INLINE bool cap_launch_begin(struct cap_thread *t, uint32_t hooks, ui
 		cap_params_fill_plain(r, k, CAP_LAUNCH_PARAMS, *ret_id, params);
 		cap_write_publish(t, k->head.bytes);
 	}
-	cap_writing(t, 0);
+	cap_set_writing(t, 0);
 	return true;
 }
 
-static CAP_INLINE int cap_launch(uint32_t api, uint32_t how, const struct cap_step *plan,
+static CAP_INLINE int cap_launch(uint32_t api, uint32_t traits, const struct cap_plan_step *plan,
 				 cap_launch_fn *real, uint64_t a0, uint64_t a1, uint64_t a2,
 				 uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7,
 				 uint64_t a8, uint64_t a9, uint64_t a10)
@@ -76,17 +76,17 @@ static CAP_INLINE int cap_launch(uint32_t api, uint32_t how, const struct cap_st
 					  (uint32_t)a4, (uint32_t)a5, (uint32_t)a6, (uint32_t)a7,
 					  a8,		a9,	      a10};
 
-		return cap_launch_full(api, how, plan, real, words);
+		return cap_launch_full(api, traits, plan, real, words);
 	}
 	if (hooks & CAP_LAUNCH_TIMED)
-		timed = cap_times_launch((void *)a8, how & CAP_HOW_PER_THREAD);
+		timed = cap_times_before_launch((void *)a8, traits & CAP_TRAITS_PER_THREAD);
 	start = cap_call_start(t, api, depth);
 	result = real(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10);
 	end = cap_ticks(t);
 	if (unlikely(!cap_call_end(t, depth)))
 		return result;
 	if (timed && result == 0)
-		cap_times_launched(timed, id, start);
+		cap_times_after_launch(timed, id, start);
 	r = (void *)cap_write_begin(t, bytes);
 	if (unlikely(!r))
 		return result;

@@ -53,7 +53,7 @@ static void *hook_of(const char *name, void *real)
 	if (cap_is_own(real))
 		return real;
 	if (api < 0)
-		return cap_unknown(name, real);
+		return cap_unknown_trampoline(name, real);
 	if (api_call((unsigned)api)->library == API_LIBRARY_CUDA)
 		real = cap_real_wrapped(name, real);
 	if (__atomic_compare_exchange_n(&cap_reals[api], &expected, real, 0, __ATOMIC_RELEASE,
@@ -61,7 +61,7 @@ static void *hook_of(const char *name, void *real)
 	    expected == real)
 		return cap_hooks[api];
 	/* A second copy of the library: its calls must not be forwarded to the first copy. */
-	return cap_unknown(name, real);
+	return cap_unknown_trampoline(name, real);
 }
 
 /* NVTX opens this library by its path, and gets the handle of the driver. */

@@ -90,7 +90,7 @@ static int only_call(const char *symbol, bool per_thread)
 	return found >= 0 ? found : plain;
 }
 
-void cap_proc_address(int result, const char *symbol, void **pfn, uint64_t flags)
+void cap_after_get_proc_address(int result, const char *symbol, void **pfn, uint64_t flags)
 {
 	int kept = errno, api;
 
@@ -101,6 +101,6 @@ void cap_proc_address(int result, const char *symbol, void **pfn, uint64_t flags
 	/* The driver may return functions that it does not export. */
 	if (api < 0)
 		api = only_call(symbol, (flags & PER_THREAD) != 0);
-	*pfn = api >= 0 ? cap_hooks[api] : cap_unknown(symbol, *pfn);
+	*pfn = api >= 0 ? cap_hooks[api] : cap_unknown_trampoline(symbol, *pfn);
 	errno = kept;
 }

@@ -54,15 +54,15 @@ static bool wipe_on_fork(void)
 /* In a forked child: threads that may have held these locks do not exist there. */
 static void reset_locks(void)
 {
-	cap_rings_forked();
-	cap_unknown_forked();
-	cap_nvtx_forked();
+	cap_rings_after_fork();
+	cap_unknown_after_fork();
+	cap_nvtx_after_fork();
 }
 
 __attribute__((constructor)) static void join_session(void)
 {
 	static const struct cap_ring_listener listener = {
-		.process_begun = cap_facts_process,
+		.process_begun = cap_put_process_facts,
 		.thread_ending = cap_chain_thread_end,
 	};
 	const char *folder = getenv(CAP_SESSION_VARIABLE);
@@ -70,7 +70,7 @@ __attribute__((constructor)) static void join_session(void)
 	int kept = errno;
 
 	pthread_atfork(NULL, NULL, reset_locks);
-	cap_ring_listen(&listener);
+	cap_ring_set_listener(&listener);
 	errno = kept;
 	if (!folder || strlen(folder) >= sizeof(cap_process.folder))
 		return;
@@ -80,7 +80,7 @@ __attribute__((constructor)) static void join_session(void)
 		cap_process.control = control;
 		cap_process.session = true;
 		__atomic_fetch_add(&control->n_processes, 1, __ATOMIC_RELAXED);
-		cap_started_joined();
+		cap_started_remove_self();
 		cap_process_begin();
 	} else if (control) {
 		munmap(control, CAP_CONTROL_BYTES);

@@ -40,7 +40,7 @@ static void *trampoline(uint32_t number)
 }
 #endif
 
-void *cap_unknown(const char *name, void *real)
+void *cap_unknown_trampoline(const char *name, void *real)
 {
 	void *found = real;
 	uint32_t i;
@@ -63,7 +63,7 @@ void *cap_unknown(const char *name, void *real)
 	return found;
 }
 
-void cap_unknown_forked(void)
+void cap_unknown_after_fork(void)
 {
 	pthread_mutex_init(&lock, NULL);
 }
@@ -106,9 +106,10 @@ bool cap_unknown_enter(uint32_t number, const uint64_t *words, struct cap_call *
 	if (table[number].captures)
 		__atomic_fetch_add(&cap_process.capturing, 1, __ATOMIC_SEQ_CST);
 
-	bool on = cap_enter(c, CAP_API_UNKNOWN + number,
-			    CAP_HOW(API_CLASS_STATE, N_WORDS, CAP_HOW_RAW | CAP_HOW_ALWAYS), NULL,
-			    words);
+	bool on = cap_call_enter(
+		c, CAP_API_UNKNOWN + number,
+		CAP_TRAITS(API_CLASS_STATE, N_WORDS, CAP_TRAITS_RAW | CAP_TRAITS_ALWAYS), NULL,
+		words);
 
 	if (on)
 		put_name(&cap_self, number);
@@ -118,5 +119,5 @@ bool cap_unknown_enter(uint32_t number, const uint64_t *words, struct cap_call *
 
 void cap_unknown_leave(struct cap_call *c, uint64_t result)
 {
-	cap_leave(c, (int64_t)result);
+	cap_call_leave(c, (int64_t)result);
 }

@@ -6,7 +6,7 @@
 
 /* Returns the function to give to the program instead of `real`: a trampoline, always the same for
  * the same function; `real` itself if all trampolines are in use. */
-void *cap_unknown(const char *name, void *real);
+void *cap_unknown_trampoline(const char *name, void *real);
 
 /* Called in a forked child: resets the lock, which another thread of the parent may have held. */
-void cap_unknown_forked(void);
+void cap_unknown_after_fork(void);

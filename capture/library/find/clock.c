@@ -5,7 +5,7 @@
 
 uint64_t (*cap_emulated_host_ns)(void);
 
-int cap_emulated(void)
+int cap_is_emulated(void)
 {
 	return cap_emulated_clock() != NULL;
 }

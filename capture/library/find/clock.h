@@ -16,6 +16,6 @@ static inline uint64_t (*cap_emulated_clock(void))(void)
 }
 
 /* Returns 1 if the driver is emulated. */
-int cap_emulated(void);
+int cap_is_emulated(void);
 
 int64_t cap_now_ns(void);

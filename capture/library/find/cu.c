@@ -41,7 +41,7 @@ int cap_cu_load_graphs(void)
 
 #define NO_MODE (-1)
 
-int cap_cu_relax(void)
+int cap_cu_relax_begin(void)
 {
 	int mode = CU_CAPTURE_RELAXED;
 
@@ -52,7 +52,7 @@ int cap_cu_relax(void)
 	return mode;
 }
 
-void cap_cu_unrelax(int mode)
+void cap_cu_relax_end(int mode)
 {
 	if (mode != NO_MODE)
 		cap_cu.cuThreadExchangeStreamCaptureMode(&mode);

@@ -106,8 +106,8 @@ extern struct cap_cu cap_cu;
 
 /* Between the two calls the calling thread may load code, allocate memory and query events,
  * although another thread's capture would forbid it. Calls nest. */
-int cap_cu_relax(void);
-void cap_cu_unrelax(int mode);
+int cap_cu_relax_begin(void);
+void cap_cu_relax_end(int mode);
 
 /* Returns 0, or -ENOSYS: the driver is older than the oldest supported one. May be called
  * repeatedly. */

@@ -141,7 +141,7 @@ static int search_object(struct dl_phdr_info *info, size_t size, void *arg)
 	return symbol != NULL;
 }
 
-void *cap_elf_next(const char *name)
+void *cap_elf_find_next(const char *name)
 {
 	struct search s = {.name = name};
 
@@ -149,7 +149,7 @@ void *cap_elf_next(const char *name)
 	return s.found;
 }
 
-void *cap_elf_in(const char *file, const char *name)
+void *cap_elf_find_in(const char *file, const char *name)
 {
 	struct search s = {.name = name, .file = file};
 

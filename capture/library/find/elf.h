@@ -14,10 +14,10 @@ const char *cap_own_path(void);
 
 /* Returns the first definition of `name` in an object after this library in look-up order, or
  * NULL. */
-void *cap_elf_next(const char *name);
+void *cap_elf_find_next(const char *name);
 /* Returns the first definition of `name` in an object whose file name begins with `file`, or
  * NULL. */
-void *cap_elf_in(const char *file, const char *name);
+void *cap_elf_find_in(const char *file, const char *name);
 
 /* The origin of memory in a mapped file. */
 #define CAP_MAX_BUILD_ID 64

@@ -34,7 +34,7 @@ void cap_clock_pause(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	if (depth == 0 && !cap_emulated())
+	if (depth == 0 && !cap_is_emulated())
 		return;
 	pthread_once(&once, find_pause_functions);
 	if (!begin_pause || !end_pause)

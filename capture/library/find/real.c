@@ -34,9 +34,9 @@ static __thread bool is_opening CAP_THREAD_LOCAL;
 
 static void find_loader(void)
 {
-	loader.dlopen = (void *(*)(const char *, int))cap_elf_next("dlopen");
-	loader.dlsym = (void *(*)(void *, const char *))cap_elf_next("dlsym");
-	loader.dlvsym = (void *(*)(void *, const char *, const char *))cap_elf_next("dlvsym");
+	loader.dlopen = (void *(*)(const char *, int))cap_elf_find_next("dlopen");
+	loader.dlsym = (void *(*)(void *, const char *))cap_elf_find_next("dlsym");
+	loader.dlvsym = (void *(*)(void *, const char *, const char *))cap_elf_find_next("dlvsym");
 	__atomic_store_n(&loader_found, true, __ATOMIC_RELEASE);
 }
 
@@ -120,9 +120,9 @@ static int find_in_cache(const char *library, char *ret, size_t ret_bytes)
 
 /* ---- the driver */
 
-static void *open_path(const char *path, int how)
+static void *open_path(const char *path, int traits)
 {
-	return cap_loader()->dlopen(path, RTLD_LAZY | how);
+	return cap_loader()->dlopen(path, RTLD_LAZY | traits);
 }
 
 /* Returns the object whose definition of `symbol` follows this library's in look-up order. */
@@ -252,8 +252,8 @@ static void *find_loaded(enum api_library library, const char *name)
 	void *found = cap_loader()->dlsym(RTLD_NEXT, name);
 
 	if (!found)
-		found = cap_elf_in(files[library], name);
-	return found ? found : cap_elf_in("", name);
+		found = cap_elf_find_in(files[library], name);
+	return found ? found : cap_elf_find_in("", name);
 }
 
 static void *find_in_driver(const char *name)
@@ -294,7 +294,7 @@ void *cap_real(enum cap_library library, const char *name)
 
 	/* Emulated libraries count calls of public functions, but not of emu_*. */
 	snprintf(uncounted, sizeof(uncounted), "emu_%s", name);
-	if (cap_emulated())
+	if (cap_is_emulated())
 		found = find_real(libraries[library], uncounted);
 	return found ? found : find_real(libraries[library], name);
 }
@@ -339,7 +339,7 @@ static void *stand_in(const struct api_call *call)
 	}
 }
 
-void *cap_resolve(unsigned api)
+void *cap_real_resolve(unsigned api)
 {
 	const struct api_call *call = api_call(api);
 	void *real = find_real(call->library, call->name);

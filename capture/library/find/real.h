@@ -23,13 +23,13 @@ extern void *cap_reals[CAP_MAX_CALLS];
 
 /* Looks up cap_reals[api]. Returns a function that returns the library's "not supported" status if
  * the library has no such function. */
-void *cap_resolve(unsigned api);
+void *cap_real_resolve(unsigned api);
 
 static inline void *cap_real_of(unsigned api)
 {
 	void *real = __atomic_load_n(&cap_reals[api], __ATOMIC_ACQUIRE);
 
-	return likely(real) ? real : cap_resolve(api);
+	return likely(real) ? real : cap_real_resolve(api);
 }
 
 /* Returns a function by its exact name, as dlsym() finds it in the real library; NULL if the

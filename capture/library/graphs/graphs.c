@@ -69,7 +69,7 @@ static void after_launch(struct cap_call *c)
 	if (!call || c->depth == 0 || c->result != 0 ||
 	    __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0)
 		return;
-	cap_stream_ref_of(c, call, &ref);
+	cap_stream_ref_from_call(c, call, &ref);
 	if (!ref.context || !cap_stream_ref_is_capturing(&ref))
 		return;
 	node = last_node(ref.stream);

@@ -50,7 +50,7 @@ static struct cap_exec **find_link(const void *handle)
 /* Events are gone if their context is. */
 static void events_free(const struct cap_exec *x, struct cap_node_events *e)
 {
-	bool are_gone = cap_device_clock_is(x->clock, CAP_CLOCK_ENDED);
+	bool are_gone = cap_device_clock_has_state(x->clock, CAP_CLOCK_ENDED);
 
 	for (uint32_t i = 0; e && i < x->n_events && !are_gone; i++)
 		if (e->events[i])
@@ -199,7 +199,7 @@ static struct cap_timed_parts lost_parts = {put_lost, release_lost};
 
 static void begin_launch(struct cap_call *call, struct cap_exec *x)
 {
-	x->broken |= cap_device_clock_is(x->clock, CAP_CLOCK_ENDED);
+	x->broken |= cap_device_clock_has_state(x->clock, CAP_CLOCK_ENDED);
 	if (x->now->awaited)
 		exchange_events(x);
 	if (!call || !call->hooks || !call->notes.stream)
@@ -252,7 +252,7 @@ static void release_parts(struct cap_timed_parts *parts)
 
 /* ---- executable graphs and their nodes */
 
-struct cap_exec *cap_exec_take(uint64_t exec)
+struct cap_exec *cap_before_exec_destroy(uint64_t exec)
 {
 	struct cap_exec **at, *x;
 
@@ -267,7 +267,7 @@ struct cap_exec *cap_exec_take(uint64_t exec)
 	return x;
 }
 
-void cap_exec_gone(struct cap_exec *x, int result)
+void cap_after_exec_destroy(struct cap_exec *x, int result)
 {
 	int kept = errno, mode;
 	bool gone;
@@ -302,7 +302,7 @@ const struct cap_node_pair *cap_exec_pair(const struct cap_exec *x, uint64_t nod
 	return bsearch(&of, x->pairs, x->n_steps, sizeof(of), cap_node_pair_order);
 }
 
-uint64_t cap_node_in(uint64_t exec, uint64_t node)
+uint64_t cap_node_in_clone(uint64_t exec, uint64_t node)
 {
 	const struct cap_node_pair *found;
 	const struct cap_exec *x;
@@ -386,9 +386,9 @@ static uint32_t put_steps(const struct cap_node_events *e, uint64_t id)
 		bool wanted = k < x->n_steps ? x->steps[k].op != CAP_NO_STEP : !x->is_chain;
 
 		if (wanted)
-			steps[n++] =
-				(struct moment){cap_device_clock_host(x->clock, steps[k].start_ns),
-						cap_device_clock_host(x->clock, steps[k].end_ns)};
+			steps[n++] = (struct moment){
+				cap_device_clock_to_host(x->clock, steps[k].start_ns),
+				cap_device_clock_to_host(x->clock, steps[k].end_ns)};
 	}
 	return put_times(id, steps, n) < 0 ? x->n_ops : 0;
 }

@@ -71,11 +71,11 @@ void cap_node_events_set(struct cap_exec *x, struct cap_node_events *e, bool set
 /* ---- for the generated hooks; keep errno */
 
 /* Returns the node of the clone for the program's `node`; `node` itself if `exec` has no events. */
-uint64_t cap_node_in(uint64_t exec, uint64_t node);
+uint64_t cap_node_in_clone(uint64_t exec, uint64_t node);
 
 /* Called before `exec` is launched; `call` is NULL if it is not recorded. */
 void cap_node_launch(struct cap_call *call, uint64_t exec);
 
 /* Called before and after the destruction of an executable graph. */
-struct cap_exec *cap_exec_take(uint64_t exec);
-void cap_exec_gone(struct cap_exec *x, int result);
+struct cap_exec *cap_before_exec_destroy(uint64_t exec);
+void cap_after_exec_destroy(struct cap_exec *x, int result);

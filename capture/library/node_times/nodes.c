@@ -48,7 +48,7 @@ static int clone_with_events(struct cap_instance *i, void *graph, uint64_t flags
 		return -ENOMEM;
 	x->refs = 1;
 	cap_cu.cuCtxGetCurrent(&x->context);
-	context = x->context ? cap_streams_context(x->context) : NULL;
+	context = x->context ? cap_streams_get_context(x->context) : NULL;
 	x->clock = context ? &context->clock : NULL;
 	if (!x->clock || !i->order || flags & CU_GRAPH_DEVICE_LAUNCH)
 		return -ENOTSUP;
@@ -94,8 +94,8 @@ static uint64_t instantiate_clone(struct cap_instance *i, uint64_t graph, uint64
 	return graph;
 }
 
-uint64_t cap_instantiate(struct cap_instance *i, const struct cap_call *call, uint64_t graph,
-			 uint64_t flags)
+uint64_t cap_before_instantiate(struct cap_instance *i, const struct cap_call *call, uint64_t graph,
+				uint64_t flags)
 {
 	int kept = errno, mode;
 
@@ -137,7 +137,7 @@ static bool refuses_children(const struct cap_instance *i, void *exec)
 	return true;
 }
 
-bool cap_instantiated(struct cap_instance *i, int result, uint64_t ret_exec)
+bool cap_after_instantiate(struct cap_instance *i, int result, uint64_t ret_exec)
 {
 	int kept = errno, mode;
 	bool again;
@@ -175,8 +175,8 @@ static int clone_for_update(struct cap_instance *i, void *graph, struct cap_exec
 
 /* If the graph cannot be cloned, or has other nodes, the driver refuses the update as it would
  * without this library. */
-uint64_t cap_update(struct cap_instance *i, const struct cap_call *call, uint64_t exec,
-		    uint64_t graph)
+uint64_t cap_before_update(struct cap_instance *i, const struct cap_call *call, uint64_t exec,
+			   uint64_t graph)
 {
 	int kept = errno, mode;
 
@@ -200,7 +200,7 @@ uint64_t cap_update(struct cap_instance *i, const struct cap_call *call, uint64_
 	return graph;
 }
 
-uint64_t cap_child(struct cap_instance *i, uint64_t exec, uint64_t node, uint64_t graph)
+uint64_t cap_child_graph(struct cap_instance *i, uint64_t exec, uint64_t node, uint64_t graph)
 {
 	const struct cap_node_pair *in;
 	const struct cap_exec *x;
@@ -227,11 +227,11 @@ uint64_t cap_node_params(struct cap_instance *i, uint64_t exec, uint64_t node, u
 	if (!params || *(const int *)params != CU_NODE_GRAPH)
 		return params;
 	memcpy(copy, (const void *)params, CAP_PARAMS_WORDS * sizeof(*copy));
-	copy[2] = cap_child(i, exec, node, copy[2]);
+	copy[2] = cap_child_graph(i, exec, node, copy[2]);
 	return (uintptr_t)copy;
 }
 
-void cap_child_done(struct cap_instance *i)
+void cap_child_graph_done(struct cap_instance *i)
 {
 	int kept = errno, mode;
 
@@ -243,7 +243,7 @@ void cap_child_done(struct cap_instance *i)
 	errno = kept;
 }
 
-void cap_updated(struct cap_instance *i, int result, const uint64_t nodes[2])
+void cap_after_update(struct cap_instance *i, int result, const uint64_t nodes[2])
 {
 	int kept = errno, mode;
 

@@ -19,24 +19,24 @@
 
 /* Returns the graph to instantiate instead of `graph`. `call` is NULL if the call is not
  * recorded. */
-uint64_t cap_instantiate(struct cap_instance *i, const struct cap_call *call, uint64_t graph,
-			 uint64_t flags);
+uint64_t cap_before_instantiate(struct cap_instance *i, const struct cap_call *call, uint64_t graph,
+				uint64_t flags);
 /* Called with the result. Returns true if the graph must be instantiated again, unchanged. */
-bool cap_instantiated(struct cap_instance *i, int result, uint64_t ret_exec);
+bool cap_after_instantiate(struct cap_instance *i, int result, uint64_t ret_exec);
 
 /* The same for the graph that updates an executable one. */
-uint64_t cap_update(struct cap_instance *i, const struct cap_call *call, uint64_t exec,
-		    uint64_t graph);
+uint64_t cap_before_update(struct cap_instance *i, const struct cap_call *call, uint64_t exec,
+			   uint64_t graph);
 /* nodes[]: addresses of results that are nodes of the graph; 0: none. */
-void cap_updated(struct cap_instance *i, int result, const uint64_t nodes[2]);
+void cap_after_update(struct cap_instance *i, int result, const uint64_t nodes[2]);
 
 /* Returns the graph to pass instead of child graph `graph`. */
-uint64_t cap_child(struct cap_instance *i, uint64_t exec, uint64_t node, uint64_t graph);
+uint64_t cap_child_graph(struct cap_instance *i, uint64_t exec, uint64_t node, uint64_t graph);
 /* The same for the parameters of any node, which are copied into `copy`. */
 #define CAP_PARAMS_WORDS 32
 uint64_t cap_node_params(struct cap_instance *i, uint64_t exec, uint64_t node, uint64_t params,
 			 uint64_t copy[CAP_PARAMS_WORDS]);
-void cap_child_done(struct cap_instance *i);
+void cap_child_graph_done(struct cap_instance *i);
 
 /* Starts timing of nodes; no effect if the driver is older than CUDA 12.3. */
 void cap_nodes_start(void);

@@ -5,7 +5,7 @@
 #include "capture/library/attributes.h"
 #include "capture/library/find/elf.h"
 #include "capture/library/ring/process.h"
-#include "capture/noted.h"
+#include "capture/process_notes.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -19,7 +19,7 @@ static void *c_function(enum function which)
 	static const char *const names[FUNCTIONS] = {[WAIT4] = "wait4", [WAITID] = "waitid"};
 
 	if (!functions[which])
-		functions[which] = cap_elf_next(names[which]);
+		functions[which] = cap_elf_find_next(names[which]);
 	return functions[which];
 }
 
@@ -30,10 +30,10 @@ __attribute__((constructor)) static void find_functions(void)
 		c_function(f);
 }
 
-static void note_death(pid_t pid, int signal)
+static void add_killed(pid_t pid, int signal)
 {
 	if (cap_process.session && pid > 0)
-		cap_note_death(cap_process.control, pid, signal);
+		cap_killed_add(cap_process.control, pid, signal);
 }
 
 CAP_API pid_t wait4(pid_t pid, int *status, int flags, struct rusage *usage)
@@ -43,7 +43,7 @@ CAP_API pid_t wait4(pid_t pid, int *status, int flags, struct rusage *usage)
 		pid, &own, flags, usage);
 
 	if (ended > 0 && WIFSIGNALED(own))
-		note_death(ended, WTERMSIG(own));
+		add_killed(ended, WTERMSIG(own));
 	if (status && ended > 0)
 		*status = own;
 	return ended;
@@ -72,6 +72,6 @@ CAP_API int waitid(idtype_t type, id_t id, siginfo_t *info, int flags)
 
 	if (r == 0 && !(flags & WNOWAIT) &&
 	    (to->si_code == CLD_KILLED || to->si_code == CLD_DUMPED))
-		note_death(to->si_pid, to->si_status);
+		add_killed(to->si_pid, to->si_status);
 	return r;
 }

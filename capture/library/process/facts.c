@@ -78,7 +78,7 @@ static void put_environment(void)
 	}
 }
 
-void cap_facts_process(void)
+void cap_put_process_facts(void)
 {
 	char text[4096];
 	ssize_t n = readlink("/proc/self/exe", text, sizeof(text));
@@ -130,7 +130,7 @@ static void put_device(int device, int (*name)(char *, int, int), int (*uuid)(ui
 	cap_put_fact(key, text, len);
 }
 
-void cap_facts_driver(void)
+void cap_put_driver_facts(void)
 {
 	int (*count)(int *) = (int (*)(int *))cap_real(CAP_DRIVER, "cuDeviceGetCount");
 	int (*version)(int *) = (int (*)(int *))cap_real(CAP_DRIVER, "cuDriverGetVersion");
@@ -139,7 +139,7 @@ void cap_facts_driver(void)
 	cap_clock_pause();
 	if (version && version(&n) == 0)
 		put_number("version.driver", n);
-	put_number("emulated", cap_emulated());
+	put_number("emulated", cap_is_emulated());
 	n = 0;
 	if (count && count(&n) == 0)
 		put_number("devices", n);

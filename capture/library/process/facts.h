@@ -4,6 +4,6 @@
 #pragma once
 
 /* Writes facts about the process itself. */
-void cap_facts_process(void);
+void cap_put_process_facts(void);
 /* Writes facts about the driver and its devices, after cuInit. */
-void cap_facts_driver(void);
+void cap_put_driver_facts(void);

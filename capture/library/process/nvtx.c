@@ -41,7 +41,7 @@ static struct {
 	uint32_t lock;
 } names;
 
-void cap_nvtx_forked(void)
+void cap_nvtx_after_fork(void)
 {
 	memset(&names, 0, sizeof(names));
 }
@@ -118,13 +118,13 @@ static __thread int step_depth CAP_THREAD_LOCAL;
 static uint64_t last_range;
 
 /* Returns true and the number if the range begins an iteration. */
-static bool begins_iteration(enum cap_range_what what, const char *name, int64_t *ret)
+static bool begins_iteration(enum cap_range_kind what, const char *name, int64_t *ret)
 {
 	return (what == CAP_RANGE_PUSH || what == CAP_RANGE_START) && step_depth == 0 &&
-	       cap_range_is_step(name, ret);
+	       cap_range_is_iteration(name, ret);
 }
 
-static void put_range(enum cap_range_what what, uint64_t key, const char *domain,
+static void put_range(enum cap_range_kind what, uint64_t key, const char *domain,
 		      const struct attributes *a)
 {
 	char buf[NAME_BYTES];
@@ -136,18 +136,18 @@ static void put_range(enum cap_range_what what, uint64_t key, const char *domain
 		cap_put_range(what, key, &t);
 	} else {
 		step_depth = what == CAP_RANGE_PUSH ? depth + 1 : 0;
-		cap_range_step(number, what | CAP_RANGE_STEP, key, &t);
+		cap_range_begin_iteration(number, what | CAP_RANGE_STEP, key, &t);
 	}
 	errno = kept;
 }
 
-static void put_name(enum cap_range_what what, uint64_t key, const char *name)
+static void put_name(enum cap_range_kind what, uint64_t key, const char *name)
 {
 	put_range(what, key, NULL,
 		  &(struct attributes){.message_type = MESSAGE_ASCII, .message = name});
 }
 
-static void put_wide(enum cap_range_what what, uint64_t key, const wchar_t *name)
+static void put_wide(enum cap_range_kind what, uint64_t key, const wchar_t *name)
 {
 	put_range(what, key, NULL,
 		  &(struct attributes){.message_type = MESSAGE_UNICODE, .message = name});

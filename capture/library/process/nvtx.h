@@ -3,4 +3,4 @@
 
 /* Called in a forked child: resets the lock of names, which another thread of the parent may have
  * held. */
-void cap_nvtx_forked(void);
+void cap_nvtx_after_fork(void);

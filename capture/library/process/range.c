@@ -4,7 +4,7 @@
 #include "capture/library/call/chain.h"
 #include "capture/library/ring/put.h"
 #include "capture/library/ring/ticks.h"
-#include "formats/raw/step_name.h"
+#include "formats/raw/iteration_name.h"
 
 #include <errno.h>
 #include <string.h>
@@ -40,19 +40,20 @@ uint64_t cap_put_range(unsigned flags, uint64_t key, const struct cap_text *text
 	return cap_self.next_id;
 }
 
-bool cap_range_is_step(const char *name, int64_t *ret)
+bool cap_range_is_iteration(const char *name, int64_t *ret)
 {
-	struct cap_step_name step;
+	struct cap_iteration_name step;
 
-	if (!name || !cap_step_name(name, text_length(name), &step) || !step.says)
+	if (!name || !cap_iteration_name(name, text_length(name), &step) || !step.is_iteration)
 		return false;
 	*ret = step.number;
 	return __atomic_load_n(&cap_process.iteration, __ATOMIC_RELAXED) < 0;
 }
 
-void cap_range_step(int64_t number, unsigned flags, uint64_t key, const struct cap_text *text)
+void cap_range_begin_iteration(int64_t number, unsigned flags, uint64_t key,
+			       const struct cap_text *text)
 {
-	bool is_ready = cap_process.session && cap_ring_ready(&cap_self);
+	bool is_ready = cap_process.session && cap_ring_prepare(&cap_self);
 	uint64_t id;
 
 	if (is_ready)
@@ -69,7 +70,7 @@ void gpucapture_mark_numbered(int64_t number)
 	uint64_t id;
 	int kept = errno;
 
-	if (!cap_process.session || !cap_ring_ready(&cap_self))
+	if (!cap_process.session || !cap_ring_prepare(&cap_self))
 		return;
 	if (number < 0)
 		number = __atomic_add_fetch(&cap_process.iteration, 1, __ATOMIC_RELAXED);

@@ -21,9 +21,10 @@ uint64_t cap_put_range(unsigned flags, uint64_t key, const struct cap_text *text
 /* Returns true if the name of a range marks an iteration: "train_step 4" (step, iter or batch, and
  * a number at the end) or "ProfilerStep#4". Always false once the program marks iterations
  * itself. */
-bool cap_range_is_step(const char *name, int64_t *ret);
+bool cap_range_is_iteration(const char *name, int64_t *ret);
 /* Puts the range that begins that iteration. */
-void cap_range_step(int64_t number, unsigned flags, uint64_t key, const struct cap_text *text);
+void cap_range_begin_iteration(int64_t number, unsigned flags, uint64_t key,
+			       const struct cap_text *text);
 
 /* Begins the next iteration of the process. Exported: <gputrace.h> calls it. */
 CAP_API void gpucapture_mark_iteration(void);

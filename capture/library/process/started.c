@@ -4,7 +4,7 @@
 #include "capture/library/find/elf.h"
 #include "capture/library/process/environment.h"
 #include "capture/library/ring/process.h"
-#include "capture/noted.h"
+#include "capture/process_notes.h"
 
 #include <errno.h>
 #include <string.h>
@@ -19,34 +19,34 @@ static int find_obstacle(char *const envp[])
 	struct stat st;
 
 	if (!cap_environment_names_session(envp))
-		return CAP_START_ENVIRONMENT;
+		return CAP_STARTED_ENVIRONMENT;
 	if (cap_session_file(path, "control", 0) < 0 || stat(path, &st) < 0)
 		return errno;
 	if (user != 0 && user != st.st_uid)
 		return EACCES; /* also if exec() changes the user: the file is not ours */
-	return access(cap_own_path(), R_OK) < 0 ? CAP_START_LIBRARY : 0;
+	return access(cap_own_path(), R_OK) < 0 ? CAP_STARTED_LIBRARY : 0;
 }
 
-static struct cap_start *find_entry(int pid)
+static struct cap_started *find_entry(int pid)
 {
-	struct cap_start *all = cap_starts(cap_process.control);
+	struct cap_started *all = cap_started_programs(cap_process.control);
 
-	for (int i = 0; i < CAP_STARTS; i++)
+	for (int i = 0; i < CAP_MAX_STARTED; i++)
 		if (__atomic_load_n(&all[i].pid, __ATOMIC_RELAXED) == pid)
 			return &all[i];
 	return NULL;
 }
 
 /* If all entries are in use, the program is not noted. */
-void cap_started(int pid, const char *path, char *const envp[])
+void cap_started_add(int pid, const char *path, char *const envp[])
 {
-	struct cap_start *s;
+	struct cap_started *s;
 	int kept = errno, nobody = 0;
 
 	if (!cap_process.session || !path)
 		return;
 	while ((s = find_entry(0)) &&
-	       !__atomic_compare_exchange_n(&s->pid, &nobody, CAP_START_WRITING, false,
+	       !__atomic_compare_exchange_n(&s->pid, &nobody, CAP_STARTED_WRITING, false,
 					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		nobody = 0;
 	if (s) {
@@ -57,17 +57,17 @@ void cap_started(int pid, const char *path, char *const envp[])
 	errno = kept;
 }
 
-void cap_not_started(int pid)
+void cap_started_remove(int pid)
 {
-	struct cap_start *s = cap_process.session ? find_entry(pid) : NULL;
+	struct cap_started *s = cap_process.session ? find_entry(pid) : NULL;
 
 	if (s)
 		__atomic_store_n(&s->pid, 0, __ATOMIC_RELEASE);
 }
 
-void cap_started_joined(void)
+void cap_started_remove_self(void)
 {
-	struct cap_start *s = find_entry(getpid());
+	struct cap_started *s = find_entry(getpid());
 
 	if (!s)
 		s = find_entry(-getppid());

@@ -7,8 +7,8 @@
 
 /* Called before process `pid`, or a child of process -pid, executes `path` with that
  * environment. */
-void cap_started(int pid, const char *path, char *const envp[]);
+void cap_started_add(int pid, const char *path, char *const envp[]);
 /* Called if the program could not be started. */
-void cap_not_started(int pid);
+void cap_started_remove(int pid);
 /* Called when this process has joined the session. */
-void cap_started_joined(void);
+void cap_started_remove_self(void);

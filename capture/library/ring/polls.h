@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Repeated queries of a polling thread, gathered into one record: cap_write_wait() writes it before
- * the next record. call/poll_filter.h selects the calls. */
+/* Repeated queries of a polling thread, gathered into one record: cap_write_wait_space() writes it
+ * before the next record. call/poll_filter.h selects the calls. */
 #pragma once
 
 #include <stdint.h>

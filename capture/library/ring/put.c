@@ -5,10 +5,11 @@
 
 #include <string.h>
 
-void *cap_reserve(uint32_t bytes, enum cap_kind kind)
+void *cap_reserve(uint32_t bytes, enum cap_record_kind kind)
 {
 	struct cap_thread *t = &cap_self;
-	struct cap_record *r = !t->writing && cap_ring_ready(t) ? cap_write_begin(t, bytes) : NULL;
+	struct cap_record *r =
+		!t->writing && cap_ring_prepare(t) ? cap_write_begin(t, bytes) : NULL;
 
 	if (r) {
 		*r = (struct cap_record){.bytes = bytes, .kind = (uint16_t)kind};

@@ -11,7 +11,7 @@
 
 /* Returns space for a record of `bytes` (a multiple of 8, at most an eighth of the ring), which the
  * caller fills and then publishes. NULL: the record was counted as lost. */
-void *cap_reserve(uint32_t bytes, enum cap_kind kind);
+void *cap_reserve(uint32_t bytes, enum cap_record_kind kind);
 void cap_publish(void);
 
 void cap_put_times(uint64_t id, uint32_t index, int64_t start_ns, int64_t end_ns);

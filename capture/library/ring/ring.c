@@ -29,7 +29,7 @@ static void do_nothing(void)
 static const struct cap_ring_listener no_listener = {do_nothing, do_nothing};
 static const struct cap_ring_listener *listener = &no_listener; /* set before threads exist */
 
-void cap_ring_listen(const struct cap_ring_listener *to)
+void cap_ring_set_listener(const struct cap_ring_listener *to)
 {
 	listener = to;
 }
@@ -53,7 +53,7 @@ static void replace_entry(struct cap_ring *old, struct cap_ring *ring)
 	pthread_mutex_unlock(&lock);
 }
 
-void cap_rings_mark(enum cap_state state)
+void cap_rings_set_state(enum cap_state state)
 {
 	int kept = errno;
 
@@ -67,7 +67,7 @@ void cap_rings_mark(enum cap_state state)
 	errno = kept;
 }
 
-void cap_rings_forked(void)
+void cap_rings_after_fork(void)
 {
 	pthread_mutex_init(&lock, NULL);
 }
@@ -129,7 +129,7 @@ static void thread_ended(void *thread)
 		return;
 	listener->thread_ending();
 	if (t->polls.n)
-		cap_write_wait(t, 0); /* writes their record */
+		cap_write_wait_space(t, 0); /* writes their record */
 	t->paused = &no_ring;
 	t->ring = NULL;
 	t->at = t->end = NULL;
@@ -241,7 +241,7 @@ static bool make_ready(struct cap_thread *t)
 	return true;
 }
 
-bool cap_ring_ready(struct cap_thread *t)
+bool cap_ring_prepare(struct cap_thread *t)
 {
 	sigset_t all, kept_mask;
 	int kept = errno, cancel;

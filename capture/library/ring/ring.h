@@ -41,7 +41,7 @@ struct cap_thread {
 	uint32_t failed;	  /* creation of the ring failed */
 	uint32_t hooking;	  /* inside a hook, which may hold its locks */
 	uint32_t asking;	  /* inside a library call that may call hooked functions */
-	uint32_t writing;	  /* a record is being written: see cap_writing() */
+	uint32_t writing;	  /* a record is being written: see cap_set_writing() */
 	int64_t beat, silence_ns; /* the recorder's last heartbeat, and the time waited since */
 	uint64_t lost_records, lost_bytes, lost_since; /* since the last CAP_LOST */
 	struct cap_layout_entry *layouts;	       /* CAP_LAYOUTS entries; NULL: none yet */
@@ -58,21 +58,21 @@ struct cap_ring_listener {
 };
 
 /* Once, before the first ring. */
-void cap_ring_listen(const struct cap_ring_listener *listener);
+void cap_ring_set_listener(const struct cap_ring_listener *listener);
 
 /* Returns true if the calling thread may write, even while paused. Creates its ring; in a forked
  * child whose parent had not used CUDA, restarts recording. Keeps errno. */
-bool cap_ring_ready(struct cap_thread *t);
+bool cap_ring_prepare(struct cap_thread *t);
 
 /* Writes the state into every ring of the process. CAP_LIVE undoes an earlier state. */
-void cap_rings_mark(enum cap_state state);
+void cap_rings_set_state(enum cap_state state);
 
 /* Called in a forked child: resets the lock, which a thread of the parent may have held. */
-void cap_rings_forked(void);
+void cap_rings_after_fork(void);
 
 /* While `writing` is set, calls of a signal handler that interrupts the thread are not recorded:
  * they would corrupt the record. Only the compiler must keep the order. */
-static inline void cap_writing(struct cap_thread *t, uint32_t writing)
+static inline void cap_set_writing(struct cap_thread *t, uint32_t writing)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	__atomic_store_n(&t->writing, writing, __ATOMIC_RELAXED);
@@ -81,14 +81,14 @@ static inline void cap_writing(struct cap_thread *t, uint32_t writing)
 
 /* Returns space for `bytes` if at..end is too small; NULL: the record was counted as lost. Keeps
  * errno. */
-uint8_t *cap_write_wait(struct cap_thread *t, uint32_t bytes);
+uint8_t *cap_write_wait_space(struct cap_thread *t, uint32_t bytes);
 
 /* Returns space for a record while `writing` is set; NULL: the record was counted as lost. */
 static inline struct cap_record *cap_write_space(struct cap_thread *t, uint32_t bytes)
 {
 	if (likely((size_t)(t->end - t->at) >= bytes))
 		return (struct cap_record *)(void *)t->at;
-	return (struct cap_record *)(void *)cap_write_wait(t, bytes);
+	return (struct cap_record *)(void *)cap_write_wait_space(t, bytes);
 }
 
 /* Sets `writing`; cap_write_end() must follow unless this returns NULL. */
@@ -96,10 +96,10 @@ static inline struct cap_record *cap_write_begin(struct cap_thread *t, uint32_t 
 {
 	struct cap_record *r;
 
-	cap_writing(t, 1);
+	cap_set_writing(t, 1);
 	r = cap_write_space(t, bytes);
 	if (unlikely(!r))
-		cap_writing(t, 0);
+		cap_set_writing(t, 0);
 	return r;
 }
 
@@ -113,5 +113,5 @@ static inline void cap_write_publish(struct cap_thread *t, uint32_t bytes)
 static inline void cap_write_end(struct cap_thread *t, uint32_t bytes)
 {
 	cap_write_publish(t, bytes);
-	cap_writing(t, 0);
+	cap_set_writing(t, 0);
 }

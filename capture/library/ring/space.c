@@ -23,7 +23,7 @@ static uint32_t polls_bytes(const struct cap_thread *t)
 	const struct cap_polls *p = &t->polls;
 
 	return p->n ? (uint32_t)sizeof(struct cap_call_record) +
-			       8 * (p->n_words + 1 + cap_is_ordered(t))
+			       8 * (p->n_words + 1 + cap_needs_order(t))
 		    : 0;
 }
 
@@ -34,7 +34,7 @@ static void write_polls(struct cap_thread *t)
 	uint32_t bytes = polls_bytes(t);
 
 	r->head = (struct cap_record){.bytes = bytes, .kind = CAP_CALL, .flags = CAP_CALL_REPEATED};
-	if (cap_is_ordered(t)) {
+	if (cap_needs_order(t)) {
 		r->head.flags |= CAP_CALL_ORDERED;
 		r->words[p->n_words + 1] = p->order;
 	}
@@ -151,7 +151,7 @@ static void sleep_shortly(struct cap_thread *t)
 	t->silence_ns += took < LONGEST_NAP_NS ? took : LONGEST_NAP_NS;
 }
 
-uint8_t *cap_write_wait(struct cap_thread *t, uint32_t bytes)
+uint8_t *cap_write_wait_space(struct cap_thread *t, uint32_t bytes)
 {
 	int kept = errno;
 	uint32_t first = t->lost_records ? sizeof(struct cap_lost_record) : 0;

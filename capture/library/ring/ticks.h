@@ -17,7 +17,7 @@ static __attribute__((noinline, unused)) uint64_t cap_ticks_by_call(const struct
 
 /* Returns true if the ring's clock does not order the calls of different threads: see
  * cap_order(). */
-static inline bool cap_is_ordered(const struct cap_thread *t)
+static inline bool cap_needs_order(const struct cap_thread *t)
 {
 	return unlikely(t->clock == CAP_CLOCK_VIRTUAL);
 }

@@ -17,7 +17,7 @@ static uint64_t missed;	  /* relaxed */
 static int64_t seen_ns;	  /* relaxed: the latest time reported by a thread of the program */
 static unsigned hurrying; /* relaxed: threads */
 
-void cap_times_miss(void)
+void cap_times_count_missed(void)
 {
 	__atomic_fetch_add(&missed, 1, __ATOMIC_RELAXED);
 }
@@ -27,14 +27,14 @@ uint64_t cap_times_missed(void)
 	return __atomic_load_n(&missed, __ATOMIC_RELAXED);
 }
 
-void cap_times_seen(int64_t now_ns)
+void cap_times_report_now(int64_t now_ns)
 {
 	__atomic_store_n(&seen_ns, now_ns, __ATOMIC_RELAXED);
 }
 
-void cap_times_hurry(bool hurries)
+void cap_times_run_ahead(bool hurries)
 {
-	cap_times_seen(cap_now_ns());
+	cap_times_report_now(cap_now_ns());
 	__atomic_fetch_add(&hurrying, hurries ? 1 : -1, __ATOMIC_RELAXED);
 }
 
@@ -101,12 +101,12 @@ static int read_times(const struct cap_stream *s, const struct cap_timed_op *op,
 	if (op->what == CAP_TIMED_LOST || op->what == CAP_TIMED_NO_MARK)
 		return -EIO;
 	if (op->what == CAP_TIMED_HOST)
-		*ret_end = cap_drift_device(&k->drift, op->done_ns);
+		*ret_end = cap_drift_to_device(&k->drift, op->done_ns);
 	else
 		r = cap_device_clock_read(k, op->event, ret_end);
 	if (r == 1)
-		*ret_start = cap_device_clock_begun(k, issued, op->follows ? s->end_ns : INT64_MIN,
-						    *ret_end);
+		*ret_start = cap_device_clock_op_start(
+			k, issued, op->follows ? s->end_ns : INT64_MIN, *ret_end);
 	return r;
 }
 
@@ -116,8 +116,8 @@ static void put_times(struct cap_device_clock *k, const struct cap_timed_op *op,
 	if (op->parts)
 		__atomic_fetch_add(&missed, op->parts->put(op->parts, op->id), __ATOMIC_RELAXED);
 	else
-		cap_put_times(op->id, 0, cap_device_clock_host(k, start),
-			      cap_device_clock_host(k, end > start ? end : start));
+		cap_put_times(op->id, 0, cap_device_clock_to_host(k, start),
+			      cap_device_clock_to_host(k, end > start ? end : start));
 }
 
 /* Collects the first operation of the queue. False: it has not ended yet. */
@@ -129,7 +129,7 @@ static bool collect_op(struct cap_stream *s, struct cap_timed_op *op, int64_t no
 
 	if (cap_device_clock_is_stale(k, issued))
 		cap_device_clock_renew(k);
-	cap_device_clock_follow(k, now_ns);
+	cap_device_clock_reanchor(k, now_ns);
 	r = read_times(s, op, issued, &start, &end);
 	if (r == 0)
 		return false;
@@ -139,7 +139,7 @@ static bool collect_op(struct cap_stream *s, struct cap_timed_op *op, int64_t no
 	if (r == 1)
 		put_times(k, op, start, end);
 	else
-		cap_times_miss();
+		cap_times_count_missed();
 	if (r == 1 && op->what == CAP_TIMED_EVENT)
 		cap_device_clock_rebase(k, &op->event, end);
 	return true;
@@ -153,9 +153,9 @@ static void remove_op(struct cap_stream *s, struct cap_timed_op *op)
 		op->parts->release(op->parts);
 	if (cap_timed_is_mark(op->what))
 		__atomic_fetch_sub(&s->n_marks, 1, __ATOMIC_RELAXED);
-	chunk = cap_op_queue_remove(&s->queue);
+	chunk = cap_op_queue_pop(&s->queue);
 	if (chunk)
-		cap_stream_give_back(s, chunk);
+		cap_stream_return_chunk(s, chunk);
 }
 
 /* The context was destroyed: its operations have no times. */
@@ -163,9 +163,9 @@ static void drop_all(struct cap_stream *s)
 {
 	struct cap_timed_op *op;
 
-	while ((op = cap_op_queue_first(&s->queue))) {
+	while ((op = cap_op_queue_front(&s->queue))) {
 		if (!cap_timed_is_mark(op->what))
-			cap_times_miss();
+			cap_times_count_missed();
 		remove_op(s, op);
 	}
 }
@@ -178,7 +178,7 @@ static unsigned collect_stream(struct cap_stream *s, int64_t now_ns)
 
 	s->peak = used > s->peak ? used : s->peak;
 	while ((entered = cap_device_clock_enter(&s->context->clock)) == 0 &&
-	       (op = cap_op_queue_first(&s->queue)) && collect_op(s, op, now_ns))
+	       (op = cap_op_queue_front(&s->queue)) && collect_op(s, op, now_ns))
 		remove_op(s, op);
 	if (entered == -EIO)
 		drop_all(s);
@@ -189,7 +189,7 @@ static unsigned collect_stream(struct cap_stream *s, int64_t now_ns)
 		return (unsigned)cap_op_queue_used(&s->queue);
 	}
 	if (entered == 0)
-		cap_stream_restock(s);
+		cap_stream_refill(s);
 	return (unsigned)cap_op_queue_used(&s->queue);
 }
 
@@ -197,13 +197,13 @@ static unsigned collect_stream(struct cap_stream *s, int64_t now_ns)
 
 /* On an emulated GPU, sets the clock of the library's thread to that of the program's threads; if
  * one of them waits for outstanding operations, advances further with each call. */
-static void catch_up(void)
+static void advance_virtual_clock(void)
 {
 	static void (*not_before)(int64_t);
 	static unsigned calls; /* since a thread hurries */
 	int64_t ns = __atomic_load_n(&seen_ns, __ATOMIC_RELAXED);
 
-	if (!cap_emulated())
+	if (!cap_is_emulated())
 		return;
 	if (!not_before)
 		not_before = (void (*)(int64_t))cap_real(CAP_DRIVER, "gpuemu_thread_not_before");
@@ -221,7 +221,7 @@ unsigned cap_times_collect(void)
 	unsigned left = 0;
 	int64_t now_ns;
 
-	catch_up();
+	advance_virtual_clock();
 	now_ns = cap_now_ns();
 	last = read_both();
 	for (struct cap_stream *s = NULL; (s = cap_streams_next(s));)

@@ -104,16 +104,16 @@ static int begin_clock(struct cap_device_clock *k)
 
 void cap_device_clock_begin(struct cap_device_clock *k, void *context)
 {
-	int mode = cap_cu_relax(), entered = cap_context_enter(context);
+	int mode = cap_cu_relax_begin(), entered = cap_context_enter(context);
 
 	*k = (struct cap_device_clock){.context = context};
 	if (begin_clock(k) < 0)
 		k->state = CAP_CLOCK_BROKEN;
 	cap_context_leave(entered);
-	cap_cu_unrelax(mode);
+	cap_cu_relax_end(mode);
 }
 
-void cap_device_clock_follow(struct cap_device_clock *k, int64_t now_ns)
+void cap_device_clock_reanchor(struct cap_device_clock *k, int64_t now_ns)
 {
 	int64_t wait = k->anchored_ns - k->begun_ns;
 	struct anchor a;
@@ -143,7 +143,7 @@ void cap_device_clock_rebase(struct cap_device_clock *k, void **event, int64_t n
 
 bool cap_device_clock_is_stale(const struct cap_device_clock *k, int64_t issued_ns)
 {
-	return issued_ns - cap_drift_host(&k->drift, k->base_ns) > STALE_NS;
+	return issued_ns - cap_drift_to_host(&k->drift, k->base_ns) > STALE_NS;
 }
 
 void cap_device_clock_renew(struct cap_device_clock *k)
@@ -157,18 +157,18 @@ void cap_device_clock_renew(struct cap_device_clock *k)
 
 	k->base = k->probe;
 	k->probe = old;
-	k->base_ns = cap_drift_device(&k->drift, issued + half);
+	k->base_ns = cap_drift_to_device(&k->drift, issued + half);
 	cap_drift_resume(&k->drift, k->base_ns, issued + half, half);
 	publish_drift(k);
 }
 
 /* ---- times */
 
-int64_t cap_device_clock_begun(const struct cap_device_clock *k, int64_t issued_ns, int64_t from,
-			       int64_t end)
+int64_t cap_device_clock_op_start(const struct cap_device_clock *k, int64_t issued_ns, int64_t from,
+				  int64_t end)
 {
-	int64_t issued = cap_drift_device(&k->drift, issued_ns);
-	int64_t idle = cap_drift_device(&k->drift, issued_ns + k->lag_ns);
+	int64_t issued = cap_drift_to_device(&k->drift, issued_ns);
+	int64_t idle = cap_drift_to_device(&k->drift, issued_ns + k->lag_ns);
 	int64_t start = from > idle ? from : idle;
 
 	if (start > end)
@@ -176,11 +176,11 @@ int64_t cap_device_clock_begun(const struct cap_device_clock *k, int64_t issued_
 	return start > issued ? start : issued;
 }
 
-int64_t cap_device_clock_host(struct cap_device_clock *k, int64_t device_ns)
+int64_t cap_device_clock_to_host(struct cap_device_clock *k, int64_t device_ns)
 {
 	if (device_ns > k->used_ns)
 		k->used_ns = device_ns;
-	return cap_drift_host(&k->drift, device_ns);
+	return cap_drift_to_host(&k->drift, device_ns);
 }
 
 /* ---- the library's thread, and the end of a context */

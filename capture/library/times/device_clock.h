@@ -43,8 +43,8 @@ struct cap_device_clock {
 /* Anchors the clock of the context. Sets the state CAP_CLOCK_BROKEN on failure. */
 void cap_device_clock_begin(struct cap_device_clock *k, void *context);
 
-static inline bool cap_device_clock_is(const struct cap_device_clock *k,
-				       enum cap_device_clock_state state)
+static inline bool cap_device_clock_has_state(const struct cap_device_clock *k,
+					      enum cap_device_clock_state state)
 {
 	return __atomic_load_n(&k->state, __ATOMIC_ACQUIRE) == state;
 }
@@ -64,7 +64,7 @@ int cap_device_clock_enter(const struct cap_device_clock *k);
 void cap_device_clock_leave(void);
 
 /* Anchors the clock again if due: after ten milliseconds, later every second. */
-void cap_device_clock_follow(struct cap_device_clock *k, int64_t now_ns);
+void cap_device_clock_reanchor(struct cap_device_clock *k, int64_t now_ns);
 
 /* Reads the device time of a recorded event. Returns 1; 0: the event was not reached yet; -EIO. */
 int cap_device_clock_read(const struct cap_device_clock *k, void *event, int64_t *ret_ns);
@@ -85,8 +85,8 @@ void cap_device_clock_renew(struct cap_device_clock *k);
 /* Returns the start of an operation in device time. The operation was issued at issued_ns, and
  * waited until `from` for earlier operations on its stream. The result is not after `end`, and not
  * before the issue; the latter limit wins if the clocks are inconsistent. */
-int64_t cap_device_clock_begun(const struct cap_device_clock *k, int64_t issued_ns, int64_t from,
-			       int64_t end);
+int64_t cap_device_clock_op_start(const struct cap_device_clock *k, int64_t issued_ns, int64_t from,
+				  int64_t end);
 
 /* Converts device time to the clock of the recording. */
-int64_t cap_device_clock_host(struct cap_device_clock *k, int64_t device_ns);
+int64_t cap_device_clock_to_host(struct cap_device_clock *k, int64_t device_ns);

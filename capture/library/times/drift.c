@@ -67,12 +67,12 @@ void cap_drift_anchor(struct cap_drift *d, int64_t device_ns, int64_t host_ns, i
 	d->now = line_through(from, current, aim, host_on_line(&d->fit, aim));
 }
 
-int64_t cap_drift_host(const struct cap_drift *d, int64_t device_ns)
+int64_t cap_drift_to_host(const struct cap_drift *d, int64_t device_ns)
 {
 	return host_on_line(device_ns < d->now.device_ns ? &d->before : &d->now, device_ns);
 }
 
-int64_t cap_drift_device(const struct cap_drift *d, int64_t host_ns)
+int64_t cap_drift_to_device(const struct cap_drift *d, int64_t host_ns)
 {
 	const struct cap_drift_line *l = host_ns < d->now.host_ns ? &d->before : &d->now;
 

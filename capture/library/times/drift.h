@@ -39,5 +39,5 @@ void cap_drift_resume(struct cap_drift *d, int64_t device_ns, int64_t host_ns,
 		      int64_t uncertain_ns);
 
 /* Convert device time to host time, and host time to device time. */
-int64_t cap_drift_host(const struct cap_drift *d, int64_t device_ns);
-int64_t cap_drift_device(const struct cap_drift *d, int64_t host_ns);
+int64_t cap_drift_to_host(const struct cap_drift *d, int64_t device_ns);
+int64_t cap_drift_to_device(const struct cap_drift *d, int64_t host_ns);

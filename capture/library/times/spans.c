@@ -208,7 +208,8 @@ static int add_args(struct cap_spans *s, const struct cap_call *c, const struct 
 	return r;
 }
 
-int cap_spans_of(const struct cap_call *c, const struct api_call *call, struct cap_spans *ret)
+int cap_spans_from_call(const struct cap_call *c, const struct api_call *call,
+			struct cap_spans *ret)
 {
 	const struct api_arg *first = call->n_args > 0 ? &call->args[0] : NULL;
 

@@ -25,4 +25,5 @@ void cap_spans_done(struct cap_spans *s);
 
 /* Appends the spans of the call, except arrays and memory whose length the arguments do not
  * contain. Returns 0 or -ENOMEM. */
-int cap_spans_of(const struct cap_call *c, const struct api_call *call, struct cap_spans *ret);
+int cap_spans_from_call(const struct cap_call *c, const struct api_call *call,
+			struct cap_spans *ret);

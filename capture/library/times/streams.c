@@ -25,7 +25,8 @@ static struct cap_timed_context *known_context(const void *handle)
 {
 	struct cap_timed_context *c = self.contexts;
 
-	while (c && (c->clock.context != handle || cap_device_clock_is(&c->clock, CAP_CLOCK_ENDED)))
+	while (c && (c->clock.context != handle ||
+		     cap_device_clock_has_state(&c->clock, CAP_CLOCK_ENDED)))
 		c = c->next;
 	return c;
 }
@@ -39,10 +40,10 @@ static struct cap_timed_context *context_of(void *handle)
 		c->next = self.contexts;
 		self.contexts = c;
 	}
-	return c && !cap_device_clock_is(&c->clock, CAP_CLOCK_BROKEN) ? c : NULL;
+	return c && !cap_device_clock_has_state(&c->clock, CAP_CLOCK_BROKEN) ? c : NULL;
 }
 
-struct cap_timed_context *cap_streams_known_context(const void *handle)
+struct cap_timed_context *cap_streams_find_context(const void *handle)
 {
 	struct cap_timed_context *c;
 
@@ -52,7 +53,7 @@ struct cap_timed_context *cap_streams_known_context(const void *handle)
 	return c;
 }
 
-struct cap_timed_context *cap_streams_context(void *handle)
+struct cap_timed_context *cap_streams_get_context(void *handle)
 {
 	struct cap_timed_context *c;
 
@@ -83,9 +84,9 @@ void cap_streams_drift(int64_t *ret_residual_ns, double *ret_rate)
 /* Events were destroyed if their context was. */
 static void free_chunk(const struct cap_timed_context *c, struct cap_op_chunk *chunk)
 {
-	bool has_events = !cap_device_clock_is(&c->clock, CAP_CLOCK_ENDED);
+	bool has_events = !cap_device_clock_has_state(&c->clock, CAP_CLOCK_ENDED);
 
-	for (unsigned i = 0; chunk && has_events && i < CAP_OPS_A_CHUNK; i++)
+	for (unsigned i = 0; chunk && has_events && i < CAP_OPS_PER_CHUNK; i++)
 		if (chunk->ops[i].event)
 			cap_cu.cuEventDestroy_v2(chunk->ops[i].event);
 	free(chunk);
@@ -96,9 +97,9 @@ static void free_chunk(const struct cap_timed_context *c, struct cap_op_chunk *c
 static struct cap_op_chunk *new_chunk(const struct cap_timed_context *c)
 {
 	struct cap_op_chunk *chunk = calloc(1, sizeof(*chunk));
-	int mode = cap_cu_relax(), entered = cap_context_enter(c->clock.context), r = 0;
+	int mode = cap_cu_relax_begin(), entered = cap_context_enter(c->clock.context), r = 0;
 
-	for (unsigned i = 0; chunk && i < CAP_OPS_A_CHUNK && r == 0; i++)
+	for (unsigned i = 0; chunk && i < CAP_OPS_PER_CHUNK && r == 0; i++)
 		if ((r = cap_cu.cuEventCreate(&chunk->ops[i].event, 0)))
 			chunk->ops[i].event = NULL;
 	if (r) {
@@ -106,7 +107,7 @@ static struct cap_op_chunk *new_chunk(const struct cap_timed_context *c)
 		chunk = NULL;
 	}
 	cap_context_leave(entered);
-	cap_cu_unrelax(mode);
+	cap_cu_relax_end(mode);
 	return chunk;
 }
 
@@ -124,7 +125,7 @@ static struct cap_op_chunk *take_spare(struct cap_timed_context *c)
 
 static void put_spare(struct cap_timed_context *c, struct cap_op_chunk *chunk)
 {
-	if (cap_device_clock_is(&c->clock, CAP_CLOCK_ENDED)) {
+	if (cap_device_clock_has_state(&c->clock, CAP_CLOCK_ENDED)) {
 		free_chunk(c, chunk);
 		return;
 	}
@@ -159,14 +160,14 @@ static __attribute__((noinline)) struct cap_timed_op *take_new(struct cap_stream
 
 	cap_clock_pause();
 	while (!op && add_chunk(s) == 0)
-		op = cap_op_queue_take(&s->queue);
+		op = cap_op_queue_reserve(&s->queue);
 	cap_clock_resume();
 	return op;
 }
 
-struct cap_timed_op *cap_stream_take(struct cap_stream *s)
+struct cap_timed_op *cap_stream_reserve_op(struct cap_stream *s)
 {
-	struct cap_timed_op *op = cap_op_queue_take(&s->queue);
+	struct cap_timed_op *op = cap_op_queue_reserve(&s->queue);
 
 	return likely(op) ? op : take_new(s);
 }
@@ -218,7 +219,7 @@ static struct cap_stream *free_stream(void)
 		s = s->next;
 	if (s || !(s = calloc(1, sizeof(*s))))
 		return s;
-	cap_op_queue_begin(&s->queue, cap_control()->device_times);
+	cap_op_queue_init(&s->queue, cap_control()->device_times);
 	s->next = self.streams;
 	__atomic_store_n(&self.streams, s, __ATOMIC_RELEASE);
 	return s;
@@ -357,7 +358,7 @@ struct cap_stream *cap_streams_next(const struct cap_stream *s)
 	return next;
 }
 
-void cap_stream_give_back(struct cap_stream *s, struct cap_op_chunk *chunk)
+void cap_stream_return_chunk(struct cap_stream *s, struct cap_op_chunk *chunk)
 {
 	pthread_mutex_lock(&self.lock);
 	if (cap_op_queue_add(&s->queue, chunk) < 0)
@@ -383,12 +384,12 @@ static void make_spare(struct cap_timed_context *c)
 	}
 }
 
-void cap_stream_restock(struct cap_stream *s)
+void cap_stream_refill(struct cap_stream *s)
 {
-	uint64_t wanted = s->peak > CAP_OPS_A_CHUNK ? s->peak : CAP_OPS_A_CHUNK;
+	uint64_t wanted = s->peak > CAP_OPS_PER_CHUNK ? s->peak : CAP_OPS_PER_CHUNK;
 
 	pthread_mutex_lock(&self.lock);
-	cap_op_queue_renew(&s->queue);
+	cap_op_queue_refill(&s->queue);
 	pthread_mutex_unlock(&self.lock);
 	while (cap_op_queue_free(&s->queue) < wanted && add_chunk(s) == 0)
 		;
@@ -400,7 +401,7 @@ void cap_stream_free(struct cap_stream *s)
 	struct cap_op_chunk *chunk;
 
 	pthread_mutex_lock(&self.lock);
-	while ((chunk = cap_op_queue_give_back(&s->queue)))
+	while ((chunk = cap_op_queue_remove_chunk(&s->queue)))
 		put_spare(s->context, chunk);
 	__atomic_store_n(&s->state, CAP_STREAM_FREE, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&self.lock);

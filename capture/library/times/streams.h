@@ -55,7 +55,7 @@ struct cap_stream {
 struct cap_stream *cap_streams_find(const struct cap_stream_ref *ref);
 
 /* Returns a slot for an operation; NULL: too many are outstanding, or out of memory. */
-struct cap_timed_op *cap_stream_take(struct cap_stream *s);
+struct cap_timed_op *cap_stream_reserve_op(struct cap_stream *s);
 
 /* Call cap_streams_end() before the stream of the handle is destroyed, and cap_streams_end_thread()
  * when the calling thread ends. */
@@ -63,9 +63,9 @@ void cap_streams_end(const void *stream);
 void cap_streams_end_thread(void);
 
 /* Returns the timed context, creating it if needed; NULL: it cannot be timed. */
-struct cap_timed_context *cap_streams_context(void *context);
+struct cap_timed_context *cap_streams_get_context(void *context);
 /* The same without creating it. */
-struct cap_timed_context *cap_streams_known_context(const void *context);
+struct cap_timed_context *cap_streams_find_context(const void *context);
 /* Returns the number of operations of the context, or of all contexts if NULL, whose times are
  * outstanding. */
 uint64_t cap_streams_outstanding(const struct cap_timed_context *context);
@@ -79,9 +79,9 @@ void cap_streams_drift(int64_t *ret_residual_ns, double *ret_rate);
 /* Iterates over all streams that are not free; starts with NULL. */
 struct cap_stream *cap_streams_next(const struct cap_stream *s);
 /* Returns a chunk to its stream after all its slots were collected. */
-void cap_stream_give_back(struct cap_stream *s, struct cap_op_chunk *chunk);
+void cap_stream_return_chunk(struct cap_stream *s, struct cap_op_chunk *chunk);
 /* Adds slots, up to the largest number of operations ever outstanding, so that threads of the
  * program do not have to. The context must be current. */
-void cap_stream_restock(struct cap_stream *s);
+void cap_stream_refill(struct cap_stream *s);
 /* Frees the stream after its end, when all its operations were collected. */
 void cap_stream_free(struct cap_stream *s);

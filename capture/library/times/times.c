@@ -94,7 +94,7 @@ static bool is_stale(struct cap_stream *s)
 /* Records an event before the next operation. */
 static void put_mark(struct cap_stream *s)
 {
-	struct cap_timed_op *op = cap_stream_take(s);
+	struct cap_timed_op *op = cap_stream_reserve_op(s);
 	bool recorded;
 
 	store_flag(&s->end_known, false);
@@ -128,7 +128,7 @@ static void set_issued(struct cap_timed_op *op, uint64_t start)
 	op->issued = start;
 	op->is_ticks = clock == CAP_CLOCK_TSC;
 	/* The thread's ring was made before the emulated clock was found. */
-	if (clock != CAP_CLOCK_VIRTUAL && cap_emulated()) {
+	if (clock != CAP_CLOCK_VIRTUAL && cap_is_emulated()) {
 		op->issued = (uint64_t)cap_now_ns();
 		op->is_ticks = false;
 	}
@@ -145,10 +145,10 @@ static void release_parts(struct cap_timed_parts *parts)
 static void put_op(struct cap_stream *s, uint64_t id, uint64_t start, struct cap_timed_parts *parts,
 		   bool is_over)
 {
-	struct cap_timed_op *op = cap_stream_take(s);
+	struct cap_timed_op *op = cap_stream_reserve_op(s);
 
 	if (!op) {
-		cap_times_miss();
+		cap_times_count_missed();
 		store_flag(&s->end_known, false);
 		release_parts(parts);
 		return;
@@ -167,25 +167,25 @@ static void put_op(struct cap_stream *s, uint64_t id, uint64_t start, struct cap
 	store_flag(&s->end_known, op->what == CAP_TIMED_EVENT);
 	cap_timed_publish(op);
 	note_put(s);
-	if (cap_emulated())
-		cap_times_seen(cap_now_ns());
+	if (cap_is_emulated())
+		cap_times_report_now(cap_now_ns());
 }
 
-struct cap_stream *cap_times_launch(void *stream, bool per_thread)
+struct cap_stream *cap_times_before_launch(void *stream, bool per_thread)
 {
 	struct cap_stream *s;
 	struct cap_stream_ref ref;
 	int kept = errno;
 
 	cap_self.hooking++;
-	cap_stream_ref_named(stream, per_thread, &ref);
+	cap_stream_ref_from_handle(stream, per_thread, &ref);
 	s = begin_op(&ref);
 	cap_self.hooking--;
 	errno = kept;
 	return s;
 }
 
-void cap_times_launched(struct cap_stream *s, uint64_t id, uint64_t start)
+void cap_times_after_launch(struct cap_stream *s, uint64_t id, uint64_t start)
 {
 	int kept = errno;
 
@@ -223,14 +223,14 @@ static void before_end(struct cap_call *c, const struct api_call *call)
 		cap_streams_end((const void *)(uintptr_t)c->words[stream->word]);
 		return;
 	}
-	handle = cap_context_ending(c, call);
-	context = handle ? cap_streams_known_context(handle) : NULL;
-	if (!context || !cap_device_clock_is(&context->clock, CAP_CLOCK_LIVE))
+	handle = cap_context_to_destroy(c, call);
+	context = handle ? cap_streams_find_context(handle) : NULL;
+	if (!context || !cap_device_clock_has_state(&context->clock, CAP_CLOCK_LIVE))
 		return;
 	if (!has_times(context)) {
-		cap_times_hurry(true);
+		cap_times_run_ahead(true);
 		cap_collector_await(has_times, context);
-		cap_times_hurry(false);
+		cap_times_run_ahead(false);
 	}
 	cap_device_clock_end(&context->clock);
 	c->notes.ending = context;
@@ -243,7 +243,7 @@ static void after_end(const struct cap_call *c, const struct api_call *call)
 
 	if (!context)
 		return;
-	has_ended = cap_context_ended(c, call);
+	has_ended = cap_context_is_destroyed(c, call);
 	cap_device_clock_ended(&context->clock, has_ended);
 	if (has_ended)
 		cap_streams_end_context(context);
@@ -276,7 +276,7 @@ static void interrupt_stream(const struct cap_call *c, const struct api_call *ca
 {
 	struct cap_stream_ref ref;
 
-	cap_stream_ref_of(c, call, &ref);
+	cap_stream_ref_from_call(c, call, &ref);
 	if (ref.context && !cap_stream_ref_is_capturing(&ref))
 		cap_times_interrupt(&ref);
 }
@@ -297,9 +297,9 @@ static void times_after(struct cap_call *c)
 		interrupt_stream(c, call);
 }
 
-static void hurry_at_end(void)
+static void run_ahead_at_exit(void)
 {
-	cap_times_hurry(true);
+	cap_times_run_ahead(true);
 }
 
 static void put_residual(void)
@@ -309,7 +309,7 @@ static void put_residual(void)
 	int64_t residual_ns;
 	double rate;
 
-	cap_times_hurry(false); /* if an exec fails, the program continues */
+	cap_times_run_ahead(false); /* if an exec fails, the program continues */
 	cap_streams_drift(&residual_ns, &rate);
 	snprintf(text, sizeof(text),
 		 "{\"residual_ns\": %lld, \"drift_ppb\": %.0f, \"untimed\": %llu"
@@ -344,6 +344,6 @@ const struct cap_hook cap_times = {
 	.before = times_before,
 	.after = times_after,
 	.thread_end = cap_streams_end_thread,
-	.end = hurry_at_end,
+	.end = run_ahead_at_exit,
 	.ended = put_residual,
 };

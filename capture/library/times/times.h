@@ -13,9 +13,9 @@ struct cap_stream;
 
 /* Called before and after a launch that no other hook handles. `stream` is the program's handle.
  * Returns NULL if the launch is not timed. Both keep errno. */
-struct cap_stream *cap_times_launch(void *stream, bool per_thread);
+struct cap_stream *cap_times_before_launch(void *stream, bool per_thread);
 /* Records the time of a successful launch. `start` is in the clock of the thread's ring. */
-void cap_times_launched(struct cap_stream *s, uint64_t id, uint64_t start);
+void cap_times_after_launch(struct cap_stream *s, uint64_t id, uint64_t start);
 
 /* Something other than an operation of the program delays the stream: the next operation may start
  * later than the last one ended. No effect if times are off. */

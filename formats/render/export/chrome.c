@@ -206,7 +206,7 @@ static void put_event(struct fmt_chrome *x, const struct fmt_slice *slice,
 	if (s->kind != FMT_MARK)
 		at = put_time(x, PUT(at, DUR_KEY), e->duration_ns);
 	text_end(out, at);
-	fmt_chrome_template_end(s, &x->values, e, fmt_event_values(slice, e), out);
+	fmt_chrome_template_put(s, &x->values, e, fmt_event_values(slice, e), out);
 	if (has_flow(x, e, s->kind))
 		put_flow(x, slice->rank, e, s->kind, start_ns, out);
 }
@@ -289,8 +289,8 @@ int fmt_chrome_slice(struct fmt_chrome *x, const struct fmt_slice *slice, struct
 	return fmt_chrome_slice_from(x, slice, 0, out);
 }
 
-int fmt_chrome_marks(struct fmt_chrome *x, const struct fmt_slice *slice, uint64_t *marks,
-		     uint64_t *length)
+int fmt_chrome_offsets(struct fmt_chrome *x, const struct fmt_slice *slice, uint64_t *marks,
+		       uint64_t *length)
 {
 	scoped(text_done) struct text scratch = {0};
 	size_t n = slice->n_events + slice->n_ranges;

@@ -53,8 +53,8 @@ int fmt_chrome_slice_from(struct fmt_chrome *x, const struct fmt_slice *slice, s
  * append, and marks[i / step] to the number of bytes before item i, for each multiple i of
  * FMT_CHROME_STEP. `marks` may be NULL. */
 #define FMT_CHROME_STEP 1024u
-int fmt_chrome_marks(struct fmt_chrome *x, const struct fmt_slice *slice, uint64_t *marks,
-		     uint64_t *length);
+int fmt_chrome_offsets(struct fmt_chrome *x, const struct fmt_slice *slice, uint64_t *marks,
+		       uint64_t *length);
 
 void fmt_chrome_tail(struct text *out);
 

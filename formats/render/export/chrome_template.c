@@ -14,21 +14,21 @@ enum { PLAIN_STRING = 1, PLAIN_JSON = 2 };
 
 void fmt_chrome_values_done(struct fmt_chrome_values *v)
 {
-	free(v->looks);
+	free(v->escape_flags);
 }
 
 /* The slot of the cached properties of a string, or NULL. */
-static uint8_t *look_of(struct fmt_chrome_values *v, fmt_str s)
+static uint8_t *escape_flags_of(struct fmt_chrome_values *v, fmt_str s)
 {
 	size_t n = fmt_n_strings(v->names);
 
-	if (n > v->n_looks) {
-		if (array_reserve(&v->looks, n, &v->looks_cap) < 0)
+	if (n > v->n_escape_flags) {
+		if (array_reserve(&v->escape_flags, n, &v->escape_flags_cap) < 0)
 			return NULL;
-		memset(v->looks + v->n_looks, 0, n - v->n_looks);
-		v->n_looks = n;
+		memset(v->escape_flags + v->n_escape_flags, 0, n - v->n_escape_flags);
+		v->n_escape_flags = n;
 	}
-	return s < n ? &v->looks[s] : NULL;
+	return s < n ? &v->escape_flags[s] : NULL;
 }
 
 static void put_plain(struct text *out, const char *bytes, size_t len, bool is_json)
@@ -48,7 +48,7 @@ static void put_plain(struct text *out, const char *bytes, size_t len, bool is_j
 /* A string, quoted; or of FMT_JSON, which is a value already. */
 static void put_string(struct fmt_chrome_values *v, fmt_str s, bool is_json, struct text *out)
 {
-	uint8_t plain = is_json ? PLAIN_JSON : PLAIN_STRING, *look = look_of(v, s);
+	uint8_t plain = is_json ? PLAIN_JSON : PLAIN_STRING, *look = escape_flags_of(v, s);
 	uint64_t before = out->flushed + out->len;
 	size_t len;
 	const char *bytes = fmt_string(v->names, s, &len);
@@ -161,8 +161,8 @@ static bool put_args(struct text *t, struct fmt_chrome_values *v,
 		put_key(t, v->names, template, i);
 		more = true;
 		if (arg->varies || arg->type == FMT_CORRELATION || arg->type == FMT_RATE)
-			s->holes[s->n_holes++] =
-				(struct fmt_chrome_hole){(uint32_t)t->len, i, value, arg->type};
+			s->holes[s->n_holes++] = (struct fmt_chrome_placeholder){
+				(uint32_t)t->len, i, value, arg->type};
 		else
 			put_constant(t, v, arg);
 	}
@@ -197,7 +197,7 @@ int fmt_chrome_template_new(struct fmt_chrome_values *v, const struct fmt_templa
 }
 
 /* Appends a value that is not an integer. */
-static void put_long(const struct fmt_chrome_hole *h, struct fmt_chrome_values *v,
+static void put_long(const struct fmt_chrome_placeholder *h, struct fmt_chrome_values *v,
 		     const struct fmt_event *e, const int64_t *values, struct text *out)
 {
 	if (h->type == FMT_RATE)
@@ -207,7 +207,7 @@ static void put_long(const struct fmt_chrome_hole *h, struct fmt_chrome_values *
 		put_string(v, (fmt_str)values[h->value], h->type == FMT_JSON, out);
 }
 
-void fmt_chrome_template_end(const struct fmt_chrome_template *s, struct fmt_chrome_values *v,
+void fmt_chrome_template_put(const struct fmt_chrome_template *s, struct fmt_chrome_values *v,
 			     const struct fmt_event *e, const int64_t *values, struct text *out)
 {
 	size_t space = s->len - s->head_len + s->n_holes * (size_t)TEXT_NUMBER;
@@ -215,7 +215,7 @@ void fmt_chrome_template_end(const struct fmt_chrome_template *s, struct fmt_chr
 	char *at = text_reserve(out, space);
 
 	for (uint32_t i = 0; at && i < s->n_holes; i++) {
-		const struct fmt_chrome_hole *h = &s->holes[i];
+		const struct fmt_chrome_placeholder *h = &s->holes[i];
 
 		at = text_put(at, from, (size_t)(s->text + h->at - from));
 		from = s->text + h->at;

@@ -14,13 +14,13 @@
  * at a time. */
 struct fmt_chrome_values {
 	const struct fmt_names *names;
-	uint8_t *looks; /* by string */
-	size_t n_looks, looks_cap;
+	uint8_t *escape_flags; /* by string */
+	size_t n_escape_flags, escape_flags_cap;
 };
 
 void fmt_chrome_values_done(struct fmt_chrome_values *v);
 
-struct fmt_chrome_hole {
+struct fmt_chrome_placeholder {
 	uint32_t at;	/* offset: end of the literal bytes before it */
 	uint32_t arg;	/* index in the template */
 	uint32_t value; /* if it varies: index among the varying values */
@@ -34,7 +34,7 @@ struct fmt_chrome_template {
 		       after the times, up to the closing brace */
 	uint32_t head_len;
 	uint32_t len;
-	struct fmt_chrome_hole *holes; /* in the rest */
+	struct fmt_chrome_placeholder *holes; /* in the rest */
 	uint32_t n_holes;
 };
 
@@ -44,5 +44,5 @@ int fmt_chrome_template_new(struct fmt_chrome_values *v, const struct fmt_templa
 void fmt_chrome_template_free(struct fmt_chrome_template *s);
 
 /* Appends the rest for one event. */
-void fmt_chrome_template_end(const struct fmt_chrome_template *s, struct fmt_chrome_values *v,
+void fmt_chrome_template_put(const struct fmt_chrome_template *s, struct fmt_chrome_values *v,
 			     const struct fmt_event *e, const int64_t *values, struct text *out);

@@ -236,13 +236,13 @@ int fmt_row_template_new(const struct fmt_names *names, const struct fmt_templat
 
 /* ---- rows: the hot path of the tables */
 
-/* Only fmt_value_bare() can format a rate. */
+/* Only fmt_value_text() can format a rate. */
 static size_t rate_text(const struct fmt_row *row, uint32_t arg, char ret[FMT_RATE_TEXT])
 {
 	struct text t = {0};
 	size_t len;
 
-	fmt_value_bare(&t, row->names, row->event, row->template, row->values, arg);
+	fmt_value_text(&t, row->names, row->event, row->template, row->values, arg);
 	len = t.len < FMT_RATE_TEXT ? t.len : FMT_RATE_TEXT;
 	memcpy(ret, t.data, len);
 	text_done(&t);

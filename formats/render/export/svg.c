@@ -184,7 +184,7 @@ static int draw_near(struct block *b)
 	const struct fmt_svg_rank *rank = &b->p->seen.ranks[b->rank];
 
 	for (size_t i = 0; i < rank->n_near; i++) {
-		const struct fmt_svg_near *near = &rank->near[i];
+		const struct fmt_svg_neighbour *near = &rank->near[i];
 		struct fmt_svg_box box = near->box;
 
 		if (near->comm >= 0)
@@ -389,7 +389,7 @@ int fmt_svg(struct fmt_trace *t, const struct fmt_part *part, bool across, struc
 	int r = fmt_svg_picture_init(&p.seen);
 
 	if (r == 0)
-		r = fmt_svg_look(&p.seen, across, err);
+		r = fmt_svg_read(&p.seen, across, err);
 	if (r < 0)
 		return r;
 	lay_out(&p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A picture while it is drawn: svg_look.c reads the events, svg.c arranges and prints them.
+/* A picture while it is drawn: svg_read.c reads the events, svg.c arranges and prints them.
  * Internal to formats/render/export. */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "formats/render/report/neighbours.h"
 
 /* An operation of another iteration that the picture shows. */
-struct fmt_svg_near {
+struct fmt_svg_neighbour {
 	struct fmt_svg_box box;
 	uint32_t track;
 	bool collective;
@@ -20,7 +20,7 @@ struct fmt_svg_rank {
 	uint8_t *seen; /* by track: 1 if the picture shows an event of the track */
 	uint32_t n_threads, n_streams;
 	uint32_t first_slice, end_slice; /* slices of the part; 0 and 0: none */
-	struct fmt_svg_near *near;
+	struct fmt_svg_neighbour *near;
 	size_t n_near, near_cap;
 };
 
@@ -42,7 +42,7 @@ void fmt_svg_picture_done(struct fmt_svg_picture *p);
 
 /* Reads the part: its tracks, its time span, operations of other iterations within this span, and
  * the collectives of other ranks if `across`. */
-int fmt_svg_look(struct fmt_svg_picture *p, bool across, struct fmt_error *err);
+int fmt_svg_read(struct fmt_svg_picture *p, bool across, struct fmt_error *err);
 
 /* Returns true if the picture shows the event. */
 bool fmt_svg_is_drawn(const struct fmt_svg_picture *p, const struct fmt_slice *slice,

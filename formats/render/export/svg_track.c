@@ -94,8 +94,8 @@ void fmt_svg_track_done(struct fmt_svg_track *l)
 }
 
 /* Adds ink between two positions, in pixels from the left end. */
-static void gather(struct fmt_svg_track *l, const struct fmt_svg_scale *scale, double from,
-		   double to, uint8_t ink)
+static void add_ink(struct fmt_svg_track *l, const struct fmt_svg_scale *scale, double from,
+		    double to, uint8_t ink)
 {
 	double step = scale->column;
 
@@ -136,8 +136,8 @@ int fmt_svg_track_add(struct fmt_svg_track *l, const struct fmt_svg_scale *scale
 		if (is_near(event->ink))
 			waiting = 0;
 		if (waiting > 0)
-			gather(l, scale, from, from + waiting, FMT_INK_WAITING);
-		gather(l, scale, from + waiting, from + width, event->ink);
+			add_ink(l, scale, from, from + waiting, FMT_INK_WAITING);
+		add_ink(l, scale, from + waiting, from + width, event->ink);
 		return 0;
 	}
 	if (array_reserve(&l->boxes, l->n_boxes + 1, &l->boxes_cap) < 0)

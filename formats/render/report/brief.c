@@ -174,7 +174,7 @@ static void shorten_cores(struct fmt_brief *b, size_t most,
 	}
 }
 
-static void settle_cores(struct fmt_brief *b, size_t most)
+static void shorten_colliding(struct fmt_brief *b, size_t most)
 {
 	shorten_cores(b, 0, without_parameters);
 	shorten_cores(b, most, without_namespaces);
@@ -184,7 +184,7 @@ static void settle_cores(struct fmt_brief *b, size_t most)
 			note_difference(&b->names[i - 1].core, &b->names[i].core);
 }
 
-static void settle_plains(struct fmt_brief *b)
+static void number_equal_names(struct fmt_brief *b)
 {
 	qsort(b->names, b->n, sizeof(*b->names), by_plain);
 	for (size_t i = 0; i < b->n; i++)
@@ -319,7 +319,7 @@ int fmt_brief_add(struct fmt_brief *b, uint32_t key, const char *s, size_t len)
 	return 0;
 }
 
-int fmt_brief_settle(struct fmt_brief *b, size_t most)
+int fmt_brief_shorten(struct fmt_brief *b, size_t most)
 {
 	size_t kept = 0;
 
@@ -330,8 +330,8 @@ int fmt_brief_settle(struct fmt_brief *b, size_t most)
 		if (kept == 0 || b->names[i].key != b->names[kept - 1].key)
 			b->names[kept++] = b->names[i];
 	b->n = kept;
-	settle_cores(b, most);
-	settle_plains(b);
+	shorten_colliding(b, most);
+	number_equal_names(b);
 	qsort(b->names, b->n, sizeof(*b->names), by_key);
 	return most > 0 ? number_equal(b, most) : 0;
 }

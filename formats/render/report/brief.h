@@ -13,7 +13,7 @@
  *
  *     struct fmt_brief b = {0};
  *     r = fmt_brief_add(&b, key, name, len);        each name of the table, by any number
- *     r = fmt_brief_settle(&b, 96);
+ *     r = fmt_brief_shorten(&b, 96);
  *     fmt_brief_put(&b, key, 96, out);
  *     fmt_brief_done(&b);
  *
@@ -52,7 +52,7 @@ struct fmt_brief {
 int fmt_brief_add(struct fmt_brief *b, uint32_t key, const char *s, size_t len);
 
 /* Call after all names were added. `most` is the width of the table; 0: several widths. */
-int fmt_brief_settle(struct fmt_brief *b, size_t most);
+int fmt_brief_shorten(struct fmt_brief *b, size_t most);
 
 /* Appends the short form of a name, at most about `most` bytes: bytes of the name, which the caller
  * must sanitise, and "…". Different names in a table of that width get different short forms. */

@@ -53,7 +53,7 @@ void fmt_cause_text(const struct fmt_cause *c, struct text *out)
 		text_printf(out, "GPU %" PRId64 ", ", c->rank);
 		put_iteration(c->iteration, out);
 		text_str(out, ", ");
-		fmt_text_harmless(out, c->track, strlen(c->track), sizeof(c->track));
+		fmt_text_sanitised(out, c->track, strlen(c->track), sizeof(c->track));
 		text_printf(out, ", number %" PRIu64 ": ", c->number);
 	}
 	text_bytes(out, c->first.data, c->first.len);

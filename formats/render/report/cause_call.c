@@ -134,9 +134,9 @@ static void describe(const struct arguments *a, const char *key, uint32_t i, str
 		text_printf(out, "byte %lld of allocation %lld", (long long)offset, (long long)id);
 		return;
 	}
-	fmt_value_bare(&value, a->side->names, a->event, a->template,
+	fmt_value_text(&value, a->side->names, a->event, a->template,
 		       fmt_event_values(a->slice, a->event), i);
-	fmt_text_harmless(out, value.data ? value.data : "", value.len, TEXT_BYTES);
+	fmt_text_sanitised(out, value.data ? value.data : "", value.len, TEXT_BYTES);
 }
 
 /* Returns true if argument `i` of x equals argument `k` of y, or need not be compared. */

@@ -31,7 +31,7 @@ static bool is_difference(const struct fmt_cause_finding *f, const struct fmt_ca
 }
 
 /* Adds the nondeterministic operations. */
-static int learn(struct fmt_cause_finding *f)
+static int add_unordered(struct fmt_cause_finding *f)
 {
 	int r = 0;
 
@@ -76,8 +76,8 @@ static struct fmt_cause_candidate *first_of(struct fmt_cause_finding *f, enum st
 }
 
 /* Finds the first operation before `before_ns` that read other bytes, which a copy wrote; NULL. */
-static int find_brought(struct fmt_cause_finding *f, struct fmt_trace *t, int64_t before_ns,
-			struct fmt_cause_candidate **ret, struct fmt_error *err)
+static int find_copied(struct fmt_cause_finding *f, struct fmt_trace *t, int64_t before_ns,
+		       struct fmt_cause_candidate **ret, struct fmt_error *err)
 {
 	struct fmt_cause_candidate *c = first_of(f, READ, INT64_MIN);
 	int r = 0;
@@ -104,7 +104,7 @@ static int choose(struct fmt_cause_finding *f, struct fmt_trace *t, struct fmt_e
 	int r = 0;
 
 	if (!first || first->from_host)
-		r = find_brought(f, t, first ? first->about.start_ns : INT64_MAX, &brought, err);
+		r = find_copied(f, t, first ? first->about.start_ns : INT64_MAX, &brought, err);
 	first = brought ?: first ?: first_of(f, READ, INT64_MIN) ?: first_of(f, CALL, INT64_MIN);
 	if (r < 0 || !first)
 		return r;
@@ -123,8 +123,8 @@ static bool same_ranks(const struct fmt_trace *a, const struct fmt_trace *b,
 	uint32_t first = scope->rank < 0 ? 0 : (uint32_t)scope->rank;
 
 	if (n != m) {
-		fmt_text_counted(&ret->first, n, "rank", "ranks");
-		fmt_text_counted(&ret->second, m, "rank", "ranks");
+		fmt_text_plural(&ret->first, n, "rank", "ranks");
+		fmt_text_plural(&ret->second, m, "rank", "ranks");
 	}
 	for (uint32_t i = 0; n == m && i < n && ret->first.len == 0; i++) {
 		if (fmt_trace_rank(a, first + i)->number == fmt_trace_rank(b, i)->number)
@@ -159,6 +159,6 @@ int fmt_cause_find(struct fmt_trace *a, struct fmt_trace *b, const struct fmt_ca
 			r = fmt_cause_finding_add(&f, a, b, i, scope->rank < 0 ? i : 0, err);
 	}
 	if (r == 0 && scope->learned)
-		r = learn(&f);
+		r = add_unordered(&f);
 	return r < 0 ? r : choose(&f, a, err);
 }

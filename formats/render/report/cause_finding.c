@@ -42,7 +42,7 @@ static void describe(const struct fmt_cause_side *s, const struct fmt_cause_item
 	fmt_brief_put(brief, key, NAME_WIDTH, &name);
 	text_str(out, fmt_kind_name((enum fmt_kind)x->template->kind));
 	text_char(out, ' ');
-	fmt_text_harmless(out, name.data ? name.data : "", name.len, SIZE_MAX);
+	fmt_text_sanitised(out, name.data ? name.data : "", name.len, SIZE_MAX);
 	bytes = fmt_cause_side_bytes(s, x);
 	if (bytes >= 0)
 		text_printf(out, " of %" PRId64 " byte%s", bytes, bytes == 1 ? "" : "s");
@@ -64,7 +64,7 @@ static int describe_both(const struct pair *p, const struct fmt_cause_item *x,
 	scoped(fmt_brief_done) struct fmt_brief brief = {0};
 
 	if (add_name(p->a, x, 0, &brief) < 0 || add_name(p->b, y, 1, &brief) < 0 ||
-	    fmt_brief_settle(&brief, NAME_WIDTH) < 0)
+	    fmt_brief_shorten(&brief, NAME_WIDTH) < 0)
 		return -ENOMEM;
 	describe(p->a, x, 0, &brief, &c->first);
 	describe(p->b, y, 1, &brief, &c->second);
@@ -273,7 +273,7 @@ static void describe_wait(const struct fmt_cause_side *s, const struct fmt_cause
 	if (w->other < s->n_tracks)
 		fmt_cause_side_track(s, w->other, track, sizeof(track));
 	text_str(out, " after a wait for ");
-	fmt_text_harmless(out, track, strlen(track), sizeof(track));
+	fmt_text_sanitised(out, track, strlen(track), sizeof(track));
 	if (n > 0)
 		text_printf(out, ", number %" PRIu64,
 			    fmt_cause_number(&s->tracks[w->other].items[n - 1]));

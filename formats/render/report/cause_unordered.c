@@ -107,7 +107,7 @@ int fmt_unordered_text(const struct fmt_unordered *u, const struct fmt_names *na
 
 		text_printf(out, "  %" PRIu64 " %s ", list[i].n,
 			    fmt_kind_name((enum fmt_kind)list[i].kind));
-		fmt_text_harmless(out, name, len, NAME_WIDTH);
+		fmt_text_sanitised(out, name, len, NAME_WIDTH);
 		text_char(out, '\n');
 	}
 	return r;

@@ -71,8 +71,8 @@ static bool is_digested(const struct search *f, const struct fmt_cause_side *s,
 	return false;
 }
 
-static void look_at(struct search *f, const struct fmt_cause_side *s, int64_t rank,
-		    const struct fmt_cause_item *x)
+static void check_item(struct search *f, const struct fmt_cause_side *s, int64_t rank,
+		       const struct fmt_cause_item *x)
 {
 	bool copied = x->call && is_copied(f, s, x);
 	size_t len;
@@ -88,7 +88,7 @@ static void look_at(struct search *f, const struct fmt_cause_side *s, int64_t ra
 	f->ret->what.len = 0;
 	name = fmt_string(s->names, x->template->name, &len);
 	text_printf(&f->ret->what, "%s ", fmt_kind_name((enum fmt_kind)x->template->kind));
-	fmt_text_harmless(&f->ret->what, name, len, NAME_BYTES);
+	fmt_text_sanitised(&f->ret->what, name, len, NAME_BYTES);
 }
 
 int fmt_cause_writer_find(struct fmt_trace *t, uint32_t rank, const struct fmt_digest *buffer,
@@ -108,8 +108,8 @@ int fmt_cause_writer_find(struct fmt_trace *t, uint32_t rank, const struct fmt_d
 		r = fmt_cause_side_read(t, i, &FMT_CAUSE_ALL(false), &s, err);
 		for (uint32_t k = 0; r == 0 && k < s.n_tracks; k++)
 			for (size_t n = 0; n < s.tracks[k].n; n++)
-				look_at(&f, &s, fmt_trace_rank(t, i)->number,
-					&s.tracks[k].items[n]);
+				check_item(&f, &s, fmt_trace_rank(t, i)->number,
+					   &s.tracks[k].items[n]);
 	}
 	return r;
 }

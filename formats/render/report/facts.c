@@ -76,11 +76,11 @@ void fmt_report_versions(const struct fmt_trace *t, uint32_t rank, struct text *
 		text_printf(out, "%s%s ", gap, versions[i].label);
 		number = strtol(value, NULL, 10);
 		if (*value == '"' && len >= 2)
-			fmt_text_harmless(out, value + 1, len - 2, 40);
+			fmt_text_sanitised(out, value + 1, len - 2, 40);
 		else if (versions[i].form == CUDA_NUMBER && number >= 1000)
 			text_printf(out, "%ld.%ld", number / 1000, number % 1000 / 10);
 		else
-			fmt_text_harmless(out, value, len, 40);
+			fmt_text_sanitised(out, value, len, 40);
 		gap = ", ";
 	}
 }
@@ -105,16 +105,16 @@ void fmt_report_date(int64_t ns, struct text *out)
 
 /* ---- contents */
 
-struct fmt_report_kept fmt_report_kept(const struct fmt_trace *t)
+struct fmt_report_contents fmt_report_contents(const struct fmt_trace *t)
 {
 	const char *at = fmt_fact_value(fmt_trace_names(t), FMT_WHOLE_TRACE, FMT_FACT_IMAGES);
 	const char *end = at ? at + strlen(at) : NULL;
-	struct fmt_report_kept kept = {0};
+	struct fmt_report_contents kept = {0};
 	struct fmt_image image, before = {0};
 
 	kept.buffers = fmt_blobs_count(t, &kept.bytes);
 	while (at && fmt_image_next(&at, end, &image)) {
-		bool is_kept = image.has_name && fmt_blob_is_there(t, image.name);
+		bool is_kept = image.has_name && fmt_blob_is_listed(t, image.name);
 
 		/* An image that was loaded from several files is listed for each, consecutively. */
 		if (is_kept && kept.buffers > 0 &&
@@ -129,7 +129,7 @@ struct fmt_report_kept fmt_report_kept(const struct fmt_trace *t)
 
 /* ---- other facts */
 
-bool fmt_report_shows(const struct fmt_names *names, const struct fmt_fact *fact)
+bool fmt_report_is_shown(const struct fmt_names *names, const struct fmt_fact *fact)
 {
 	static const char *const hidden[] = {"deviceProperties", "gputrace.metadata",
 					     FMT_FACT_IMAGES, FMT_FACT_GRAPHS,

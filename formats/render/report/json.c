@@ -26,7 +26,7 @@ static void put_facts(struct fmt_json *j, const struct fmt_names *names, uint32_
 		size_t len;
 		const char *value = fmt_string(names, fact->value, &len);
 
-		if (fmt_report_shows(names, fact))
+		if (fmt_report_is_shown(names, fact))
 			fmt_json_verbatim(j, fmt_string(names, fact->key, NULL), value, len);
 	}
 	fmt_json_close(j, '}');
@@ -203,7 +203,7 @@ static int put_damage(void *context, const struct fmt_error *e)
 
 static void put_kept(struct fmt_json *j, const struct fmt_trace *t)
 {
-	struct fmt_report_kept kept = fmt_report_kept(t);
+	struct fmt_report_contents kept = fmt_report_contents(t);
 
 	fmt_json_open(j, "contents", '{');
 	fmt_json_u64(j, "images", kept.images);

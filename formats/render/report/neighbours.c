@@ -31,7 +31,7 @@ static int note_iteration(struct fmt_neighbours *n, int64_t number)
 }
 
 /* Loads a slice and hands it to `each`. *ret is NULL if the slice is damaged. */
-static int visit(struct fmt_neighbours *n, uint32_t rank, uint32_t slice, fmt_neighbour *each,
+static int visit(struct fmt_neighbours *n, uint32_t rank, uint32_t slice, fmt_slice_visitor *each,
 		 void *context, struct fmt_slice **ret, struct fmt_error *err)
 {
 	int r = fmt_slice_load(n->trace, rank, slice, FMT_WANT_OPS, ret, err);
@@ -83,7 +83,7 @@ static void streams_close(struct streams *s, const struct fmt_slice *slice, int 
 
 /* Visits the slice before (`step` -1) or after (1) the visited ones, and so on. */
 static int visit_side(struct fmt_neighbours *n, uint32_t rank, int step,
-		      const struct fmt_busy_span *span, fmt_neighbour *each, void *context,
+		      const struct fmt_busy_span *span, fmt_slice_visitor *each, void *context,
 		      struct fmt_error *err)
 {
 	uint32_t n_slices = fmt_trace_rank(n->trace, rank)->n_slices;
@@ -111,7 +111,7 @@ static int visit_side(struct fmt_neighbours *n, uint32_t rank, int step,
 }
 
 int fmt_neighbours_visit(struct fmt_neighbours *n, uint32_t rank, uint32_t first, uint32_t end,
-			 const struct fmt_busy_span *span, fmt_neighbour *each, void *context,
+			 const struct fmt_busy_span *span, fmt_slice_visitor *each, void *context,
 			 struct fmt_error *err)
 {
 	int r = note_iteration(n, fmt_trace_slice(n->trace, rank, first)->iteration.number);
@@ -126,7 +126,7 @@ int fmt_neighbours_visit(struct fmt_neighbours *n, uint32_t rank, uint32_t first
 }
 
 /* Visits the unvisited slices of one iteration, or of all. */
-static int visit_rest(struct fmt_neighbours *n, int64_t iteration, fmt_neighbour *each,
+static int visit_rest(struct fmt_neighbours *n, int64_t iteration, fmt_slice_visitor *each,
 		      void *context, struct fmt_error *err)
 {
 	struct fmt_part part = {.iteration = iteration,
@@ -149,7 +149,7 @@ static int visit_rest(struct fmt_neighbours *n, int64_t iteration, fmt_neighbour
 	return 0;
 }
 
-int fmt_neighbours_visit_others(struct fmt_neighbours *n, fmt_neighbour *each, void *context,
+int fmt_neighbours_visit_others(struct fmt_neighbours *n, fmt_slice_visitor *each, void *context,
 				struct fmt_error *err)
 {
 	int r = 0;

@@ -27,17 +27,17 @@ struct fmt_neighbours {
 };
 
 /* Receives a slice with its operations. Returns 0 or a negative errno, which ends the visit. */
-typedef int fmt_neighbour(void *context, const struct fmt_slice *slice);
+typedef int fmt_slice_visitor(void *context, const struct fmt_slice *slice);
 
 int fmt_neighbours_init(struct fmt_neighbours *n, struct fmt_trace *t, const struct fmt_part *part);
 void fmt_neighbours_done(struct fmt_neighbours *n);
 
 /* Visits the slices around [first, end), which the caller has read, of a rank of the part. */
 int fmt_neighbours_visit(struct fmt_neighbours *n, uint32_t rank, uint32_t first, uint32_t end,
-			 const struct fmt_busy_span *span, fmt_neighbour *each, void *context,
+			 const struct fmt_busy_span *span, fmt_slice_visitor *each, void *context,
 			 struct fmt_error *err);
 
 /* Visits the slices of the other ranks in the iterations that were visited for any rank; in all
  * iterations if the part is the whole recording. */
-int fmt_neighbours_visit_others(struct fmt_neighbours *n, fmt_neighbour *each, void *context,
+int fmt_neighbours_visit_others(struct fmt_neighbours *n, fmt_slice_visitor *each, void *context,
 				struct fmt_error *err);

@@ -29,12 +29,12 @@ static void comm_cell(const struct fmt_page *p, const struct fmt_report_collecti
 	if (c->comm < 0)
 		text_char(&g->cells, '-');
 	else if (len > 0)
-		fmt_text_harmless(&g->cells, name, len, 24);
+		fmt_text_sanitised(&g->cells, name, len, 24);
 	else
 		text_printf(&g->cells, "#%" PRId64, c->comm);
 	if (n_ranks) {
 		text_str(&g->cells, " (");
-		fmt_text_counted(&g->cells, n_ranks, "rank", "ranks");
+		fmt_text_plural(&g->cells, n_ranks, "rank", "ranks");
 		text_str(&g->cells, c->n_ranks ? ")" : " recorded)");
 	}
 	fmt_grid_cell(g, "%s", "");
@@ -136,7 +136,7 @@ static int brief_names(const struct fmt_page *p, bool kernels, struct fmt_brief 
 		    fmt_brief_add(brief, o->name, name, len) < 0)
 			return -ENOMEM;
 	}
-	return fmt_brief_settle(brief, NAME_WIDTH);
+	return fmt_brief_shorten(brief, NAME_WIDTH);
 }
 
 static void put_ops(const struct fmt_page *p, bool kernels)

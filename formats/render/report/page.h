@@ -23,7 +23,7 @@ uint32_t fmt_page_gpus(const struct fmt_report *r);
 size_t fmt_page_iterations(const struct fmt_page *p);
 
 /* Returns true if the row is an iteration, not the time before or after all iterations. */
-bool fmt_report_inside(const struct fmt_report_gpu *g);
+bool fmt_report_is_iteration(const struct fmt_report_gpu *g);
 
 /* Prints the division of time, by iteration and GPU (shares.c). */
 void fmt_page_shares(const struct fmt_page *p);

@@ -8,7 +8,7 @@
 #include "formats/trace/store/loader.h"
 #include "formats/trace/value.h"
 
-static void pass_done(struct fmt_pass *p)
+static void pass_done(struct fmt_report_pass *p)
 {
 	free(p->stats);
 	fmt_instances_done(&p->instances);
@@ -31,14 +31,14 @@ void fmt_report_free(struct fmt_report *r)
 	free(r);
 }
 
-static bool is_whole(const struct fmt_pass *p)
+static bool is_whole(const struct fmt_report_pass *p)
 {
 	return p->r->part.iteration == FMT_ANY;
 }
 
 /* ---- the operations of a slice */
 
-static int add_share(struct fmt_pass *p, const struct fmt_slice *slice,
+static int add_share(struct fmt_report_pass *p, const struct fmt_slice *slice,
 		     const struct fmt_template *template, const struct fmt_event *e, bool outside)
 {
 	struct fmt_share s = {.comm = -1,
@@ -59,7 +59,7 @@ static int add_share(struct fmt_pass *p, const struct fmt_slice *slice,
 	return 0;
 }
 
-static void add_stat(struct fmt_pass *p, const struct fmt_slice *slice,
+static void add_stat(struct fmt_report_pass *p, const struct fmt_slice *slice,
 		     const struct fmt_template *template, const struct fmt_event *e)
 {
 	struct fmt_report_op *s = &p->stats[e->template];
@@ -79,7 +79,7 @@ static void add_stat(struct fmt_pass *p, const struct fmt_slice *slice,
 
 /* Adds the operations of a slice to the report; for those outside the part, only their wait
  * time. */
-static int add_ops(struct fmt_pass *p, const struct fmt_slice *slice, bool outside)
+static int add_ops(struct fmt_report_pass *p, const struct fmt_slice *slice, bool outside)
 {
 	for (size_t i = 0; i < slice->n_events; i++) {
 		const struct fmt_event *e = &slice->events[i];
@@ -103,14 +103,14 @@ static int add_ops(struct fmt_pass *p, const struct fmt_slice *slice, bool outsi
 /* Adds a slice around the iteration of the report. */
 static int add_neighbour(void *context, const struct fmt_slice *slice)
 {
-	struct fmt_pass *p = context;
+	struct fmt_report_pass *p = context;
 	int r = fmt_busy_collect(&p->busy, p->names, slice, &p->span);
 
 	return r < 0 ? r : add_ops(p, slice, true);
 }
 
 /* Divides the row, which is one iteration, using the slices around it. */
-static int end_row(struct fmt_pass *p)
+static int end_row(struct fmt_report_pass *p)
 {
 	struct fmt_report_gpu *row = p->r->n_gpus ? &p->r->gpus[p->r->n_gpus - 1] : NULL;
 	int r;
@@ -127,7 +127,7 @@ static int end_row(struct fmt_pass *p)
 }
 
 /* Completes the rows of a rank, and adds that of the whole run. */
-static int end_rank(struct fmt_pass *p)
+static int end_rank(struct fmt_report_pass *p)
 {
 	struct fmt_report *r = p->r;
 	struct fmt_report_gpu run = {.iteration.number = FMT_ANY};
@@ -153,7 +153,7 @@ static int end_rank(struct fmt_pass *p)
 }
 
 /* Finds the row of the slice: the last one, if the slice continues its iteration. */
-static int begin_row(struct fmt_pass *p, const struct fmt_walk *w)
+static int begin_row(struct fmt_report_pass *p, const struct fmt_walk *w)
 {
 	struct fmt_report *r = p->r;
 	const struct fmt_report_gpu *last = r->n_gpus ? &r->gpus[r->n_gpus - 1] : NULL;
@@ -180,7 +180,7 @@ static int begin_row(struct fmt_pass *p, const struct fmt_walk *w)
 	return 0;
 }
 
-static void count(struct fmt_pass *p, const struct fmt_slice_info *info)
+static void count(struct fmt_report_pass *p, const struct fmt_slice_info *info)
 {
 	struct fmt_report *r = p->r;
 
@@ -196,8 +196,8 @@ static void count(struct fmt_pass *p, const struct fmt_slice_info *info)
 /* ---- slices */
 
 /* Adds a slice of the part, or counts it as damaged; `loaded` is the result of fmt_slice_load(). */
-static int add_slice(struct fmt_pass *p, const struct fmt_walk *w, const struct fmt_slice *slice,
-		     int loaded)
+static int add_slice(struct fmt_report_pass *p, const struct fmt_walk *w,
+		     const struct fmt_slice *slice, int loaded)
 {
 	int r = begin_row(p, w);
 
@@ -215,7 +215,7 @@ static int add_slice(struct fmt_pass *p, const struct fmt_walk *w, const struct 
 	return r < 0 ? r : add_ops(p, slice, false);
 }
 
-static int read_part(struct fmt_pass *p)
+static int read_part(struct fmt_report_pass *p)
 {
 	scoped(fmt_loader_freep) struct fmt_loader *loader = NULL;
 	int r = fmt_loader_new(p->r->trace, &p->r->part, FMT_WANT_OPS, &loader), loaded;
@@ -235,7 +235,7 @@ static int read_part(struct fmt_pass *p)
 
 static int add_instances(void *context, const struct fmt_slice *slice)
 {
-	struct fmt_pass *p = context;
+	struct fmt_report_pass *p = context;
 
 	return fmt_instances_collect(&p->instances, p->names, slice);
 }
@@ -244,7 +244,7 @@ int fmt_report_new(struct fmt_trace *t, const struct fmt_part *part, bool across
 		   struct fmt_report **ret, struct fmt_error *err)
 {
 	scoped(fmt_report_freep) struct fmt_report *report = calloc(1, sizeof(*report));
-	scoped(pass_done) struct fmt_pass p = {
+	scoped(pass_done) struct fmt_report_pass p = {
 		.r = report, .names = fmt_trace_names(t), .err = err};
 	int r;
 
@@ -262,7 +262,7 @@ int fmt_report_new(struct fmt_trace *t, const struct fmt_part *part, bool across
 	if (r == 0 && across)
 		r = fmt_neighbours_visit_others(&p.neighbours, add_instances, &p, err);
 	if (r == 0)
-		r = fmt_pass_sum(&p);
+		r = fmt_report_pass_sum(&p);
 	if (r < 0)
 		return r;
 	*ret = take(report);

@@ -15,7 +15,7 @@ struct fmt_share {
 	bool outside; /* it is in a neighbouring slice, not in the part */
 };
 
-struct fmt_pass {
+struct fmt_report_pass {
 	struct fmt_report *r;
 	const struct fmt_names *names;
 	struct fmt_error *err;
@@ -39,4 +39,4 @@ struct fmt_pass {
 };
 
 /* Fills the report's totals, and the wait times of its rows. Returns 0 or -ENOMEM. */
-int fmt_pass_sum(struct fmt_pass *p);
+int fmt_report_pass_sum(struct fmt_report_pass *p);

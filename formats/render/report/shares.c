@@ -128,7 +128,7 @@ static void put_row(const struct fmt_page *p, const struct fmt_report_gpu *row, 
 	add_span(&s, row);
 	iteration_cell(g, row->iteration.number);
 	fmt_grid_cell(g, "%" PRIu32, fmt_trace_rank(p->r->trace, row->rank)->number);
-	if (fmt_report_inside(row) && row->iteration.number != FMT_ANY)
+	if (fmt_report_is_iteration(row) && row->iteration.number != FMT_ANY)
 		fmt_grid_time(g, row->iteration.duration_ns);
 	else
 		fmt_grid_cell(g, "-");
@@ -146,7 +146,7 @@ static void put_each(const struct fmt_page *p)
 	for (size_t i = 0; i < p->r->n_gpus; i++) {
 		const struct fmt_report_gpu *row = &p->r->gpus[i];
 
-		if (fmt_report_inside(row) || row->busy.device_ns != 0 || row->n_damaged)
+		if (fmt_report_is_iteration(row) || row->busy.device_ns != 0 || row->n_damaged)
 			put_row(p, row, &g);
 	}
 	for (size_t i = 0; i < p->r->n_runs && p->r->n_gpus > p->r->n_runs; i++)
@@ -259,7 +259,7 @@ static void put_by_iteration(const struct fmt_page *p)
 	for (size_t i = 0; i < p->r->n_gpus; i++) {
 		const struct fmt_report_gpu *row = &p->r->gpus[i];
 
-		if (!fmt_report_inside(row))
+		if (!fmt_report_is_iteration(row))
 			continue;
 		if (n == 0 || groups[n - 1].number != row->iteration.number)
 			groups[n++].number = row->iteration.number;
@@ -285,7 +285,7 @@ static void put_by_gpu(const struct fmt_page *p)
 	for (size_t i = 0; i < p->r->n_gpus; i++) {
 		const struct fmt_report_gpu *row = &p->r->gpus[i];
 
-		if (!fmt_report_inside(row))
+		if (!fmt_report_is_iteration(row))
 			continue;
 		add_step(&groups[row->rank].sum, row);
 		if (p->r->n_runs == 0)

@@ -11,7 +11,8 @@ static bool same_group(const struct fmt_report_collective *a, const struct fmt_r
 }
 
 /* Finds or adds the group of a share; `number` is the template that describes the collective. */
-static int group_of(struct fmt_pass *p, const struct fmt_share *s, uint32_t number, uint32_t *ret)
+static int group_of(struct fmt_report_pass *p, const struct fmt_share *s, uint32_t number,
+		    uint32_t *ret)
 {
 	const struct fmt_template *template = fmt_template(p->names, number);
 	struct fmt_report_collective g = {.comm = s->comm, .bytes = -1};
@@ -49,13 +50,14 @@ struct fmt_bandwidth fmt_report_bandwidth(const struct fmt_names *names,
 }
 
 /* Returns the instance of a collective; NULL if communicator or number are unknown. */
-static const struct fmt_instance *instance_of(const struct fmt_pass *p, const struct fmt_share *s)
+static const struct fmt_instance *instance_of(const struct fmt_report_pass *p,
+					      const struct fmt_share *s)
 {
 	return s->comm < 0 ? NULL : fmt_instances_find(&p->instances, s->comm, s->seq);
 }
 
 /* Returns the wait time of a rank: its time beyond that of the fastest rank. */
-static int64_t waiting_of(const struct fmt_pass *p, const struct fmt_share *s)
+static int64_t waiting_of(const struct fmt_report_pass *p, const struct fmt_share *s)
 {
 	const struct fmt_instance *i = instance_of(p, s);
 
@@ -74,7 +76,7 @@ static void count_instance(struct fmt_report_collective *g, int64_t transfer_ns)
 	fmt_sum_ns(&g->transfer_ns, transfer_ns);
 }
 
-static int sum_share(struct fmt_pass *p, const struct fmt_share *s, struct counted *counted,
+static int sum_share(struct fmt_report_pass *p, const struct fmt_share *s, struct counted *counted,
 		     size_t *n)
 {
 	const struct fmt_instance *i = instance_of(p, s);
@@ -110,7 +112,7 @@ static int by_group_and_instance(const void *a, const void *b)
 }
 
 /* Adds the shares to groups, and counts the instances of each group. */
-static int sum_shares(struct fmt_pass *p)
+static int sum_shares(struct fmt_report_pass *p)
 {
 	scoped(free_ptr) struct counted *counted = calloc(p->n_shares + 1, sizeof(*counted));
 	size_t n = 0;
@@ -130,7 +132,7 @@ static int sum_shares(struct fmt_pass *p)
 }
 
 /* Merges templates of one name and kind. */
-static int sum_ops(struct fmt_pass *p)
+static int sum_ops(struct fmt_report_pass *p)
 {
 	scoped(free_ptr) uint32_t *by_name = calloc(fmt_n_strings(p->names) + 1u, sizeof(*by_name));
 	struct fmt_report *r = p->r;
@@ -198,7 +200,7 @@ static void fill_waiting(const struct fmt_waits *waits, struct fmt_report_gpu *r
 						      rows[i].busy.end_ns);
 }
 
-int fmt_pass_sum(struct fmt_pass *p)
+int fmt_report_pass_sum(struct fmt_report_pass *p)
 {
 	scoped(fmt_waits_done) struct fmt_waits waits = {0};
 	struct fmt_report *r = p->r;

@@ -36,7 +36,7 @@ uint32_t fmt_page_gpus(const struct fmt_report *r)
 	return n;
 }
 
-bool fmt_report_inside(const struct fmt_report_gpu *g)
+bool fmt_report_is_iteration(const struct fmt_report_gpu *g)
 {
 	return g->iteration.number != FMT_BEFORE && g->iteration.number != FMT_AFTER;
 }
@@ -48,7 +48,7 @@ size_t fmt_page_iterations(const struct fmt_page *p)
 	for (size_t i = 0; i < p->r->n_gpus; i++) {
 		const struct fmt_report_gpu *g = &p->r->gpus[i];
 
-		n += fmt_report_inside(g) &&
+		n += fmt_report_is_iteration(g) &&
 		     (i == 0 || g[-1].iteration.number != g->iteration.number);
 	}
 	return n;
@@ -68,17 +68,17 @@ static void put_title(const struct fmt_page *p)
 		text_printf(p->out, "GPU %" PRIu32,
 			    fmt_trace_rank(r->trace, (uint32_t)r->part.rank)->number);
 	else
-		fmt_text_counted(p->out, fmt_page_gpus(r), "GPU", "GPUs");
+		fmt_text_plural(p->out, fmt_page_gpus(r), "GPU", "GPUs");
 	if (n_ranks_of(r) != fmt_page_gpus(r)) {
 		text_str(p->out, ", ");
-		fmt_text_counted(p->out, n_ranks_of(r), "rank", "ranks");
+		fmt_text_plural(p->out, n_ranks_of(r), "rank", "ranks");
 	}
 	if (r->part.iteration == FMT_ANY) {
 		text_str(p->out, ", ");
-		fmt_text_counted(p->out, fmt_page_iterations(p), "iteration", "iterations");
+		fmt_text_plural(p->out, fmt_page_iterations(p), "iteration", "iterations");
 	}
 	text_str(p->out, ", ");
-	fmt_text_counted(p->out, r->n_all_records, "record", "records");
+	fmt_text_plural(p->out, r->n_all_records, "record", "records");
 	if (r->part.iteration == FMT_ANY && r->part.rank == FMT_ANY) {
 		text_str(p->out, " in ");
 		fmt_text_size(p->out, bytes);
@@ -115,7 +115,7 @@ static void put_devices(const struct fmt_page *p)
 		if (!name || n == 0)
 			continue;
 		text_printf(p->out, "%s%" PRIu32 " x ", gap, n);
-		fmt_text_harmless(p->out, bytes, len, 80);
+		fmt_text_sanitised(p->out, bytes, len, 80);
 		gap = ", ";
 	}
 	if (*gap != ',')
@@ -127,14 +127,14 @@ static void put_devices(const struct fmt_page *p)
 
 static void put_kept(const struct fmt_page *p)
 {
-	struct fmt_report_kept kept = fmt_report_kept(p->r->trace);
+	struct fmt_report_contents kept = fmt_report_contents(p->r->trace);
 
 	if (kept.bytes == 0 && kept.images == 0)
 		return;
 	text_printf(p->out, "  contents  %" PRIu64 " of ", kept.images_kept);
-	fmt_text_counted(p->out, kept.images, "code image", "code images");
+	fmt_text_plural(p->out, kept.images, "code image", "code images");
 	text_str(p->out, ", ");
-	fmt_text_counted(p->out, kept.buffers, "buffer", "buffers");
+	fmt_text_plural(p->out, kept.buffers, "buffer", "buffers");
 	if (kept.bytes > 0) {
 		text_str(p->out, ", in ");
 		fmt_text_size(p->out, kept.bytes);
@@ -151,7 +151,7 @@ static void put_digests(const struct fmt_page *p)
 	if (!level || strlen(level) <= 2)
 		return;
 	text_str(p->out, "  digests   ");
-	fmt_text_harmless(p->out, level + 1, strlen(level) - 2, 20);
+	fmt_text_sanitised(p->out, level + 1, strlen(level) - 2, 20);
 	text_str(p->out, ", ");
 	fmt_text_count(p->out, p->r->n_digests);
 	text_char(p->out, '\n');
@@ -174,9 +174,9 @@ static void put_unordered(const struct fmt_page *p)
 		name_len = fmt_json_member_text(item, item_len, "name", &name);
 		text_printf(p->out, "%s%" PRId64 " of ", before,
 			    fmt_json_member_i64(item, item_len, "operations", 0));
-		fmt_text_harmless(p->out, kind, kind_len, 20);
+		fmt_text_sanitised(p->out, kind, kind_len, 20);
 		text_char(p->out, ' ');
-		fmt_text_harmless(p->out, name, name_len, 80);
+		fmt_text_sanitised(p->out, name, name_len, 80);
 	}
 	text_printf(p->out, "%s (%" PRId64 " executions)\n", *before ? "" : "no operation",
 		    fmt_json_member_i64(fact, len, "executions", 0));
@@ -229,8 +229,8 @@ static void put_clocks(const struct fmt_page *p)
 		return;
 	text_printf(p->out, "  clocks    %" PRId64 " of %" PRId64 " aligned by ",
 		    clocks_number(fact, "aligned") + 1, n);
-	fmt_text_counted(p->out, (uint64_t)clocks_number(fact, "collectives"), "collective",
-			 "collectives");
+	fmt_text_plural(p->out, (uint64_t)clocks_number(fact, "collectives"), "collective",
+			"collectives");
 	text_str(p->out, ", which end within ");
 	fmt_text_time(p->out, clocks_number(fact, "p50_ns"));
 	text_str(p->out, " (median), ");
@@ -272,7 +272,7 @@ static void put_origin(const struct fmt_page *p)
 	put_check(p);
 	put_untimed(p);
 	put_clocks(p);
-	fmt_losses(t, "  missing   ", p->out);
+	fmt_put_losses(t, "  missing   ", p->out);
 	text_printf(p->out, "  id        %s\n", fmt_trace_id(t));
 }
 
@@ -297,9 +297,9 @@ static int put_error(void *context, const struct fmt_error *e)
 	const struct fmt_page *p = context;
 
 	text_str(p->out, "  ");
-	fmt_text_harmless(p->out, e->file, strlen(e->file), 200);
+	fmt_text_sanitised(p->out, e->file, strlen(e->file), 200);
 	text_str(p->out, ": ");
-	fmt_text_harmless(p->out, e->what, strlen(e->what), 200);
+	fmt_text_sanitised(p->out, e->what, strlen(e->what), 200);
 	if (e->offset != FMT_NO_OFFSET)
 		text_printf(p->out, " at byte %" PRIu64, e->offset);
 	text_char(p->out, '\n');

@@ -53,7 +53,7 @@ static void take_next(struct merge *m, uint32_t row, struct head *h, uint32_t *a
 
 /* Returns 1 if both were running when the first of them ended, for a good part of the shorter one's
  * time. */
-static int are_one(const struct head *first, const struct head *other)
+static int overlap(const struct head *first, const struct head *other)
 {
 	int64_t a = first->end_ns - first->start_ns, b = other->end_ns - other->start_ns;
 	int64_t shorter = a < b ? a : b, later = other->end_ns - first->end_ns;
@@ -103,7 +103,7 @@ static int merge_one(struct merge *m, uint32_t comm, int64_t seq)
 		m->heads[first].kind <= m->pairs;
 	for (uint32_t i = 0; i < c->n; i++) {
 		if (i == first || m->heads[i].op == NONE ||
-		    !are_one(&m->heads[first], &m->heads[i]))
+		    !overlap(&m->heads[first], &m->heads[i]))
 			continue;
 		if (!pairs) {
 			append(m, m->heads[i].rank, m->heads[i].op, comm, seq);
@@ -225,7 +225,7 @@ size_t fmt_participations_end(const struct fmt_participation *p, size_t first, s
 }
 
 /* Returns true if only times show whether all ranks of the communicator participate each time. */
-static bool may_be_pairs(const struct fmt_ends *e, const struct fmt_ends_comm *c)
+static bool may_be_messages(const struct fmt_ends *e, const struct fmt_ends_comm *c)
 {
 	const struct fmt_ends_row *row = &e->rows[e->members[c->first]];
 
@@ -248,7 +248,7 @@ static int64_t merge_comm(struct merge *m, uint32_t comm, enum fmt_ends_kind pai
 	return seq;
 }
 
-int fmt_collectives_by_ends(const struct fmt_ends *e, struct fmt_participation **ret)
+int fmt_collectives_match_by_ends(const struct fmt_ends *e, struct fmt_participation **ret)
 {
 	scoped(free_ptr) struct head *heads = malloc((e->n_rows + (size_t)1) * sizeof(*heads));
 	scoped(free_ptr) uint32_t *at = malloc((e->n_rows + (size_t)1) * sizeof(*at));
@@ -266,7 +266,7 @@ int fmt_collectives_by_ends(const struct fmt_ends *e, struct fmt_participation *
 			continue;
 		first = m.n_out;
 		n = merge_comm(&m, c, FMT_ENDS_MESSAGE);
-		if (may_be_pairs(e, comm) && (m.n_out - first) * 4 < (size_t)n * comm->n * 3) {
+		if (may_be_messages(e, comm) && (m.n_out - first) * 4 < (size_t)n * comm->n * 3) {
 			m.n_out = first;
 			merge_comm(&m, c, FMT_ENDS_EITHER);
 		}

@@ -70,7 +70,7 @@ struct fmt_participation {
 /* Numbers the collectives of each communicator by the recorded numbers, else in the order of their
  * ends. *ret has one entry for each of the n_ops operations, by rank and op; the caller frees
  * it. */
-int fmt_collectives_by_ends(const struct fmt_ends *e, struct fmt_participation **ret);
+int fmt_collectives_match_by_ends(const struct fmt_ends *e, struct fmt_participation **ret);
 
 /* Returns a copy of p[0 .. n) sorted by collective, which the caller frees; NULL if out of
  * memory. */
@@ -101,4 +101,4 @@ int fmt_sequences_compare(const struct fmt_ends *e, const struct fmt_ends_row *a
 
 /* Corrects ahead_ns[], by how much the clock of each rank is ahead: from the rows that agree best.
  * A rank keeps its guess if no row ties it to one of a lower number. 0 or -ENOMEM. */
-int fmt_sequences_clocks(const struct fmt_ends *e, int64_t *ahead_ns);
+int fmt_sequences_align_clocks(const struct fmt_ends *e, int64_t *ahead_ns);

@@ -368,8 +368,8 @@ static int number_all(struct job *j, struct fmt_participant *participants, size_
 	return r;
 }
 
-int fmt_collectives_by_order(struct fmt_participant *participants, size_t n,
-			     struct fmt_names *names)
+int fmt_collectives_match_by_order(struct fmt_participant *participants, size_t n,
+				   struct fmt_names *names)
 {
 	scoped(job_done) struct job j = {.names = names};
 	int r = 0;

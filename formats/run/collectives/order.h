@@ -33,7 +33,7 @@ struct fmt_collective_op {
 
 /* One rank of a communicator and its operations there. */
 struct fmt_participant {
-	struct fmt_membership member; /* comm is set by fmt_collectives_by_order() */
+	struct fmt_membership member; /* comm is set by fmt_collectives_match_by_order() */
 	uint32_t rank; /* index among the trace's ranks, or UINT32_MAX; `number`: the rank's number
 			*/
 	uint32_t number;
@@ -44,7 +44,7 @@ struct fmt_participant {
 
 /* Names each communicator that was used, with the numbers of its ranks, and numbers its
  * collectives. Sorts the participants. */
-int fmt_collectives_by_order(struct fmt_participant *p, size_t n, struct fmt_names *names);
+int fmt_collectives_match_by_order(struct fmt_participant *p, size_t n, struct fmt_names *names);
 
 /* Stores the communicators of each rank as facts. */
 int fmt_participants_put(const struct fmt_participant *p, size_t n, uint32_t n_ranks,

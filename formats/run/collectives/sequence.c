@@ -130,7 +130,7 @@ static void join(const struct tie *t, uint32_t n_ranks, uint32_t *set, int64_t *
 		}
 }
 
-int fmt_sequences_clocks(const struct fmt_ends *e, int64_t *ahead_ns)
+int fmt_sequences_align_clocks(const struct fmt_ends *e, int64_t *ahead_ns)
 {
 	scoped(free_ptr) uint32_t *first = calloc(e->n_ranks + (size_t)2, sizeof(*first));
 	scoped(free_ptr) uint32_t *set = calloc(e->n_ranks + (size_t)1, sizeof(*set));

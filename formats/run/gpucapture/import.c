@@ -6,7 +6,7 @@
 #include "formats/run/gpucapture/calls/processes.h"
 #include "formats/run/gpucapture/trace/facts.h"
 #include "formats/run/gpucapture/trace/hosts.h"
-#include "formats/run/gpucapture/trace/making.h"
+#include "formats/run/gpucapture/trace/trace_writer.h"
 #include "formats/trace/facts.h"
 #include "formats/trace/json.h"
 #include "formats/trace/store/output.h"
@@ -40,7 +40,7 @@ struct import {
 	struct rec_process_list list;
 	struct rec_plan plan;
 	struct rec_hosts hosts;
-	struct rec_making *making; /* owned; NULL in the first reading */
+	struct rec_trace_writer *making; /* owned; NULL in the first reading */
 	struct rec_window window;
 	size_t segment;
 	bool keep_all; /* no iteration is in the window */
@@ -49,7 +49,7 @@ struct import {
 
 static void import_done(struct import *m)
 {
-	rec_making_free(m->making);
+	rec_trace_writer_free(m->making);
 	rec_plan_done(&m->plan);
 	rec_hosts_done(&m->hosts);
 	for (size_t i = 0; m->sources && i < m->n; i++) {
@@ -96,7 +96,7 @@ static int take_session(struct source *of, const struct rec_piece *piece)
 /* Sums the counts of unrecorded events. */
 static int take_end(struct import *m, const struct rec_piece *piece)
 {
-	struct rec_unread u, *sum = &m->window.unread;
+	struct rec_unrecorded u, *sum = &m->window.unread;
 
 	if (piece->bytes != sizeof(u))
 		return -EBADMSG;
@@ -147,7 +147,7 @@ static int take_round(struct import *m)
 		    : 0;
 	if (r < 0 || !m->making)
 		return r;
-	r = rec_making_more(m->making, m->list.all, m->list.n, NULL);
+	r = rec_trace_writer_add(m->making, m->list.all, m->list.n, NULL);
 	return r < 0 ? r : 0;
 }
 
@@ -167,10 +167,10 @@ static int take_piece(void *source, const struct rec_piece *piece)
 		of->is_ended = true;
 		return take_end(of->import, piece);
 	case REC_PIECE_ROUND:
-		r = rec_processes_piece(of->processes, piece);
+		r = rec_processes_add_piece(of->processes, piece);
 		return r < 0 ? r : take_round(of->import);
 	default:
-		return rec_processes_piece(of->processes, piece);
+		return rec_processes_add_piece(of->processes, piece);
 	}
 }
 
@@ -225,9 +225,9 @@ static int end_source(struct import *m, struct source *s)
 {
 	if (s->raw.at < s->raw.bytes) {
 		note_damage(m, s, s->raw.at, s->raw.bytes);
-		rec_processes_damaged(s->processes);
+		rec_processes_note_damage(s->processes);
 	}
-	return rec_processes_round(s->processes, true);
+	return rec_processes_end_round(s->processes, true);
 }
 
 /* Continues after a damaged chunk. Returns 1, or 0 at the end of the recording. Without the first
@@ -235,11 +235,11 @@ static int end_source(struct import *m, struct source *s)
 static int skip_damage(struct import *m, struct source *s)
 {
 	uint64_t from = s->raw.at;
-	int r = from < s->raw.bytes && from > sizeof(s->header) ? rec_raw_skip(&s->raw) : 0;
+	int r = from < s->raw.bytes && from > sizeof(s->header) ? rec_raw_skip_damaged(&s->raw) : 0;
 
 	if (r == 1) {
 		note_damage(m, s, from, s->raw.at);
-		rec_processes_gap(s->processes);
+		rec_processes_note_gap(s->processes);
 	}
 	return r;
 }
@@ -251,7 +251,7 @@ static int read_all(struct import *m)
 	int r = 0;
 
 	m->list.n = 0;
-	m->window.unread = (struct rec_unread){0};
+	m->window.unread = (struct rec_unrecorded){0};
 	m->report->damaged_file = NULL;
 	m->report->damaged_bytes = 0;
 	for (size_t i = 0; i < m->n && r == 0; i++)
@@ -268,7 +268,7 @@ static int read_all(struct import *m)
 			r = end_source(m, s);
 	}
 	for (size_t i = 0; i < m->n && r >= 0; i++)
-		rec_processes_losses(m->sources[i].processes);
+		rec_processes_add_losses(m->sources[i].processes);
 	return r < 0 ? r : 0;
 }
 
@@ -276,7 +276,7 @@ static int read_all(struct import *m)
 
 /* Returns true if two recordings belong to one run: by the launcher's name of the run, or by a
  * common communicator. */
-static bool are_tied(const struct import *m, uint32_t a, uint32_t b)
+static bool are_of_one_run(const struct import *m, uint32_t a, uint32_t b)
 {
 	const char *run = m->sources[a].header.run;
 
@@ -285,7 +285,7 @@ static bool are_tied(const struct import *m, uint32_t a, uint32_t b)
 	for (size_t i = 0; i < m->list.n; i++)
 		for (size_t k = 0; k < m->list.n; k++)
 			if (m->list.all[i]->recording == a && m->list.all[k]->recording == b &&
-			    rec_comms_meet(m->list.all[i], m->list.all[k]))
+			    rec_processes_share_comm(m->list.all[i], m->list.all[k]))
 				return true;
 	return false;
 }
@@ -303,7 +303,7 @@ static int check_same_run(const struct import *m, struct fmt_error *err)
 		more = false;
 		for (uint32_t i = 0; i < m->n; i++)
 			for (uint32_t k = 0; k < m->n && !tied[i]; k++)
-				more |= tied[i] = tied[k] && are_tied(m, i, k);
+				more |= tied[i] = tied[k] && are_of_one_run(m, i, k);
 	}
 	for (size_t i = 0; i < m->n; i++)
 		if (!tied[i])
@@ -372,18 +372,20 @@ static int put_hosts(struct import *m)
 /* The second reading. */
 static int make_trace(struct import *m, struct fmt_error *err)
 {
-	int r = rec_making_new(m->names, &m->window, &m->plan, m->options->output, &m->making);
+	int r = rec_trace_writer_new(m->names, &m->window, &m->plan, m->options->output,
+				     &m->making);
 
 	if (r == 0)
 		r = read_all(m);
-	m->window.endings = (struct rec_endings){0};
+	m->window.endings = (struct rec_end_counts){0};
 	for (size_t i = 0; i < m->n && r == 0; i++)
-		r = rec_processes_endings(m->sources[i].processes, &m->window.endings);
+		r = rec_processes_find_endings(m->sources[i].processes, &m->window.endings);
 	if (r == 0)
 		r = put_hosts(m);
 	if (r == 0)
-		r = rec_making_end(m->making, m->list.all, m->list.n, &m->report->result, err);
-	rec_making_free(take(m->making));
+		r = rec_trace_writer_finish(m->making, m->list.all, m->list.n, &m->report->result,
+					    err);
+	rec_trace_writer_free(take(m->making));
 	return r;
 }
 
@@ -416,7 +418,7 @@ static bool has_calls(struct rec_process *const *all, size_t n)
 /* If the window contains no iteration, the whole run is kept: read it again. */
 static int write_trace(struct import *m, struct fmt_error *err)
 {
-	struct rec_result *result = &m->report->result;
+	struct rec_trace_counts *result = &m->report->result;
 	int r = 0;
 
 	m->report->has_calls = has_calls(m->list.all, m->list.n);

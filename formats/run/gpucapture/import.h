@@ -3,7 +3,7 @@
 /* Makes a trace from raw recordings (formats/raw/raw.h), on several threads. */
 #pragma once
 
-#include "formats/run/gpucapture/trace/making.h"
+#include "formats/run/gpucapture/trace/trace_writer.h"
 
 struct rec_import {
 	const char *const *files; /* raw recordings, of one host or of all hosts of a run */
@@ -16,8 +16,8 @@ struct rec_import {
 };
 
 struct rec_import_report {
-	struct rec_result result;
-	struct rec_unread unread;
+	struct rec_trace_counts result;
+	struct rec_unrecorded unread;
 	bool has_calls;		   /* false: no call was recorded, and no trace was written */
 	const char *damaged_file;  /* the first damaged or truncated file; NULL: none */
 	uint64_t damaged_at;	   /* offset of the first damaged byte of that file */

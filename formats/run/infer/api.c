@@ -41,7 +41,7 @@ static const struct row {
 	{"Memcpy", 1, INFER_API_COPY},
 };
 
-enum infer_api infer_api(const char *name)
+enum infer_api_class infer_classify_api(const char *name)
 {
 	static const char *const families[] = {"cuda", "hip", "cu"};
 
@@ -57,7 +57,7 @@ enum infer_api infer_api(const char *name)
 				continue;
 			if (r->prefix ? strncmp(name + n, r->name, strlen(r->name)) == 0
 				      : strcmp(name + n, r->name) == 0)
-				return (enum infer_api)r->api;
+				return (enum infer_api_class)r->api;
 		}
 		return INFER_API_OTHER;
 	}

@@ -3,7 +3,7 @@
 /* The effect of an API call on timing: whether it launches, waits or synchronises. */
 #pragma once
 
-enum infer_api {
+enum infer_api_class {
 	INFER_API_OTHER,	/* none besides its duration */
 	INFER_API_RECORD_EVENT, /* event record */
 	INFER_API_STREAM_WAIT,	/* a stream will wait for an event */
@@ -18,4 +18,4 @@ enum infer_api {
 };
 
 /* Classifies a function of the CUDA runtime, the CUDA driver or HIP by name. */
-enum infer_api infer_api(const char *name);
+enum infer_api_class infer_classify_api(const char *name);

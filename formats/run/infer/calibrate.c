@@ -77,7 +77,8 @@ struct look {
 
 /* Whether no recorded dependency except its launch and its stream delays an operation, and the call
  * is short enough to locate the launch. */
-static int tells(const struct infer_view *v, const struct infer_op *op, const struct look *look)
+static int shows_launch_latency(const struct infer_view *v, const struct infer_op *op,
+				const struct look *look)
 {
 	const struct infer_call *call = op->call != INFER_NONE ? &v->calls[op->call] : NULL;
 
@@ -97,8 +98,8 @@ static int64_t after_call(const struct infer_view *v, const struct infer_op *op,
 
 /* Collects times from a call to the start of its operation, on streams that were idle for
  * idle_ns. */
-static size_t see_launches(const struct infer_view *v, const struct look *look, int64_t idle_ns,
-			   int64_t *seen)
+static size_t collect_launches(const struct infer_view *v, const struct look *look, int64_t idle_ns,
+			       int64_t *seen)
 {
 	size_t n = 0;
 
@@ -106,12 +107,12 @@ static size_t see_launches(const struct infer_view *v, const struct look *look, 
 		const struct infer_op *op = &v->ops[i];
 		int64_t after;
 
-		if (!tells(v, op, look))
+		if (!shows_launch_latency(v, op, look))
 			continue;
 		after = after_call(v, op, look);
 		if (after < MOST_LAUNCH_NS &&
-		    (infer_prev(v, op) == INFER_NONE ||
-		     v->ops[infer_prev(v, op)].end_ns < op->start_ns - after + idle_ns))
+		    (infer_prev_op(v, op) == INFER_NONE ||
+		     v->ops[infer_prev_op(v, op)].end_ns < op->start_ns - after + idle_ns))
 			seen[n++] = after;
 	}
 	return n;
@@ -125,7 +126,7 @@ static int64_t least_launch(const struct infer_view *v, const struct look *look)
 	for (uint32_t i = 0; i < v->n_ops; i++) {
 		const struct infer_op *op = &v->ops[i];
 
-		if (tells(v, op, look) && after_call(v, op, look) < least)
+		if (shows_launch_latency(v, op, look) && after_call(v, op, look) < least)
 			least = after_call(v, op, look);
 	}
 	return least < 100 * US ? least : LAUNCH_NS;
@@ -138,11 +139,11 @@ static int64_t least_launch(const struct infer_view *v, const struct look *look)
 static int64_t typical_launch(const struct infer_view *v, const struct look *look, int64_t *seen,
 			      int64_t *spread_ns)
 {
-	size_t n = see_launches(v, look, -IDLE_NS, seen);
+	size_t n = collect_launches(v, look, -IDLE_NS, seen);
 	int64_t launch_ns = n > 0 ? earliest(seen, n) : INT64_MAX;
 
 	*spread_ns = INT64_MAX;
-	n = n > 0 ? see_launches(v, look, launch_ns - 5 * US, seen) : 0;
+	n = n > 0 ? collect_launches(v, look, launch_ns - 5 * US, seen) : 0;
 	if (n == 0)
 		return launch_ns;
 	launch_ns = earliest(seen, n);
@@ -224,11 +225,11 @@ static int is_free(const struct infer_view *v, const struct infer_op *op, int id
 {
 	const struct infer_op *before;
 
-	if (op->waits || infer_prev(v, op) == INFER_NONE)
+	if (op->waits || infer_prev_op(v, op) == INFER_NONE)
 		return !op->waits;
-	before = &v->ops[infer_prev(v, op)];
+	before = &v->ops[infer_prev_op(v, op)];
 	return idle ? before->end_ns < v->calls[op->call].start_ns - IDLE_NS
-		    : infer_gap(v, op) == 0 && before->end_ns + US < op->start_ns;
+		    : infer_gap_ns(v, op) == 0 && before->end_ns + US < op->start_ns;
 }
 
 /* Measures the time from the start of a call that waits for its copy to the copy's start, on idle
@@ -283,13 +284,13 @@ static int add_copy_starts(struct infer_view *v, int64_t lag_ns)
 		op = &v->ops[e.from_op];
 		if (op->start_ns <= v->calls[op->call].start_ns + lag_ns + INFER_UNEXPLAINED_NS)
 			op->explained = 1;
-		r = infer_add(v, &(struct infer_edge){.from = e.to,
-						      .to = e.from,
-						      .from_op = INFER_NONE,
-						      .to_op = e.from_op,
-						      .lag_ns = lag_ns,
-						      .kind = FMT_EDGE_SPAWN,
-						      .rule = INFER_COPY});
+		r = infer_add_edge(v, &(struct infer_edge){.from = e.to,
+							   .to = e.from,
+							   .from_op = INFER_NONE,
+							   .to_op = e.from_op,
+							   .lag_ns = lag_ns,
+							   .kind = FMT_EDGE_SPAWN,
+							   .rule = INFER_COPY});
 	}
 	return r;
 }
@@ -305,13 +306,13 @@ static int waits_for_event(const struct infer_edge *e)
 static int class_of(const struct infer_view *v, const struct infer_edge *e)
 {
 	return (v->ops[e->to_op].kind == FMT_COLLECTIVE) * 2 +
-	       (infer_from(v, e)->kind == FMT_COLLECTIVE);
+	       (infer_edge_source(v, e)->kind == FMT_COLLECTIVE);
 }
 
 /* Returns 1 if this edge determined the start of its operation. */
-static int binds(const struct infer_view *v, const struct infer_edge *e)
+static int determines_start(const struct infer_view *v, const struct infer_edge *e)
 {
-	int64_t after = v->ops[e->to_op].base_ns - infer_from(v, e)->end_ns;
+	int64_t after = v->ops[e->to_op].base_ns - infer_edge_source(v, e)->end_ns;
 
 	return after >= 0 && after <= EVENT_NS;
 }
@@ -327,9 +328,10 @@ static int calibrate_class(struct infer_view *v, int class, int64_t *ret)
 		const struct infer_edge *e = &v->edges[i];
 		int64_t after;
 
-		if (!waits_for_event(e) || (class >= 0 && class_of(v, e) != class) || !binds(v, e))
+		if (!waits_for_event(e) || (class >= 0 && class_of(v, e) != class) ||
+		    !determines_start(v, e))
 			continue;
-		after = v->ops[e->to_op].start_ns - infer_from(v, e)->end_ns;
+		after = v->ops[e->to_op].start_ns - infer_edge_source(v, e)->end_ns;
 		if (after < MOST_EVENT_NS && after > -MOST_EVENT_NS)
 			seen[n++] = after;
 	}
@@ -353,8 +355,8 @@ static int calibrate_events(struct infer_view *v)
 		if (!waits_for_event(e))
 			continue;
 		e->lag_ns = lag_ns[class_of(v, e)];
-		if (binds(v, e))
-			v->ops[e->to_op].base_ns = infer_from(v, e)->end_ns + e->lag_ns;
+		if (determines_start(v, e))
+			v->ops[e->to_op].base_ns = infer_edge_source(v, e)->end_ns + e->lag_ns;
 	}
 	return r;
 }

@@ -47,15 +47,15 @@ enum infer_rule {
 };
 
 /* Returns the operation at which the edge starts. */
-static inline const struct infer_op *infer_from(const struct infer_view *v,
-						const struct infer_edge *e)
+static inline const struct infer_op *infer_edge_source(const struct infer_view *v,
+						       const struct infer_edge *e)
 {
 	return &(e->of ? e->of : v)->ops[e->from_op];
 }
 
 /* Returns 0 or -ENOMEM. */
-int infer_add(struct infer_view *v, const struct infer_edge *e);
+int infer_add_edge(struct infer_view *v, const struct infer_edge *e);
 
 /* Adds an edge between two operations. */
-int infer_add_ops(struct infer_view *v, uint32_t from_op, uint32_t to_op, enum fmt_edge_kind kind,
-		  enum infer_rule rule, int64_t lag_ns);
+int infer_add_op_edge(struct infer_view *v, uint32_t from_op, uint32_t to_op,
+		      enum fmt_edge_kind kind, enum infer_rule rule, int64_t lag_ns);

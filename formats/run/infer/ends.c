@@ -30,7 +30,7 @@ static struct fmt_run_group group_of(const struct infer_view *v, uint32_t event)
 	const struct fmt_run_rank *rank = v->rank;
 	size_t at;
 
-	if (!infer_argument(v, event, "Seq", &ret.seq))
+	if (!infer_event_arg(v, event, "Seq", &ret.seq))
 		ret.seq = -1;
 	if (ret.name)
 		return ret;
@@ -88,8 +88,8 @@ static int64_t sequence_of(const struct infer_view *v, uint32_t event)
 	struct fmt_run_group group;
 	int64_t comm, seq;
 
-	if (infer_argument(v, event, FMT_KEY_COMM, &comm) && comm >= 0 &&
-	    infer_argument(v, event, FMT_KEY_SEQ, &seq))
+	if (infer_event_arg(v, event, FMT_KEY_COMM, &comm) && comm >= 0 &&
+	    infer_event_arg(v, event, FMT_KEY_SEQ, &seq))
 		return seq;
 	group = group_of(v, event);
 	return group.name && kind_of(v, event) == FMT_ENDS_COLLECTIVE ? group.seq : -1;
@@ -201,7 +201,7 @@ int infer_ends_align(struct fmt_ends *e, const struct infer_view *views, int64_t
 			offset_ns[i] = fmt_add(offset_ns[i], apart_ns);
 	}
 	if (r == 0)
-		r = fmt_sequences_clocks(e, offset_ns);
+		r = fmt_sequences_align_clocks(e, offset_ns);
 	for (uint32_t i = 0; i < e->n_rows && r == 0; i++)
 		for (uint32_t k = 0; k < e->rows[i].n; k++) {
 			e->ops[e->rows[i].first + k].start_ns -= offset_ns[e->rows[i].rank];
@@ -210,11 +210,11 @@ int infer_ends_align(struct fmt_ends *e, const struct infer_view *views, int64_t
 	return r;
 }
 
-int infer_clocks(const struct fmt_participation *p, size_t n, struct infer_view *views,
-		 uint32_t n_views, const int64_t *offset_ns)
+int infer_measure_clocks(const struct fmt_participation *p, size_t n, struct infer_view *views,
+			 uint32_t n_views, const int64_t *offset_ns)
 {
 	scoped(free_ptr) struct fmt_participation *sorted = fmt_participations_sort(p, n);
-	scoped(free_ptr) struct fmt_sighting *ends = malloc((n + 1) * sizeof(*ends));
+	scoped(free_ptr) struct fmt_clock_sample *ends = malloc((n + 1) * sizeof(*ends));
 	scoped(free_ptr) struct fmt_clock *clocks = calloc(n_views + (size_t)1, sizeof(*clocks));
 	size_t n_ends = 0;
 	int r;
@@ -229,7 +229,7 @@ int infer_clocks(const struct fmt_participation *p, size_t n, struct infer_view 
 			end = fmt_participations_end(sorted, first, n);
 		}
 		if (infer_waits_for(views, &sorted[first], &sorted[i]))
-			ends[n_ends++] = (struct fmt_sighting){
+			ends[n_ends++] = (struct fmt_clock_sample){
 				first, views[sorted[i].rank].ops[sorted[i].op].end_ns,
 				sorted[i].rank};
 	}

@@ -16,18 +16,18 @@ int infer_ends_align(struct fmt_ends *e, const struct infer_view *views, int64_t
 
 /* Measures the offsets exactly, from the ends of the n matched operations: sets constants.clock_ns
  * of each view. */
-int infer_clocks(const struct fmt_participation *p, size_t n, struct infer_view *views,
-		 uint32_t n_views, const int64_t *offset_ns);
+int infer_measure_clocks(const struct fmt_participation *p, size_t n, struct infer_view *views,
+			 uint32_t n_views, const int64_t *offset_ns);
 
 /* Returns 1 if operation `a` of a collective waits for operation `b`: `a` waits for all
  * participants, or `b` is a peer. */
 int infer_waits_for(const struct infer_view *views, const struct fmt_participation *a,
 		    const struct fmt_participation *b);
 
-/* Adds edges of rule "transfer" for collectives of several ranks; after infer_clocks(). */
-int infer_transfers(const struct fmt_participation *p, size_t n, struct infer_view *views);
+/* Adds edges of rule "transfer" for collectives of several ranks; after infer_measure_clocks(). */
+int infer_add_transfers(const struct fmt_participation *p, size_t n, struct infer_view *views);
 
 /* Fits latency and bandwidth to the transfers and stores them (network.h). comm_of[] maps
  * communicators of `p` to those of the names. */
-int infer_network(const struct fmt_participation *p, size_t n, const struct infer_view *views,
-		  const uint32_t *comm_of, struct fmt_names *names);
+int infer_fit_network(const struct fmt_participation *p, size_t n, const struct infer_view *views,
+		      const uint32_t *comm_of, struct fmt_names *names);

@@ -33,11 +33,12 @@ static void mark_held(const struct infer_view *v, uint8_t *held)
 		uint32_t before;
 
 		if (e->from_op == INFER_NONE || e->to_op == INFER_NONE ||
-		    infer_from(v, e) == &v->ops[e->to_op])
+		    infer_edge_source(v, e) == &v->ops[e->to_op])
 			continue;
-		before = infer_prev(v, &v->ops[e->to_op]);
-		held[e->to_op] |= before == INFER_NONE || e->kind != FMT_EDGE_START ||
-				  infer_from(v, e)->end_ns > v->ops[before].end_ns - QUEUED_NS;
+		before = infer_prev_op(v, &v->ops[e->to_op]);
+		held[e->to_op] |=
+			before == INFER_NONE || e->kind != FMT_EDGE_START ||
+			infer_edge_source(v, e)->end_ns > v->ops[before].end_ns - QUEUED_NS;
 	}
 }
 
@@ -51,12 +52,12 @@ static size_t list(const struct infer_view *v, int64_t queued_ns, const uint8_t 
 		const struct infer_op *op = &v->ops[i], *before;
 		int64_t gap, most;
 
-		if (infer_prev(v, op) == INFER_NONE || op->call == INFER_NONE || held[i])
+		if (infer_prev_op(v, op) == INFER_NONE || op->call == INFER_NONE || held[i])
 			continue;
-		before = &v->ops[infer_prev(v, op)];
+		before = &v->ops[infer_prev_op(v, op)];
 		gap = op->start_ns - before->end_ns;
 		most = op->kind == FMT_COLLECTIVE ? MOST_COLLECTIVE_GAP_NS : MOST_GAP_NS;
-		if (before->end_ns > infer_launched(v, &v->calls[op->call]) + queued_ns &&
+		if (before->end_ns > infer_launch_start_ns(v, &v->calls[op->call]) + queued_ns &&
 		    gap < most && gap >= -most)
 			ret[n++] = (struct gap){(int32_t)gap, i, class_of(before), class_of(op)};
 	}
@@ -65,7 +66,7 @@ static size_t list(const struct infer_view *v, int64_t queued_ns, const uint8_t 
 
 /* Returns 1 if one time stamp is the end of an operation and the start of the next. Then an
  * operation that starts later waited for something else. */
-static int are_none(const struct gap *gaps, size_t n)
+static int has_no_gaps(const struct gap *gaps, size_t n)
 {
 	size_t n_none = 0;
 
@@ -75,7 +76,7 @@ static int are_none(const struct gap *gaps, size_t n)
 }
 
 /* Returns 1; 0 if operations leave no gaps; -ENOMEM. The caller frees *ret. */
-static int see(const struct infer_view *v, struct gap **ret, size_t *n)
+static int collect_gaps(const struct infer_view *v, struct gap **ret, size_t *n)
 {
 	scoped(free_ptr) uint8_t *held = calloc(v->n_ops + (size_t)1, 1);
 	struct gap *gaps = malloc((v->n_ops + (size_t)1) * sizeof(*gaps));
@@ -87,7 +88,7 @@ static int see(const struct infer_view *v, struct gap **ret, size_t *n)
 	*n = list(v, LONG_QUEUED_NS, held, gaps);
 	if (*n < LEAST_GAPS)
 		*n = list(v, QUEUED_NS, held, gaps);
-	return !are_none(gaps, *n);
+	return !has_no_gaps(gaps, *n);
 }
 
 /* The gaps between operations of two classes, or of several. */
@@ -115,7 +116,7 @@ int infer_gaps_by_class(struct infer_view *v)
 	struct mean classes[FMT_GAP_CLASSES][FMT_GAP_CLASSES] = {0}, all = {0}, sorts[3] = {0};
 	scoped(free_ptr) struct gap *gaps = NULL;
 	size_t n = 0;
-	int r = see(v, &gaps, &n);
+	int r = collect_gaps(v, &gaps, &n);
 
 	if (r <= 0)
 		return r;
@@ -148,13 +149,13 @@ static int add_rests(const struct infer_view *v, struct rest *rests)
 {
 	scoped(free_ptr) struct gap *gaps = NULL;
 	size_t n;
-	int r = see(v, &gaps, &n);
+	int r = collect_gaps(v, &gaps, &n);
 
 	if (r <= 0)
 		return r;
 	for (size_t i = 0; i < n; i++) {
 		const struct infer_op *op = &v->ops[gaps[i].op];
-		uint32_t shape = v->ops[infer_prev(v, op)].shape;
+		uint32_t shape = v->ops[infer_prev_op(v, op)].shape;
 		int64_t rest = gaps[i].gap_ns - v->constants.gap_ns[gaps[i].before][gaps[i].after];
 
 		if (shape == INFER_NONE || op->kind == FMT_COLLECTIVE || rest > MOST_REST_NS ||

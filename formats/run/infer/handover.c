@@ -16,8 +16,8 @@ struct turn {
 };
 
 /* Returns the call of another thread after which `call` continued, or INFER_NONE. */
-static uint32_t handed_by(const struct infer_view *v, const struct turn *turns,
-			  const uint8_t *launches, uint32_t call)
+static uint32_t find_hand_over(const struct infer_view *v, const struct turn *turns,
+			       const uint8_t *launches, uint32_t call)
 {
 	const struct infer_call *c = &v->calls[call];
 	uint32_t best = INFER_NONE;
@@ -38,7 +38,7 @@ static uint32_t handed_by(const struct infer_view *v, const struct turn *turns,
 	return best;
 }
 
-int infer_hand_over(struct infer_view *v)
+int infer_add_hand_overs(struct infer_view *v)
 {
 	scoped(free_ptr) struct turn *turns = malloc((v->n_threads + (size_t)1) * sizeof(*turns));
 	scoped(free_ptr) uint8_t *launches = calloc(v->n_threads + (size_t)1, 1);
@@ -61,17 +61,17 @@ int infer_hand_over(struct infer_view *v)
 
 		if (c->nested || !launches[c->thread])
 			continue;
-		from = handed_by(v, turns, launches, call);
+		from = find_hand_over(v, turns, launches, call);
 		turns[c->thread].last = call;
 		if (from != INFER_NONE)
-			r = infer_add(v, &(struct infer_edge){.from = v->calls[from].event,
-							      .to = infer_outermost(v, c->event),
-							      .from_op = INFER_NONE,
-							      .to_op = INFER_NONE,
-							      .lag_ns = c->start_ns -
-									v->calls[from].end_ns,
-							      .kind = FMT_EDGE_START,
-							      .rule = INFER_HAND_OVER});
+			r = infer_add_edge(v, &(struct infer_edge){
+						      .from = v->calls[from].event,
+						      .to = infer_outermost_event(v, c->event),
+						      .from_op = INFER_NONE,
+						      .to_op = INFER_NONE,
+						      .lag_ns = c->start_ns - v->calls[from].end_ns,
+						      .kind = FMT_EDGE_START,
+						      .rule = INFER_HAND_OVER});
 	}
 	return r;
 }

@@ -88,14 +88,14 @@ static int explain_rank(struct job *j, uint32_t rank)
 	if (r == 0)
 		r = infer_walk_calls(&w);
 	if (r == 0)
-		r = infer_window(&w);
+		r = infer_add_window_waits(&w);
 	infer_walk_done(&w);
 	if (r == 0)
-		r = infer_queue(v);
+		r = infer_add_queue_waits(v);
 	if (r == 0)
-		r = infer_hand_over(v);
+		r = infer_add_hand_overs(v);
 	if (r == 0 && v->rank->process)
-		r = infer_other_gpu(v);
+		r = infer_add_other_gpu_waits(v);
 	return r;
 }
 
@@ -107,9 +107,9 @@ static int explain_process(struct job *j, uint32_t rank)
 	int r = infer_process_init(&p, j->views, j->n, rank);
 
 	if (r == 0 && p.n > 0)
-		r = infer_links_recorded(&p);
+		r = infer_add_recorded_links(&p);
 	if (r == 0 && p.n > 1)
-		r = infer_thread_order(&p);
+		r = infer_add_thread_order(&p);
 	return r;
 }
 
@@ -148,11 +148,11 @@ static int explain(struct job *j)
 	if (r == 0)
 		r = infer_shapes_measure(j->shapes, j->views, j->n);
 	if (r == 0)
-		r = infer_links_infer(j->views, j->n);
+		r = infer_add_inferred_links(j->views, j->n);
 	for (uint32_t i = 0; i < j->n && r == 0; i++)
 		r = explain_rank(j, i);
 	if (r == 0)
-		r = infer_lags_settle(j->views, j->n, j->shapes);
+		r = infer_resolve_lags(j->views, j->n, j->shapes);
 	for (uint32_t i = 0; i < j->n && r == 0 && !j->more; i++)
 		r = infer_gaps_by_class(&j->views[i]);
 	if (r == 0 && !j->more)
@@ -178,11 +178,11 @@ static int match_ranks(struct job *j)
 	if (r == 0)
 		r = fmt_ends_find_comms(&j->ends);
 	if (r == 0)
-		r = fmt_collectives_by_ends(&j->ends, &j->matches);
+		r = fmt_collectives_match_by_ends(&j->ends, &j->matches);
 	if (r == 0)
-		r = infer_clocks(j->matches, j->ends.n_ops, j->views, j->n, offset_ns);
+		r = infer_measure_clocks(j->matches, j->ends.n_ops, j->views, j->n, offset_ns);
 	if (r == 0)
-		r = infer_transfers(j->matches, j->ends.n_ops, j->views);
+		r = infer_add_transfers(j->matches, j->ends.n_ops, j->views);
 	return r;
 }
 
@@ -262,7 +262,7 @@ static int name_comm(struct job *j, uint32_t comm, uint32_t *ret)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < c->n; i++)
 		ranks[i] = j->run->ranks[j->ends.rows[j->ends.members[c->first + i]].rank].number;
-	r = infer_members(v, row, &ranks, &named.n_ranks);
+	r = infer_comm_ranks(v, row, &ranks, &named.n_ranks);
 	if (r < 0)
 		return r;
 	named.ranks = ranks;
@@ -323,7 +323,7 @@ static int name_results(struct job *j)
 	for (uint32_t i = 0; i < j->ends.n_comms && r == 0; i++)
 		r = name_comm(j, i, &comm_of[i]);
 	if (r == 0 && !j->more)
-		r = infer_network(j->matches, j->ends.n_ops, j->views, comm_of, j->run->names);
+		r = infer_fit_network(j->matches, j->ends.n_ops, j->views, comm_of, j->run->names);
 	for (uint32_t i = 0; i < j->n && r == 0; i++, first = end) {
 		for (end = first; end < j->ends.n_ops && j->matches[end].rank == i;)
 			end++;
@@ -380,7 +380,7 @@ int fmt_infer(struct fmt_run *run)
 	return infer(run, false);
 }
 
-int fmt_infer_more(struct fmt_run *run)
+int fmt_infer_segment(struct fmt_run *run)
 {
 	return infer(run, true);
 }

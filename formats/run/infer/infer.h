@@ -25,4 +25,4 @@
 int fmt_infer(struct fmt_run *run);
 /* The same for a later segment of a run, using the constants that the first segment added to the
  * names. Finds no dependencies on operations of earlier segments. */
-int fmt_infer_more(struct fmt_run *run);
+int fmt_infer_segment(struct fmt_run *run);

@@ -41,12 +41,13 @@ static struct lag describe(const struct infer_view *v, struct infer_shapes *shap
 	if (e->rule == INFER_GRAPH_GAP) {
 		const struct infer_call *c = &v->calls[to->call];
 
-		l.kind[0] = 1ull << 63 | (uint64_t)infer_name(v, from) << 32 | infer_name(v, to);
+		l.kind[0] =
+			1ull << 63 | (uint64_t)infer_op_name(v, from) << 32 | infer_op_name(v, to);
 		l.kind[1] = (uint64_t)(e->to_op - v->launched[c->first_op]) << 32 | c->n_ops;
 	} else {
 		l.kind[0] = from->shape;
-		l.kind[1] = infer_name(v, to);
-		l.whole_ns = infer_alone_ns(shapes, from);
+		l.kind[1] = infer_op_name(v, to);
+		l.whole_ns = infer_uncontended_ns(shapes, from);
 	}
 	l.share = (double)e->lag_ns / (double)(l.whole_ns > 0 ? l.whole_ns : 1);
 	return l;
@@ -60,7 +61,7 @@ static double others(const struct lag *l, size_t n, size_t at)
 	return l[middle < at ? middle : middle + 1].share;
 }
 
-int infer_lags_settle(struct infer_view *views, uint32_t n_views, struct infer_shapes *shapes)
+int infer_resolve_lags(struct infer_view *views, uint32_t n_views, struct infer_shapes *shapes)
 {
 	scoped(free_ptr) struct lag *lags = NULL;
 	size_t n = 0, cap = 0;

@@ -54,7 +54,7 @@ static void sites_done(struct sites *s)
 
 static fmt_str name_of(const struct infer_view *v, uint32_t op)
 {
-	return op == INFER_NONE ? 0 : infer_name(v, &v->ops[op]);
+	return op == INFER_NONE ? 0 : infer_op_name(v, &v->ops[op]);
 }
 
 /* Returns the recorded number of a stream with many operations. Others may change from iteration to
@@ -184,7 +184,7 @@ static void compare(struct fit *f, const struct infer_view *v, uint32_t op, uint
 		at = c->end_ns;
 		near = NEAR_CALL_NS;
 	} else {
-		base = infer_base(v, &v->ops[to], NULL);
+		base = infer_base_start_ns(v, &v->ops[to], NULL);
 		at = v->ops[to].start_ns;
 		near = v->ops[op].kind == FMT_COLLECTIVE || v->ops[to].kind == FMT_COLLECTIVE
 			       ? NEAR_COLLECTIVE_NS
@@ -253,7 +253,7 @@ static int compare_all(struct sites *s, const struct infer_scan *scan, const str
 	return 0;
 }
 
-static int see_call(struct sites *s, const struct infer_scan *scan, const struct infer_site *at)
+static int add_call(struct sites *s, const struct infer_scan *scan, const struct infer_site *at)
 {
 	uint32_t site;
 	int r = add_site(s, scan->v, at, &site);
@@ -301,10 +301,10 @@ static int add_link(const struct sites *s, const struct infer_scan *scan,
 			best = o;
 		}
 	}
-	return most > 0 ? infer_link(v, &(struct infer_link){.call = at->call,
-							     .op = best.op,
-							     .of = v,
-							     .stream = best.stream})
+	return most > 0 ? infer_add_link(v, &(struct infer_add_link){.call = at->call,
+								     .op = best.op,
+								     .of = v,
+								     .stream = best.stream})
 			: 0;
 }
 
@@ -341,14 +341,14 @@ static int scan_view(struct sites *s, struct infer_view *v, bool chosen)
 
 		if (!infer_scan_call(&scan, call, &at) || !open[call])
 			continue;
-		r = chosen ? add_link(s, &scan, &at, v) : see_call(s, &scan, &at);
+		r = chosen ? add_link(s, &scan, &at, v) : add_call(s, &scan, &at);
 	}
 	return r;
 }
 
 static int by_order(const void *a, const void *b, void *order)
 {
-	const struct infer_link *x = a, *y = b;
+	const struct infer_add_link *x = a, *y = b;
 	const uint32_t *number = order;
 
 	return array_order(number[x->call], number[y->call]) ?: array_order(x->op, y->op);
@@ -368,7 +368,7 @@ static int sort_links(struct infer_view *v)
 	return 0;
 }
 
-int infer_link(struct infer_view *v, const struct infer_link *l)
+int infer_add_link(struct infer_view *v, const struct infer_add_link *l)
 {
 	if (array_reserve(&v->links, v->n_links + 1, &v->links_cap) < 0)
 		return -ENOMEM;
@@ -376,7 +376,7 @@ int infer_link(struct infer_view *v, const struct infer_link *l)
 	return 0;
 }
 
-int infer_links_infer(struct infer_view *views, uint32_t n_views)
+int infer_add_inferred_links(struct infer_view *views, uint32_t n_views)
 {
 	scoped(sites_done) struct sites s = {0};
 	int r = 0;

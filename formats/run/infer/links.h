@@ -12,7 +12,7 @@
 #include "formats/run/infer/view.h"
 
 /* A call after which a stream, or the host, waits for an operation. */
-struct infer_link {
+struct infer_add_link {
 	uint32_t call, op;
 	const struct infer_view *of; /* of the operation */
 	uint32_t stream; /* its next operation waits; INFER_NONE: the call itself waits */
@@ -21,11 +21,11 @@ struct infer_link {
 };
 
 /* Adds a link. */
-int infer_link(struct infer_view *v, const struct infer_link *l);
+int infer_add_link(struct infer_view *v, const struct infer_add_link *l);
 
 /* Adds recorded links to view->links of each view, and sets view->saw_events. */
 struct infer_process;
-int infer_links_recorded(const struct infer_process *p);
+int infer_add_recorded_links(const struct infer_process *p);
 
 /* Adds inferred links. */
-int infer_links_infer(struct infer_view *views, uint32_t n_views);
+int infer_add_inferred_links(struct infer_view *views, uint32_t n_views);

@@ -76,8 +76,8 @@ static bool holds(const struct list *l, uint32_t rank)
 	return l->n > 0 && bsearch(&rank, l->ranks, l->n, sizeof(rank), by_number) != NULL;
 }
 
-int infer_members(const struct infer_view *v, const struct fmt_ends_row *row, uint32_t **ranks,
-		  uint32_t *n)
+int infer_comm_ranks(const struct infer_view *v, const struct fmt_ends_row *row, uint32_t **ranks,
+		     uint32_t *n)
 {
 	scoped(list_done) struct list l = {0};
 	size_t len;

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/run/middle.h"
+#include "formats/run/robust.h"
 #include "formats/trace/json.h"
 
 #include <math.h>
@@ -216,7 +216,7 @@ static void fit_residual(const struct fmt_network_sample *s, size_t n, double *s
 
 	for (size_t i = 0; i < n; i++)
 		space[i] = fabs((double)s[i].transfer_ns - (double)fmt_network_ns(f, s[i].bytes));
-	f->residual_ns = (int64_t)fmin(middle_median(space, n), MOST_NS);
+	f->residual_ns = (int64_t)fmin(robust_median(space, n), MOST_NS);
 	deviation = NORMAL * (double)f->residual_ns;
 	f->noise_share = deviation > 0 ? fmin(noise_of(s, n) / (deviation * deviation), 1) : 0;
 }
@@ -262,13 +262,13 @@ static int fit_line(const struct fmt_network_sample *s, size_t n, double *space,
 	if (f->sizes > 1) {
 		for (size_t i = 0; i < n; i++)
 			space[i] = (double)s[i].transfer_ns - f->ns_per_byte * (double)s[i].bytes;
-		latency = middle_mean(space, n, INFINITY, space + n);
+		latency = robust_mean(space, n, INFINITY, space + n);
 	}
 	if (latency <= 0) {
 		latency = 0;
 		for (size_t i = 0; i < n; i++)
 			space[i] = (double)s[i].transfer_ns / (double)s[i].bytes;
-		f->ns_per_byte = fmax(0, middle_mean(space, n, INFINITY, space + n));
+		f->ns_per_byte = fmax(0, robust_mean(space, n, INFINITY, space + n));
 	}
 	f->latency_ns = (int64_t)fmin(latency, MOST_NS);
 	fit_residual(s, n, space, f);

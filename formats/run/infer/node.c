@@ -15,7 +15,7 @@ static int by_number(const void *a, const void *b)
 	return array_order(x->number, y->number);
 }
 
-int infer_nodes_of(struct infer_walk *w, const struct infer_call *call)
+int infer_collect_nodes(struct infer_walk *w, const struct infer_call *call)
 {
 	const struct infer_view *v = w->view;
 	bool placed = false;
@@ -33,7 +33,7 @@ int infer_nodes_of(struct infer_walk *w, const struct infer_call *call)
 		const struct infer_op *o = &v->ops[op];
 		int64_t number;
 
-		if (infer_argument(v, o->event, INFER_KEY_NODE, &number))
+		if (infer_event_arg(v, o->event, INFER_KEY_NODE, &number))
 			w->nodes[w->n_nodes++] = (struct infer_node){number, op};
 		if (!o->is_placed &&
 		    (w->first_node == INFER_NONE || o->start_ns < v->ops[w->first_node].start_ns))
@@ -60,7 +60,7 @@ static int waits_for(struct infer_walk *w, uint32_t from, uint32_t op, int64_t *
 		return 0;
 	if (v->ops[from].end_ns > *base_ns)
 		*base_ns = v->ops[from].end_ns;
-	return infer_add_ops(w->view, from, op, FMT_EDGE_START, INFER_GRAPH, 0);
+	return infer_add_op_edge(w->view, from, op, FMT_EDGE_START, INFER_GRAPH, 0);
 }
 
 static int begins_with(struct infer_walk *w, uint32_t op, int64_t *base_ns)
@@ -72,11 +72,11 @@ static int begins_with(struct infer_walk *w, uint32_t op, int64_t *base_ns)
 		return 0;
 	if (v->ops[from].start_ns > *base_ns)
 		*base_ns = v->ops[from].start_ns;
-	return infer_add_ops(w->view, from, op, FMT_EDGE_SPAWN, INFER_GRAPH, 0);
+	return infer_add_op_edge(w->view, from, op, FMT_EDGE_SPAWN, INFER_GRAPH, 0);
 }
 
-int infer_node_waits(struct infer_walk *w, const struct infer_call *call, uint32_t op,
-		     int64_t *base_ns)
+int infer_add_node_waits(struct infer_walk *w, const struct infer_call *call, uint32_t op,
+			 int64_t *base_ns)
 {
 	const struct infer_view *v = w->view;
 	const char *at, *end, *element;
@@ -85,7 +85,7 @@ int infer_node_waits(struct infer_walk *w, const struct infer_call *call, uint32
 	bool any = false;
 	int r = 0;
 
-	if (!infer_argument(v, v->ops[op].event, INFER_KEY_AFTER, &value) || value <= 0 ||
+	if (!infer_event_arg(v, v->ops[op].event, INFER_KEY_AFTER, &value) || value <= 0 ||
 	    value > UINT32_MAX)
 		return 0;
 	at = fmt_string(v->names, (fmt_str)value, &len);

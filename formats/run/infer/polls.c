@@ -27,9 +27,9 @@ static uint32_t loop_of(const struct infer_view *v, const struct infer_call *c, 
 	uint32_t k = 0;
 	int64_t result;
 
-	if (infer_argument(v, c->event, "result", &result)) {
+	if (infer_event_arg(v, c->event, "result", &result)) {
 		while (result != 0 && k + 1 < n && asks_again(v, &c[k], &c[k + 1]))
-			infer_argument(v, c[++k].event, "result", &result);
+			infer_event_arg(v, c[++k].event, "result", &result);
 		return result == 0 ? k + 1 : 1;
 	}
 	while (k + 1 < n && asks_again(v, &c[k], &c[k + 1]) &&
@@ -66,14 +66,14 @@ int infer_polls(struct infer_walk *w, uint32_t call, size_t first_edge)
 					   .kind = FMT_EDGE_START,
 					   .rule = INFER_POLL};
 
-		r = infer_add(v, &after);
+		r = infer_add_edge(v, &after);
 		for (size_t k = first_edge; k < n && r == 0; k++) {
 			struct infer_edge e = v->edges[k];
 
 			e.to = c[i].event;
 			e.lag_ns = 0;
 			e.rule = INFER_POLL;
-			r = infer_add(v, &e);
+			r = infer_add_edge(v, &e);
 		}
 	}
 	return r;

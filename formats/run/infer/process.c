@@ -127,21 +127,22 @@ static int follow(const struct infer_process *p, uint32_t view, uint32_t call,
 {
 	struct infer_view *v = p->views[view], *of = p->views[last.view];
 	const struct infer_call *c = &v->calls[call], *from = &of->calls[last.call];
-	uint32_t to = infer_outermost(v, c->event);
+	uint32_t to = infer_outermost_event(v, c->event);
 	int inside = from->end_ns > c->start_ns;
 
 	if (v->n_edges > 0 && v->edges[v->n_edges - 1].to == to &&
 	    v->edges[v->n_edges - 1].rule == INFER_THREAD_ORDER)
 		return 0;
-	return infer_add(v, &(struct infer_edge){.from = from->event,
-						 .to = to,
-						 .from_op = INFER_NONE,
-						 .to_op = INFER_NONE,
-						 .of = of,
-						 .lag_ns = c->start_ns -
-							   (inside ? from->start_ns : from->end_ns),
-						 .kind = inside ? FMT_EDGE_SPAWN : FMT_EDGE_START,
-						 .rule = INFER_THREAD_ORDER});
+	return infer_add_edge(v,
+			      &(struct infer_edge){.from = from->event,
+						   .to = to,
+						   .from_op = INFER_NONE,
+						   .to_op = INFER_NONE,
+						   .of = of,
+						   .lag_ns = c->start_ns - (inside ? from->start_ns
+										   : from->end_ns),
+						   .kind = inside ? FMT_EDGE_SPAWN : FMT_EDGE_START,
+						   .rule = INFER_THREAD_ORDER});
 }
 
 static int64_t start_of(const struct infer_process *p, struct thread_call at)
@@ -149,7 +150,7 @@ static int64_t start_of(const struct infer_process *p, struct thread_call at)
 	return at.call == INFER_NONE ? INT64_MIN : p->views[at.view]->calls[at.call].start_ns;
 }
 
-int infer_thread_order(const struct infer_process *p)
+int infer_add_thread_order(const struct infer_process *p)
 {
 	scoped(threads_done) struct threads t = {0};
 	int r = find_threads(&t, p);

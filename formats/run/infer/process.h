@@ -25,4 +25,4 @@ uint32_t infer_process_next(const struct infer_process *p, uint32_t *view);
 
 /* Rule "thread-order": adds edges for calls whose preceding call on the thread was for another
  * GPU. */
-int infer_thread_order(const struct infer_process *p);
+int infer_add_thread_order(const struct infer_process *p);

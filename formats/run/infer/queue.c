@@ -58,16 +58,16 @@ static int try_call(struct infer_view *v, uint32_t call, const struct ending *e,
 	if (end < c->end_ns - 20 * INFER_US || end <= c->start_ns + 10 * INFER_US)
 		return 0;
 	c->waits = 1;
-	return infer_add(v, &(struct infer_edge){.from = v->ops[e[n_ended - 1].op].event,
-						 .to = c->event,
-						 .from_op = e[n_ended - 1].op,
-						 .to_op = INFER_NONE,
-						 .lag_ns = c->end_ns - e[n_ended - 1].end_ns,
-						 .kind = FMT_EDGE_RETURN,
-						 .rule = INFER_QUEUE_FULL});
+	return infer_add_edge(v, &(struct infer_edge){.from = v->ops[e[n_ended - 1].op].event,
+						      .to = c->event,
+						      .from_op = e[n_ended - 1].op,
+						      .to_op = INFER_NONE,
+						      .lag_ns = c->end_ns - e[n_ended - 1].end_ns,
+						      .kind = FMT_EDGE_RETURN,
+						      .rule = INFER_QUEUE_FULL});
 }
 
-int infer_queue(struct infer_view *v)
+int infer_add_queue_waits(struct infer_view *v)
 {
 	scoped(free_ptr) struct ending *e = NULL;
 	uint64_t n_launched = 0;

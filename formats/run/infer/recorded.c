@@ -53,7 +53,7 @@ static uint32_t stream_of(const struct infer_view *v, const struct infer_view *s
 {
 	int64_t number;
 
-	if (!infer_argument(sync_of, sync, key, &number))
+	if (!infer_event_arg(sync_of, sync, key, &number))
 		return INFER_NONE;
 	for (uint32_t s = 0; s < v->n_streams; s++)
 		if (fmt_track(v->names, v->index, v->streams[s].track)->tid == number)
@@ -69,14 +69,14 @@ static uint32_t record_of(const struct job *j, const struct part *p, uint32_t ev
 	int64_t correlation;
 	uint32_t call;
 
-	if (!infer_argument(p->v, event, "wait_on_cuda_event_record_corr_id", &correlation) ||
+	if (!infer_event_arg(p->v, event, "wait_on_cuda_event_record_corr_id", &correlation) ||
 	    correlation <= 0)
 		return INFER_NONE;
-	call = infer_call_of(p->v, (uint64_t)correlation);
+	call = infer_find_call(p->v, (uint64_t)correlation);
 	*of = &j->parts[p - j->parts];
 	for (uint32_t i = 0; i < j->n && call == INFER_NONE; i++) {
 		*of = &j->parts[i];
-		call = infer_call_of(j->parts[i].v, (uint64_t)correlation);
+		call = infer_find_call(j->parts[i].v, (uint64_t)correlation);
 	}
 	return call;
 }
@@ -127,7 +127,8 @@ static int stream_wait(struct job *j, struct part *p, uint32_t call, uint32_t sy
 
 		if (op.of == v && v->ops[op.op].stream == stream)
 			continue;
-		r = infer_link(v, &(struct infer_link){call, op.op, op.of, stream, INFER_NONE, 1});
+		r = infer_add_link(
+			v, &(struct infer_add_link){call, op.op, op.of, stream, INFER_NONE, 1});
 		if (r == 0)
 			r = append(j, &l, op);
 	}
@@ -139,8 +140,8 @@ static int stream_wait(struct job *j, struct part *p, uint32_t call, uint32_t sy
 
 static int host_link(struct part *p, uint32_t call, struct infer_ref op)
 {
-	return infer_link(p->v,
-			  &(struct infer_link){call, op.op, op.of, INFER_NONE, INFER_NONE, 1});
+	return infer_add_link(
+		p->v, &(struct infer_add_link){call, op.op, op.of, INFER_NONE, INFER_NONE, 1});
 }
 
 static int host_wait(struct job *j, struct part *p, uint32_t call, uint32_t sync)
@@ -211,7 +212,7 @@ static void join(struct job *j, struct part *p)
 
 	for (uint32_t i = 0; i < v->n_syncs; i++) {
 		uint32_t sync = v->syncs[i];
-		uint32_t call = infer_call_of(v, v->rank->events[sync].correlation);
+		uint32_t call = infer_find_call(v, v->rank->events[sync].correlation);
 		struct part *of;
 		uint32_t from = record_of(j, p, sync, &of);
 
@@ -222,7 +223,7 @@ static void join(struct job *j, struct part *p)
 	}
 }
 
-int infer_links_recorded(const struct infer_process *p)
+int infer_add_recorded_links(const struct infer_process *p)
 {
 	scoped(job_done) struct job j = {.n = p->n};
 	uint32_t n_syncs = 0, view, call;

@@ -27,7 +27,7 @@ static bool launches_collective(const struct infer_view *v, uint32_t call)
  * collective, these are the waits that precede every collective. After a collective, it is one
  * wait, if a wait follows every collective and (if events are recorded) its event is not the one
  * that the process group records. */
-static void look_ahead(struct infer_scan *s)
+static void find_next_launches(struct infer_scan *s)
 {
 	const struct infer_view *v = s->v;
 	uint32_t before = 2, after = 1, events = 2;
@@ -73,7 +73,7 @@ int infer_scan_init(struct infer_scan *s, const struct infer_view *v)
 			.launched = INFER_NONE, .compute = INFER_NONE, .earlier = INFER_NONE};
 	for (uint32_t i = 0; i < v->n_calls; i++)
 		s->has_records |= v->calls[i].api == INFER_API_RECORD_EVENT;
-	look_ahead(s);
+	find_next_launches(s);
 	return 0;
 }
 
@@ -92,7 +92,7 @@ static bool same_name(const struct infer_view *v, uint32_t a, uint32_t b)
 {
 	const struct infer_op *x = &v->ops[a], *y = &v->ops[b];
 
-	return x->stream == y->stream && infer_name(v, x) == infer_name(v, y);
+	return x->stream == y->stream && infer_op_name(v, x) == infer_op_name(v, y);
 }
 
 /* Lists the newest candidates of a kind, until there are `most` in total. */

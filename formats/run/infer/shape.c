@@ -109,10 +109,10 @@ static uint32_t waves_of(const struct infer_view *v, const struct infer_op *op, 
 	int64_t registers, shared = 0, slots;
 
 	if (blocks == 0 || threads == 0 || threads > 1024 ||
-	    !infer_argument(v, op->event, "registers per thread", &registers) || registers < 0 ||
+	    !infer_event_arg(v, op->event, "registers per thread", &registers) || registers < 0 ||
 	    registers > 1024)
 		return 1;
-	infer_argument(v, op->event, "shared memory", &shared);
+	infer_event_arg(v, op->event, "shared memory", &shared);
 	slots = m.processors * occupancy(&m, threads, registers, shared);
 	return (uint32_t)((blocks + slots - 1) / slots);
 }
@@ -135,8 +135,8 @@ static int find_shape(struct infer_shapes *s, const struct infer_view *v, struct
 		s->shapes[op->shape].n++;
 		return 0;
 	}
-	infer_argument(v, op->event, "grid", &key.grid);
-	infer_argument(v, op->event, "block", &key.block);
+	infer_event_arg(v, op->event, "grid", &key.grid);
+	infer_event_arg(v, op->event, "block", &key.block);
 	if (fmt_hash_reserve(&s->table) < 0 || array_reserve(&s->shapes, s->n + 1, &s->cap) < 0)
 		return -ENOMEM;
 	hash = fmt_hash_numbers(key.name | (uint64_t)key.grid << 32, (uint64_t)key.block);
@@ -161,7 +161,7 @@ static bool ends_late(const struct infer_view *v, const struct infer_op *op)
 	const struct infer_call *c = op->call != INFER_NONE ? &v->calls[op->call] : NULL;
 
 	return v->rank->event_times && op->kind == FMT_KERNEL && c && c->n_ops == 1 &&
-	       op->end_ns - c->end_ns <= infer_launched(v, c) - c->start_ns + LATE_NS;
+	       op->end_ns - c->end_ns <= infer_launch_start_ns(v, c) - c->start_ns + LATE_NS;
 }
 
 static int list_durations(struct infer_shapes *s, const struct infer_view *views, uint32_t n_views)
@@ -243,8 +243,8 @@ int infer_shapes_measure(struct infer_shapes *s, struct infer_view *views, uint3
 			int64_t ns = median_within(s, op);
 
 			if (op->ends_late && ns < op->end_ns - op->start_ns)
-				r = infer_add_ops(&views[k], i, i, FMT_EDGE_RETURN, INFER_LATE_END,
-						  ns);
+				r = infer_add_op_edge(&views[k], i, i, FMT_EDGE_RETURN,
+						      INFER_LATE_END, ns);
 		}
 	return r;
 }
@@ -265,14 +265,14 @@ uint32_t infer_n_shapes(const struct infer_shapes *s)
 	return (uint32_t)s->n;
 }
 
-int64_t infer_alone_ns(struct infer_shapes *s, const struct infer_op *op)
+int64_t infer_uncontended_ns(struct infer_shapes *s, const struct infer_op *op)
 {
 	int64_t own = op->end_ns - op->start_ns, median = median_within(s, op);
 
 	return own > median + LONGER_NS && own - median > median / 10 ? median : own;
 }
 
-int64_t infer_capacity_ns(struct infer_shapes *s, const struct infer_op *op, int64_t *wave_ns)
+int64_t infer_release_ns(struct infer_shapes *s, const struct infer_op *op, int64_t *wave_ns)
 {
 	int64_t duration = op->end_ns - op->start_ns;
 
@@ -280,7 +280,7 @@ int64_t infer_capacity_ns(struct infer_shapes *s, const struct infer_op *op, int
 	if (op->shape != INFER_NONE) {
 		uint32_t waves = s->shapes[op->shape].waves;
 
-		duration = infer_alone_ns(s, op);
+		duration = infer_uncontended_ns(s, op);
 		if (waves > 1) {
 			*wave_ns = duration / waves;
 			return duration - *wave_ns;

@@ -21,8 +21,8 @@ uint32_t infer_n_shapes(const struct infer_shapes *s);
 
 /* Estimates the duration of `op` without concurrent kernels: the median duration of its shape, if
  * `op` took unusually long, else its own duration. */
-int64_t infer_alone_ns(struct infer_shapes *s, const struct infer_op *op);
+int64_t infer_uncontended_ns(struct infer_shapes *s, const struct infer_op *op);
 
 /* Returns the time from the start of `op` until it frees capacity. *wave_ns is the duration of one
  * wave of its blocks, 0 if all blocks run at once. */
-int64_t infer_capacity_ns(struct infer_shapes *s, const struct infer_op *op, int64_t *wave_ns);
+int64_t infer_release_ns(struct infer_shapes *s, const struct infer_op *op, int64_t *wave_ns);

@@ -24,7 +24,7 @@ static const char *name_of(const struct infer_view *v, const struct infer_call *
 }
 
 /* Hashes names of calls to few bits; colliding names only share what was learned. */
-static uint8_t lax_of(const char *name)
+static uint8_t name_bucket(const char *name)
 {
 	unsigned h = 5381;
 
@@ -57,14 +57,14 @@ static int add_returns_of(struct infer_walk *w, uint32_t call, const struct infe
 		if (ops[i].of->ops[ops[i].op].end_ns > from)
 			from = ops[i].of->ops[ops[i].op].end_ns;
 	for (uint32_t i = 0; i < n && r == 0; i++)
-		r = infer_add(v, &(struct infer_edge){.from = ops[i].of->ops[ops[i].op].event,
-						      .to = c->event,
-						      .from_op = ops[i].op,
-						      .to_op = INFER_NONE,
-						      .of = ops[i].of,
-						      .lag_ns = c->end_ns - from,
-						      .kind = FMT_EDGE_RETURN,
-						      .rule = (uint8_t)rule});
+		r = infer_add_edge(v, &(struct infer_edge){.from = ops[i].of->ops[ops[i].op].event,
+							   .to = c->event,
+							   .from_op = ops[i].op,
+							   .to_op = INFER_NONE,
+							   .of = ops[i].of,
+							   .lag_ns = c->end_ns - from,
+							   .kind = FMT_EDGE_RETURN,
+							   .rule = (uint8_t)rule});
 	c->waits = n > 0;
 	return r;
 }
@@ -92,12 +92,13 @@ static uint32_t ended_last(const struct infer_walk *w, const struct infer_call *
 	uint32_t best = INFER_NONE;
 
 	for (uint32_t s = 0; s < v->n_streams; s++) {
-		uint32_t at = infer_ended(v, s, c->end_ns + TOLERANCE + v->constants.launch_ns);
+		uint32_t at =
+			infer_last_ended(v, s, c->end_ns + TOLERANCE + v->constants.launch_ns);
 
-		for (int i = 0; i < BACK && at != INFER_NONE && !infer_before(v, &v->ops[at], c);
-		     i++)
-			at = infer_prev(v, &v->ops[at]);
-		if (at == INFER_NONE || !infer_before(v, &v->ops[at], c) ||
+		for (int i = 0;
+		     i < BACK && at != INFER_NONE && !infer_is_launched_by(v, &v->ops[at], c); i++)
+			at = infer_prev_op(v, &v->ops[at]);
+		if (at == INFER_NONE || !infer_is_launched_by(v, &v->ops[at], c) ||
 		    end_of(v, at) < c->end_ns - within)
 			continue;
 		if (best == INFER_NONE || v->ops[at].end_ns > v->ops[best].end_ns)
@@ -112,7 +113,7 @@ static int sync_stream(struct infer_walk *w, uint32_t call)
 {
 	const struct infer_view *v = w->view;
 	const struct infer_call *c = &v->calls[call];
-	uint32_t op = w->computes[c->thread], other;
+	uint32_t op = w->last_compute[c->thread], other;
 
 	if (op == INFER_NONE)
 		op = w->compute;
@@ -159,7 +160,7 @@ static int sync_links(struct infer_walk *w, uint32_t call, uint32_t link)
 	int r;
 
 	for (uint32_t i = link; i < w->next_link && n < MOST_LINKS; i++) {
-		const struct infer_link *l = &v->links[i];
+		const struct infer_add_link *l = &v->links[i];
 
 		if (l->stream == INFER_NONE && ended(l->of, l->op, &v->calls[call]))
 			ops[n++] = (struct infer_ref){l->of, l->op};
@@ -222,7 +223,7 @@ static int sync_copy(struct infer_walk *w, uint32_t call)
 	int64_t bytes = 0;
 	int waits;
 
-	infer_argument(v, o->event, "bytes", &bytes);
+	infer_event_arg(v, o->event, "bytes", &bytes);
 	waits = o->pageable && (o->copy == INFER_COPY_TO_HOST || bytes > SMALL_COPY_BYTES);
 	if (!waits && (o->pageable || o->copy == INFER_COPY_TO_HOST))
 		waits = c->end_ns - c->start_ns > 2 * WAITED_NS &&
@@ -232,7 +233,7 @@ static int sync_copy(struct infer_walk *w, uint32_t call)
 	return add_returns(w, call, &op, 1, INFER_COPY);
 }
 
-void infer_sync_learn(struct infer_walk *w)
+void infer_find_optional_syncs(struct infer_walk *w)
 {
 	struct infer_view *v = w->view;
 
@@ -250,12 +251,12 @@ void infer_sync_learn(struct infer_walk *w)
 		for (uint32_t s = 0; s < v->n_streams; s++)
 			if (w->last[s] != INFER_NONE &&
 			    end_of(v, w->last[s]) > c->end_ns + 100 * INFER_US)
-				w->lax[lax_of(name_of(v, c))] = 1;
+				w->may_skip_sync[name_bucket(name_of(v, c))] = 1;
 	}
 	memset(w->last, 0xff, v->n_streams * sizeof(*w->last));
 }
 
-int infer_syncs(struct infer_walk *w, uint32_t call, uint32_t link)
+int infer_add_call_waits(struct infer_walk *w, uint32_t call, uint32_t link)
 {
 	const struct infer_view *v = w->view;
 	const struct infer_call *c = &v->calls[call];
@@ -273,7 +274,7 @@ int infer_syncs(struct infer_walk *w, uint32_t call, uint32_t link)
 	case INFER_API_DEVICE_SYNC:
 		return sync_device(w, call);
 	case INFER_API_MAY_SYNC:
-		return w->lax[lax_of(name_of(v, c))] ? 0 : sync_device(w, call);
+		return w->may_skip_sync[name_bucket(name_of(v, c))] ? 0 : sync_device(w, call);
 	case INFER_API_COPY:
 		return c->n_ops > 0 ? sync_copy(w, call) : 0;
 	default:

@@ -26,7 +26,7 @@ int infer_waits_for(const struct infer_view *views, const struct fmt_participati
 {
 	const char *peers = peers_of(views, a);
 
-	return a == b || !peers || fmt_peers_hold(peers, views[b->rank].rank->number);
+	return a == b || !peers || fmt_peers_contain(peers, views[b->rank].rank->number);
 }
 
 /* Returns the latest start of m[0 .. n); if `waits` is not NULL, only of those that it waits
@@ -57,7 +57,7 @@ static int add(const struct fmt_participation *m, size_t n, struct infer_view *v
 		const struct infer_op *op = &v->ops[m[i].op];
 		int64_t from = peers_of(views, &m[i]) ? latest_of(m, n, views, &m[i]) : latest;
 
-		r = infer_add(
+		r = infer_add_edge(
 			v, &(struct infer_edge){.from = op->event,
 						.to = op->event,
 						.from_op = m[i].op,
@@ -80,9 +80,9 @@ static size_t sample(const struct fmt_participation *m, size_t n, const struct i
 		op;
 
 	if (n < 2 || n < fmt_comm(v->names, comm_of[m->comm])->n_ranks || peers_of(views, m) ||
-	    !infer_argument(v, event, FMT_KEY_OP, &op) || op <= 0)
+	    !infer_event_arg(v, event, FMT_KEY_OP, &op) || op <= 0)
 		return 0;
-	if (!infer_argument(v, event, FMT_KEY_BYTES, &bytes) || bytes <= 0)
+	if (!infer_event_arg(v, event, FMT_KEY_BYTES, &bytes) || bytes <= 0)
 		bytes = -1;
 	for (size_t i = 0; i < n; i++) {
 		const struct infer_view *of = &views[m[i].rank];
@@ -102,8 +102,8 @@ static size_t sample(const struct fmt_participation *m, size_t n, const struct i
 	return ret->transfer_ns > 0;
 }
 
-int infer_network(const struct fmt_participation *m, size_t n, const struct infer_view *views,
-		  const uint32_t *comm_of, struct fmt_names *names)
+int infer_fit_network(const struct fmt_participation *m, size_t n, const struct infer_view *views,
+		      const uint32_t *comm_of, struct fmt_names *names)
 {
 	scoped(free_ptr) struct fmt_participation *sorted = fmt_participations_sort(m, n);
 	scoped(free_ptr) struct fmt_network_sample *samples = malloc((n + 1) * sizeof(*samples));
@@ -122,7 +122,7 @@ int infer_network(const struct fmt_participation *m, size_t n, const struct infe
 	return r < 0 || network.n == 0 ? r : fmt_network_put(names, &network);
 }
 
-int infer_transfers(const struct fmt_participation *m, size_t n, struct infer_view *views)
+int infer_add_transfers(const struct fmt_participation *m, size_t n, struct infer_view *views)
 {
 	scoped(free_ptr) struct fmt_participation *sorted = fmt_participations_sort(m, n);
 	int r = sorted ? 0 : -ENOMEM;

@@ -29,7 +29,7 @@ static int64_t end_of(const struct fmt_event *e)
 	return bounded(e->start_ns) + (duration > most ? most : duration);
 }
 
-int infer_argument(const struct infer_view *v, uint32_t event, const char *key, int64_t *ret)
+int infer_event_arg(const struct infer_view *v, uint32_t event, const char *key, int64_t *ret)
 {
 	const struct fmt_event *e = &v->rank->events[event];
 	const struct fmt_template *s = fmt_template(v->names, e->template);
@@ -82,7 +82,7 @@ static void read_call(const struct infer_view *v, uint32_t event, const struct f
 	uint8_t *api = &apis[e->template];
 
 	if (!*api)
-		*api = (uint8_t)(infer_api(fmt_string(v->names, s->name, NULL)) + 1);
+		*api = (uint8_t)(infer_classify_api(fmt_string(v->names, s->name, NULL)) + 1);
 	*call = (struct infer_call){.start_ns = bounded(e->start_ns),
 				    .end_ns = end_of(e),
 				    .event = event,
@@ -247,7 +247,7 @@ static int index_calls(struct infer_view *v)
 	return 0;
 }
 
-uint32_t infer_call_of(const struct infer_view *v, uint64_t correlation)
+uint32_t infer_find_call(const struct infer_view *v, uint64_t correlation)
 {
 	return correlation ? call_slot(v, correlation)->number - 1 : INFER_NONE;
 }
@@ -261,12 +261,12 @@ static int join(struct infer_view *v)
 	for (uint32_t i = 0; i < v->n_ops && r == 0; i++) {
 		struct infer_op *op = &v->ops[i];
 
-		op->call = infer_call_of(v, v->rank->events[op->event].correlation);
+		op->call = infer_find_call(v, v->rank->events[op->event].correlation);
 		if (op->call == INFER_NONE)
 			continue;
 		v->calls[op->call].n_ops++;
 		op->is_placed = v->calls[op->call].api == INFER_API_GRAPH &&
-				infer_argument(v, op->event, INFER_KEY_AFTER, &after);
+				infer_event_arg(v, op->event, INFER_KEY_AFTER, &after);
 		v->has_nodes |= op->is_placed;
 	}
 	return r;
@@ -353,14 +353,14 @@ void infer_view_done(struct infer_view *v)
 	*v = (struct infer_view){0};
 }
 
-int64_t infer_launched(const struct infer_view *v, const struct infer_call *call)
+int64_t infer_launch_start_ns(const struct infer_view *v, const struct infer_call *call)
 {
 	return (v->constants.from_start ? call->start_ns : call->end_ns) + v->constants.launch_ns;
 }
 
-int64_t infer_gap(const struct infer_view *v, const struct infer_op *op)
+int64_t infer_gap_ns(const struct infer_view *v, const struct infer_op *op)
 {
-	const struct infer_op *before = &v->ops[infer_prev(v, op)];
+	const struct infer_op *before = &v->ops[infer_prev_op(v, op)];
 	int a = fmt_gap_class((enum fmt_kind)before->kind, before->end_ns - before->start_ns);
 	int b = fmt_gap_class((enum fmt_kind)op->kind, op->end_ns - op->start_ns);
 	int64_t rest = v->template_gaps && op->kind != FMT_COLLECTIVE
@@ -371,14 +371,14 @@ int64_t infer_gap(const struct infer_view *v, const struct infer_op *op)
 	return v->constants.gap_ns[a][b] + rest;
 }
 
-int64_t infer_base(const struct infer_view *v, const struct infer_op *op, int *by_stream)
+int64_t infer_base_start_ns(const struct infer_view *v, const struct infer_op *op, int *by_stream)
 {
 	const struct infer_call *call = &v->calls[op->call];
 	int64_t base = op->pageable && call->waits ? call->start_ns + v->constants.copy_ns
-						   : infer_launched(v, call);
+						   : infer_launch_start_ns(v, call);
 
-	int64_t after = infer_prev(v, op) != INFER_NONE
-				? v->ops[infer_prev(v, op)].end_ns + infer_gap(v, op)
+	int64_t after = infer_prev_op(v, op) != INFER_NONE
+				? v->ops[infer_prev_op(v, op)].end_ns + infer_gap_ns(v, op)
 				: INT64_MIN;
 
 	if (by_stream)
@@ -386,7 +386,7 @@ int64_t infer_base(const struct infer_view *v, const struct infer_op *op, int *b
 	return after > base ? after : base;
 }
 
-uint32_t infer_ended(const struct infer_view *v, uint32_t stream, int64_t end_ns)
+uint32_t infer_last_ended(const struct infer_view *v, uint32_t stream, int64_t end_ns)
 {
 	size_t low = array_bound(i, v->streams[stream].first, v->streams[stream].end,
 				 v->ops[i].end_ns <= end_ns);
@@ -394,7 +394,7 @@ uint32_t infer_ended(const struct infer_view *v, uint32_t stream, int64_t end_ns
 	return low > v->streams[stream].first ? low - 1 : INFER_NONE;
 }
 
-uint32_t infer_started(const struct infer_view *v, uint32_t stream, int64_t start_ns)
+uint32_t infer_last_started(const struct infer_view *v, uint32_t stream, int64_t start_ns)
 {
 	size_t low = array_bound(i, v->streams[stream].first, v->streams[stream].end,
 				 v->ops[i].start_ns < start_ns);
@@ -402,13 +402,13 @@ uint32_t infer_started(const struct infer_view *v, uint32_t stream, int64_t star
 	return low > v->streams[stream].first ? low - 1 : INFER_NONE;
 }
 
-int infer_before(const struct infer_view *v, const struct infer_op *op,
-		 const struct infer_call *call)
+int infer_is_launched_by(const struct infer_view *v, const struct infer_op *op,
+			 const struct infer_call *call)
 {
 	return op->call == INFER_NONE || !made_before(v, call, &v->calls[op->call]);
 }
 
-uint32_t infer_outermost(const struct infer_view *v, uint32_t event)
+uint32_t infer_outermost_event(const struct infer_view *v, uint32_t event)
 {
 	const struct fmt_event *e = v->rank->events;
 

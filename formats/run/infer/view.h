@@ -52,7 +52,7 @@ struct infer_call {
 	uint32_t n_ops;
 	uint32_t n_polls; /* this and the next ones are a loop that polls, see polls.c; 0: not a
 			     loop */
-	uint8_t api;	  /* enum infer_api */
+	uint8_t api;	  /* enum infer_api_class */
 	uint8_t nested;
 	uint8_t waits;	    /* has an edge of kind FMT_EDGE_RETURN */
 	uint8_t after_wait; /* a call that makes a stream wait, but no launch, precedes it */
@@ -77,10 +77,10 @@ struct infer_view {
 	uint32_t *syncs;    /* events: recorded synchronisations */
 	struct fmt_hash_table calls_by_correlation;
 	uint32_t n_calls, n_ops, n_threads, n_streams, n_syncs;
-	uint8_t has_nodes;	  /* some operations have is_placed */
-	uint8_t saw_events;	  /* the recording contains which events streams wait for */
-	uint8_t has_waits;	  /* the recording contains calls that make streams wait */
-	struct infer_link *links; /* in call order */
+	uint8_t has_nodes;	      /* some operations have is_placed */
+	uint8_t saw_events;	      /* the recording contains which events streams wait for */
+	uint8_t has_waits;	      /* the recording contains calls that make streams wait */
+	struct infer_add_link *links; /* in call order */
 	size_t n_links, links_cap;
 
 	struct fmt_constants constants;
@@ -94,47 +94,47 @@ int infer_view_init(struct infer_view *v, const struct fmt_names *names,
 void infer_view_done(struct infer_view *v);
 
 /* Returns the preceding operation of its stream, or INFER_NONE. */
-static inline uint32_t infer_prev(const struct infer_view *v, const struct infer_op *op)
+static inline uint32_t infer_prev_op(const struct infer_view *v, const struct infer_op *op)
 {
 	uint32_t i = (uint32_t)(op - v->ops);
 
 	return i > v->streams[op->stream].first ? i - 1 : INFER_NONE;
 }
 
-static inline fmt_str infer_name(const struct infer_view *v, const struct infer_op *op)
+static inline fmt_str infer_op_name(const struct infer_view *v, const struct infer_op *op)
 {
 	return fmt_template(v->names, v->rank->events[op->event].template)->name;
 }
 
 /* Reads an argument of an event, constant or not. Returns 1 if it exists, else 0. */
-int infer_argument(const struct infer_view *v, uint32_t event, const char *key, int64_t *ret);
+int infer_event_arg(const struct infer_view *v, uint32_t event, const char *key, int64_t *ret);
 
 /* Returns the earliest start of the operations that `call` launched, according to the launch
  * latency. */
-int64_t infer_launched(const struct infer_view *v, const struct infer_call *call);
+int64_t infer_launch_start_ns(const struct infer_view *v, const struct infer_call *call);
 
 /* Returns the gap between `op` and the preceding operation of its stream, which must exist. */
-int64_t infer_gap(const struct infer_view *v, const struct infer_op *op);
+int64_t infer_gap_ns(const struct infer_view *v, const struct infer_op *op);
 
 /* Returns the start of `op` if only its launch and its stream delayed it. *by_stream, if not NULL,
  * is set to 1 if the stream was later. */
-int64_t infer_base(const struct infer_view *v, const struct infer_op *op, int *by_stream);
+int64_t infer_base_start_ns(const struct infer_view *v, const struct infer_op *op, int *by_stream);
 
 /* Returns the last operation of a stream that ended at or before `end_ns`, or INFER_NONE. */
-uint32_t infer_ended(const struct infer_view *v, uint32_t stream, int64_t end_ns);
+uint32_t infer_last_ended(const struct infer_view *v, uint32_t stream, int64_t end_ns);
 
 /* Returns the last operation of a stream that started before `start_ns`, or INFER_NONE. */
-uint32_t infer_started(const struct infer_view *v, uint32_t stream, int64_t start_ns);
+uint32_t infer_last_started(const struct infer_view *v, uint32_t stream, int64_t start_ns);
 
 /* Merges the calls of each loop that polls, calls[first .. end) of a thread, into the first one. */
 void infer_merge_polls(struct infer_view *v, uint32_t first, uint32_t end);
 
 /* Returns the call with a correlation, or INFER_NONE. */
-uint32_t infer_call_of(const struct infer_view *v, uint64_t correlation);
+uint32_t infer_find_call(const struct infer_view *v, uint64_t correlation);
 
 /* Returns 1 if `op` was launched by `call` or earlier, or has no launch. */
-int infer_before(const struct infer_view *v, const struct infer_op *op,
-		 const struct infer_call *call);
+int infer_is_launched_by(const struct infer_view *v, const struct infer_op *op,
+			 const struct infer_call *call);
 
 /* Returns the outermost stored event among those that start with the call. */
-uint32_t infer_outermost(const struct infer_view *v, uint32_t event);
+uint32_t infer_outermost_event(const struct infer_view *v, uint32_t event);

@@ -15,7 +15,7 @@ static int linked_waits(struct infer_walk *w, uint32_t op, int64_t *base_ns)
 	int r = 0;
 
 	for (uint32_t i = w->links[o->stream]; i != INFER_NONE && r == 0; i = v->links[i].next) {
-		const struct infer_link *l = &v->links[i];
+		const struct infer_add_link *l = &v->links[i];
 		const struct infer_op *from = &l->of->ops[l->op];
 		enum infer_rule rule = from->kind == FMT_COLLECTIVE ? INFER_COMPUTE_WAIT_COMM
 				       : o->kind == FMT_COLLECTIVE  ? INFER_COMM_WAIT_COMPUTE
@@ -29,13 +29,13 @@ static int linked_waits(struct infer_walk *w, uint32_t op, int64_t *base_ns)
 		if (l->recorded)
 			rule = INFER_EVENT_WAIT_RECORDED;
 		o->waits = 1;
-		r = infer_add(w->view, &(struct infer_edge){.from = from->event,
-							    .to = o->event,
-							    .from_op = l->op,
-							    .to_op = op,
-							    .of = l->of,
-							    .kind = FMT_EDGE_START,
-							    .rule = (uint8_t)rule});
+		r = infer_add_edge(w->view, &(struct infer_edge){.from = from->event,
+								 .to = o->event,
+								 .from_op = l->op,
+								 .to_op = op,
+								 .of = l->of,
+								 .kind = FMT_EDGE_START,
+								 .rule = (uint8_t)rule});
 	}
 	w->links[o->stream] = INFER_NONE;
 	return r;
@@ -56,20 +56,21 @@ static bool may_wait(const struct infer_walk *w, const struct infer_op *op,
 }
 
 /* event-wait: an operation that ended on another stream just when `op` started. */
-static void look_at_end(const struct infer_walk *w, uint32_t stream, uint32_t op,
-			const struct infer_call *call, int64_t base_ns, struct evidence *best)
+static void find_event_wait(const struct infer_walk *w, uint32_t stream, uint32_t op,
+			    const struct infer_call *call, int64_t base_ns, struct evidence *best)
 {
 	const struct infer_view *v = w->view;
 	const struct infer_op *o = &v->ops[op];
-	uint32_t at = infer_ended(v, stream, o->start_ns + 2 * INFER_US);
+	uint32_t at = infer_last_ended(v, stream, o->start_ns + 2 * INFER_US);
 	int64_t window, off;
 
 	if (!may_wait(w, o, call))
 		return;
-	for (int i = 0; i < BACK && at != INFER_NONE && call && !infer_before(v, &v->ops[at], call);
+	for (int i = 0;
+	     i < BACK && at != INFER_NONE && call && !infer_is_launched_by(v, &v->ops[at], call);
 	     i++)
-		at = infer_prev(v, &v->ops[at]);
-	if (at == INFER_NONE || (call && !infer_before(v, &v->ops[at], call)))
+		at = infer_prev_op(v, &v->ops[at]);
+	if (at == INFER_NONE || (call && !infer_is_launched_by(v, &v->ops[at], call)))
 		return;
 	window = o->kind == FMT_COLLECTIVE || v->ops[at].kind == FMT_COLLECTIVE ? 60 : 25;
 	off = o->start_ns - v->ops[at].end_ns;
@@ -82,12 +83,13 @@ static void look_at_end(const struct infer_walk *w, uint32_t stream, uint32_t op
 
 /* capacity: a kernel of another stream used the whole device, until all of its blocks were
  * scheduled or, if the waiting stream has priority, until a wave of them ended. */
-static void look_for_capacity(const struct infer_walk *w, uint32_t stream, uint32_t op,
-			      const struct infer_call *call, int64_t base_ns, struct evidence *best)
+static void find_capacity_wait(const struct infer_walk *w, uint32_t stream, uint32_t op,
+			       const struct infer_call *call, int64_t base_ns,
+			       struct evidence *best)
 {
 	const struct infer_view *v = w->view;
 	const struct infer_op *o = &v->ops[op], *z;
-	uint32_t at = infer_started(v, stream, o->start_ns);
+	uint32_t at = infer_last_started(v, stream, o->start_ns);
 	int64_t last_wave, wave, since, off;
 
 	if (at == INFER_NONE)
@@ -98,7 +100,7 @@ static void look_for_capacity(const struct infer_walk *w, uint32_t stream, uint3
 	    z->end_ns <= o->start_ns + (may_wait(w, o, call) ? 2 : -25) * INFER_US ||
 	    o->start_ns <= base_ns + 25 * INFER_US || z->start_ns > base_ns + 50 * INFER_US)
 		return;
-	last_wave = infer_capacity_ns(w->shapes, z, &wave);
+	last_wave = infer_release_ns(w->shapes, z, &wave);
 	since = z->start_ns > base_ns ? z->start_ns : base_ns;
 	if (o->start_ns < z->start_ns + last_wave - 60 * INFER_US - last_wave / 10 &&
 	    o->start_ns - since > wave + wave / 4)
@@ -111,8 +113,8 @@ static void look_for_capacity(const struct infer_walk *w, uint32_t stream, uint3
 
 /* queue-order: if all streams share one hardware queue (CUDA_DEVICE_MAX_CONNECTIONS=1), operations
  * start in the order of their launches. */
-static void look_at_start(const struct infer_walk *w, uint32_t op, const struct infer_call *call,
-			  int64_t base_ns, struct evidence *best)
+static void find_queue_order(const struct infer_walk *w, uint32_t op, const struct infer_call *call,
+			     int64_t base_ns, struct evidence *best)
 {
 	const struct infer_view *v = w->view;
 	const struct infer_op *o = &v->ops[op], *before;
@@ -129,8 +131,8 @@ static void look_at_start(const struct infer_walk *w, uint32_t op, const struct 
 		*best = (struct evidence){off, o->start_ns, w->newest, INFER_QUEUE_ORDER};
 }
 
-int infer_evidence(struct infer_walk *w, uint32_t op, const struct infer_call *call,
-		   int64_t *base_ns)
+int infer_explain_delay(struct infer_walk *w, uint32_t op, const struct infer_call *call,
+			int64_t *base_ns)
 {
 	struct infer_view *v = w->view;
 	struct evidence best = {.from = INFER_NONE};
@@ -138,20 +140,21 @@ int infer_evidence(struct infer_walk *w, uint32_t op, const struct infer_call *c
 	for (uint32_t s = 0; s < v->n_streams; s++) {
 		if (s == v->ops[op].stream)
 			continue;
-		look_at_end(w, s, op, call, *base_ns, &best);
-		look_for_capacity(w, s, op, call, *base_ns, &best);
+		find_event_wait(w, s, op, call, *base_ns, &best);
+		find_capacity_wait(w, s, op, call, *base_ns, &best);
 	}
-	look_at_start(w, op, call, *base_ns, &best);
+	find_queue_order(w, op, call, *base_ns, &best);
 	if (best.from == INFER_NONE)
 		return 0;
 	if (best.base_ns > *base_ns)
 		*base_ns = best.base_ns;
 	if (best.rule == INFER_EVENT_WAIT)
-		return infer_add_ops(v, best.from, op, FMT_EDGE_START, INFER_EVENT_WAIT, 0);
+		return infer_add_op_edge(v, best.from, op, FMT_EDGE_START, INFER_EVENT_WAIT, 0);
 	if (best.rule == INFER_QUEUE_ORDER)
-		return infer_add_ops(v, best.from, op, FMT_EDGE_SPAWN, INFER_QUEUE_ORDER, INFER_US);
-	return infer_add_ops(v, best.from, op, FMT_EDGE_SPAWN, INFER_CAPACITY,
-			     v->ops[op].start_ns - v->ops[best.from].start_ns);
+		return infer_add_op_edge(v, best.from, op, FMT_EDGE_SPAWN, INFER_QUEUE_ORDER,
+					 INFER_US);
+	return infer_add_op_edge(v, best.from, op, FMT_EDGE_SPAWN, INFER_CAPACITY,
+				 v->ops[op].start_ns - v->ops[best.from].start_ns);
 }
 
 static int is_graph(const struct infer_view *v, uint32_t op)
@@ -163,7 +166,7 @@ static int is_graph(const struct infer_view *v, uint32_t op)
  * nodes may not be recorded. */
 static int in_graph(const struct infer_view *v, uint32_t op)
 {
-	return is_graph(v, op) || is_graph(v, infer_prev(v, &v->ops[op]));
+	return is_graph(v, op) || is_graph(v, infer_prev_op(v, &v->ops[op]));
 }
 
 static int explain(struct infer_walk *w, uint32_t op)
@@ -171,17 +174,17 @@ static int explain(struct infer_walk *w, uint32_t op)
 	struct infer_view *v = w->view;
 	struct infer_op *o = &v->ops[op];
 	int by_stream, r;
-	int64_t base = infer_base(v, o, &by_stream), first = base;
+	int64_t base = infer_base_start_ns(v, o, &by_stream), first = base;
 
 	r = linked_waits(w, op, &base);
 	if (r == 0 && o->is_placed)
-		r = infer_node_waits(w, &v->calls[o->call], op, &base);
+		r = infer_add_node_waits(w, &v->calls[o->call], op, &base);
 	if (r == 0 && o->start_ns > base + TOLERANCE)
-		r = infer_evidence(w, op, &v->calls[o->call], &base);
+		r = infer_explain_delay(w, op, &v->calls[o->call], &base);
 	if (r == 0 && o->start_ns > base + TOLERANCE && by_stream && base == first &&
 	    in_graph(v, op)) {
-		r = infer_add_ops(v, infer_prev(v, o), op, FMT_EDGE_START, INFER_GRAPH_GAP,
-				  o->start_ns - v->ops[infer_prev(v, o)].end_ns);
+		r = infer_add_op_edge(v, infer_prev_op(v, o), op, FMT_EDGE_START, INFER_GRAPH_GAP,
+				      o->start_ns - v->ops[infer_prev_op(v, o)].end_ns);
 		base = o->start_ns;
 	}
 	o->base_ns = base;
@@ -189,10 +192,10 @@ static int explain(struct infer_walk *w, uint32_t op)
 	return r;
 }
 
-int infer_waits(struct infer_walk *w, const struct infer_call *call)
+int infer_add_op_waits(struct infer_walk *w, const struct infer_call *call)
 {
 	struct infer_view *v = w->view;
-	int r = infer_nodes_of(w, call);
+	int r = infer_collect_nodes(w, call);
 
 	for (uint32_t i = 0; i < call->n_ops && r == 0; i++) {
 		uint32_t op = v->launched[call->first_op + i];
@@ -201,7 +204,7 @@ int infer_waits(struct infer_walk *w, const struct infer_call *call)
 		w->last[v->ops[op].stream] = w->newest = op;
 		w->waits[v->ops[op].stream] = w->n_waits;
 		if (v->ops[op].kind != FMT_COLLECTIVE)
-			w->computes[call->thread] = w->compute = op;
+			w->last_compute[call->thread] = w->compute = op;
 	}
 	return r;
 }

@@ -12,13 +12,14 @@
 /* The operation starts at its recorded time, relative to the start of the recording. */
 static int add_wait(struct infer_view *v, const struct infer_op *o, enum infer_rule rule)
 {
-	return infer_add(v, &(struct infer_edge){.from = o->event,
-						 .to = o->event,
-						 .from_op = INFER_NONE,
-						 .to_op = INFER_NONE,
-						 .lag_ns = o->start_ns - v->constants.anchor_ns,
-						 .kind = FMT_EDGE_SPAWN,
-						 .rule = (uint8_t)rule});
+	return infer_add_edge(v,
+			      &(struct infer_edge){.from = o->event,
+						   .to = o->event,
+						   .from_op = INFER_NONE,
+						   .to_op = INFER_NONE,
+						   .lag_ns = o->start_ns - v->constants.anchor_ns,
+						   .kind = FMT_EDGE_SPAWN,
+						   .rule = (uint8_t)rule});
 }
 
 static int explain(struct infer_walk *w, uint32_t op)
@@ -29,19 +30,19 @@ static int explain(struct infer_walk *w, uint32_t op)
 	int r;
 
 	o->explained = 1;
-	if (infer_prev(v, o) != INFER_NONE) {
-		base = v->ops[infer_prev(v, o)].end_ns + infer_gap(v, o);
-		if (o->start_ns <= v->ops[infer_prev(v, o)].end_ns + FOLLOWS_NS)
+	if (infer_prev_op(v, o) != INFER_NONE) {
+		base = v->ops[infer_prev_op(v, o)].end_ns + infer_gap_ns(v, o);
+		if (o->start_ns <= v->ops[infer_prev_op(v, o)].end_ns + FOLLOWS_NS)
 			return 0;
 	}
 	was = base;
-	r = infer_evidence(w, op, NULL, &base);
+	r = infer_explain_delay(w, op, NULL, &base);
 	if (r < 0 || base != was)
 		return r;
 	return add_wait(v, o, INFER_WINDOW);
 }
 
-int infer_window(struct infer_walk *w)
+int infer_add_window_waits(struct infer_walk *w)
 {
 	const struct infer_view *v = w->view;
 	int r = 0;
@@ -52,7 +53,7 @@ int infer_window(struct infer_walk *w)
 	return r;
 }
 
-int infer_other_gpu(struct infer_view *v)
+int infer_add_other_gpu_waits(struct infer_view *v)
 {
 	int r = 0;
 

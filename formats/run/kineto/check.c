@@ -163,12 +163,12 @@ static int same_time(struct kineto_import *im, struct fmt_error *err)
 	return 0;
 }
 
-int kineto_check(struct kineto_import *im, struct fmt_error *err)
+int kineto_check_ranks(struct kineto_import *im, struct fmt_error *err)
 {
 	int r = number(im, err);
 
 	if (r == 0)
-		r = kineto_share(im);
+		r = kineto_copy_shared(im);
 	if (r == 0)
 		r = same_member(im, "world_size", err);
 	if (r == 0)

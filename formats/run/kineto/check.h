@@ -7,7 +7,7 @@
 
 /* Numbers the ranks (by the file's contents, else its name, else its position), sorts them by
  * number, and refuses files of different runs with -EBADMSG and *err. */
-int kineto_check(struct kineto_import *im, struct fmt_error *err);
+int kineto_check_ranks(struct kineto_import *im, struct fmt_error *err);
 
 /* Returns the rank in a file's name: "rank-3.json.gz", "trace_rank3.json"; -1 without a
  * number. */

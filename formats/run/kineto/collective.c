@@ -22,7 +22,7 @@ int kineto_is_collective(const char *name)
 	return 0;
 }
 
-int kineto_is_around_collective(const char *name)
+int kineto_is_collective_range(const char *name)
 {
 	return strcmp(name, "record_param_comms") == 0 || strncmp(name, "nccl:", 5) == 0 ||
 	       strncmp(name, "c10d::", 6) == 0;

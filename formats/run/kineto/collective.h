@@ -11,7 +11,7 @@ int kineto_is_collective(const char *name);
 
 /* Returns 1 for names of ranges around launches of collectives: operators of c10d,
  * record_param_comms and annotations of PyTorch. */
-int kineto_is_around_collective(const char *name);
+int kineto_is_collective_range(const char *name);
 
 /* Fills op, dtype, message_bytes and their sources from the arguments of a kernel or range. Returns
  * 0 or -errno. */

@@ -227,7 +227,7 @@ int kineto_exported_read(struct kineto_exported *x, struct kineto_import *im, si
 	struct value ranks;
 	int e;
 
-	x->is_there = true;
+	x->is_present = true;
 	x->has_base = fmt_json_member_integer(json, len, "base_ns", &x->base_ns);
 	e = member(&all, "ranks", &ranks) ? each(&r, &ranks, read_rank) : -EBADMSG;
 	if (e == -EBADMSG)

@@ -17,7 +17,7 @@ struct kineto_exported {
 	size_t n_pids, pids_cap;
 	struct fmt_hash_table table; /* of pids, as in the file */
 	int64_t base_ns;	     /* added to the times of the file */
-	bool is_there, has_base, has_facts;
+	bool is_present, has_base, has_facts;
 };
 
 void kineto_exported_done(struct kineto_exported *x);

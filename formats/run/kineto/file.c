@@ -78,7 +78,7 @@ static int on_event(void *context, const struct kineto_event *e)
 	struct kineto_rank *k = f->im->ranks[f->first];
 	bool several = f->exported.n_pids > 0;
 	struct kineto_event moved;
-	enum kineto_fate fate;
+	enum kineto_disposition disposition;
 	int r;
 
 	if (several && e->ph != KINETO_METADATA) {
@@ -92,13 +92,13 @@ static int on_event(void *context, const struct kineto_event *e)
 		e = &moved;
 	}
 	if (e->ph == KINETO_METADATA && (several || e->name == KINETO_GPUTRACE)) {
-		fate = KINETO_OUR_METADATA;
+		disposition = KINETO_OUR_METADATA;
 	} else {
-		r = kineto_rank_event(k, &f->im->templates, e, &fate);
+		r = kineto_rank_event(k, &f->im->templates, e, &disposition);
 		if (r < 0)
 			return r;
 	}
-	return kineto_tally_count(&k->tally, e->ph, e->cat, fate);
+	return kineto_tally_count(&k->tally, e->ph, e->cat, disposition);
 }
 
 static int on_progress(void *context)
@@ -160,8 +160,8 @@ int kineto_file_read(struct kineto_import *im, const char *path, struct fmt_erro
 	im->done += f.source ? kineto_source_done(f.source) : 0;
 	if (r == 0)
 		r = end_ranks(&f, err);
-	if (r == 0 && !f.exported.is_there)
-		r = kineto_split(im, f.first);
+	if (r == 0 && !f.exported.is_present)
+		r = kineto_split_by_gpu(im, f.first);
 	if (r == -EFBIG)
 		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,
 				"too many GPUs for one file; import one file for each rank");

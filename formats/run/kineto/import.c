@@ -68,7 +68,7 @@ static int read_files(struct job *j, struct fmt_error *err)
 		if (r < 0)
 			return r;
 	}
-	return kineto_check(&j->im, err);
+	return kineto_check_ranks(&j->im, err);
 }
 
 /* Makes a rank's part of the run, without names. */
@@ -80,13 +80,14 @@ static int prepare(struct job *j, size_t i)
 
 	run->number = (uint32_t)k->number;
 	run->process = k->process;
-	r = kineto_order(k, &j->im.templates);
+	r = kineto_sort_events(k, &j->im.templates);
 	if (r == 0)
-		r = kineto_join(k, &j->im.templates, NULL);
+		r = kineto_find_launches(k, &j->im.templates, NULL);
 	if (r == 0)
-		r = kineto_join_collectives(k, &j->im.templates);
+		r = kineto_merge_collective_ranges(k, &j->im.templates);
 	if (r == 0)
-		r = kineto_steps(k, &j->im.templates, &run->iterations, &run->n_iterations);
+		r = kineto_find_iterations(k, &j->im.templates, &run->iterations,
+					   &run->n_iterations);
 	return r;
 }
 
@@ -132,7 +133,7 @@ static int name_all(struct job *j)
 static int make_run(struct job *j)
 {
 	size_t n = j->im.n_ranks;
-	int r = kineto_templates_settle(&j->im.templates);
+	int r = kineto_templates_finish(&j->im.templates);
 
 	j->run.ranks = calloc(n + 1, sizeof(*j->run.ranks));
 	if (!j->run.ranks)
@@ -188,11 +189,11 @@ void kineto_report_done(struct kineto_report *r)
 	memset(r, 0, sizeof(*r));
 }
 
-static int by_fate(const void *a, const void *b)
+static int by_disposition(const void *a, const void *b)
 {
 	const struct kineto_tally_row *x = a, *y = b;
 
-	return array_order(x->fate, y->fate) ?: array_order(y->events, x->events);
+	return array_order(x->disposition, y->disposition) ?: array_order(y->events, x->events);
 }
 
 static int fill_counts(const struct kineto_import *im, struct kineto_tally *t,
@@ -201,24 +202,25 @@ static int fill_counts(const struct kineto_import *im, struct kineto_tally *t,
 	static const char *const outcomes[] = {"kept", "implied", "skipped"};
 
 	if (t->n > 0)
-		qsort(t->rows, t->n, sizeof(*t->rows), by_fate);
+		qsort(t->rows, t->n, sizeof(*t->rows), by_disposition);
 	ret->counts = calloc(t->n + 1, sizeof(*ret->counts));
 	if (!ret->counts)
 		return -ENOMEM;
 	for (size_t i = 0; i < t->n; i++) {
 		const struct kineto_tally_row *row = &t->rows[i];
 		struct kineto_count *c = &ret->counts[ret->n_counts++];
-		enum kineto_outcome outcome = kineto_fate_outcome((enum kineto_fate)row->fate);
+		enum kineto_outcome outcome =
+			kineto_disposition_outcome((enum kineto_disposition)row->disposition);
 
 		c->events = row->events;
 		c->outcome = outcomes[outcome];
 		c->ph = strdup(im->strings.strings[row->ph].s);
 		c->cat = strdup(im->strings.strings[row->cat].s);
-		c->why = strdup(kineto_fate_text((enum kineto_fate)row->fate));
+		c->why = strdup(kineto_disposition_text((enum kineto_disposition)row->disposition));
 		if (!c->ph || !c->cat || !c->why)
 			return -ENOMEM;
-		if (row->fate < FMT_KINDS)
-			ret->kept[row->fate] += row->events;
+		if (row->disposition < FMT_KINDS)
+			ret->kept[row->disposition] += row->events;
 		else if (outcome == KINETO_KEPT)
 			ret->names += row->events;
 		else if (outcome == KINETO_IMPLIED)

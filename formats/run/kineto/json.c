@@ -81,8 +81,8 @@ static bool read_time(struct kineto_reader *r, int64_t *ns, enum kineto_presence
 	if (!kineto_json_number(r))
 		return false;
 	*ret = kineto_time_ns(from, (size_t)(r->at - from), ns, &r->e.rounded) == 0
-		       ? KINETO_THERE
-		       : KINETO_UNUSABLE;
+		       ? KINETO_PRESENT
+		       : KINETO_INVALID;
 	return true;
 }
 
@@ -115,10 +115,10 @@ static bool take_field(struct kineto_reader *r, const struct kineto_arg *a)
 		e->tid = *a;
 		return true;
 	case KINETO_TS:
-		e->has_ts = KINETO_UNUSABLE;
+		e->has_ts = KINETO_INVALID;
 		return true;
 	case KINETO_DUR:
-		e->has_dur = KINETO_UNUSABLE;
+		e->has_dur = KINETO_INVALID;
 		return true;
 	default:
 		return append_argument(r, &r->others, &e->n_others, &r->others_cap, a);

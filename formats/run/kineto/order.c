@@ -13,8 +13,8 @@ struct context {
 	const int64_t *values;
 };
 
-int kineto_id_order(const struct fmt_strings *strings, const struct kineto_arg *a,
-		    const struct kineto_arg *b)
+int kineto_id_compare(const struct fmt_strings *strings, const struct kineto_arg *a,
+		      const struct kineto_arg *b)
 {
 	if ((a->type == FMT_INT) != (b->type == FMT_INT))
 		return a->type == FMT_INT ? -1 : 1;
@@ -30,8 +30,8 @@ static int track_order(const void *a, const void *b, void *context)
 	const struct kineto_track *y = &c->tracks[*(const uint32_t *)b];
 
 	return array_order(x->kind, y->kind)
-	       ?: kineto_id_order(c->templates->strings, &x->pid, &y->pid)
-	       ?: kineto_id_order(c->templates->strings, &x->tid, &y->tid) ?: array_order(x, y);
+	       ?: kineto_id_compare(c->templates->strings, &x->pid, &y->pid)
+	       ?: kineto_id_compare(c->templates->strings, &x->tid, &y->tid) ?: array_order(x, y);
 }
 
 static int order_tracks(struct kineto_rank *k, const struct kineto_templates *templates)
@@ -100,7 +100,7 @@ static int range_order(const void *a, const void *b, void *context)
 	return order ?: content_order(c, x, y);
 }
 
-int kineto_order(struct kineto_rank *k, const struct kineto_templates *templates)
+int kineto_sort_events(struct kineto_rank *k, const struct kineto_templates *templates)
 {
 	struct context c = {.templates = templates};
 	int r = order_tracks(k, templates);
@@ -119,8 +119,8 @@ int kineto_order(struct kineto_rank *k, const struct kineto_templates *templates
 	return 0;
 }
 
-void kineto_order_ranges(struct fmt_event *ranges, size_t n, const int64_t *values,
-			 const struct kineto_templates *templates)
+void kineto_sort_ranges(struct fmt_event *ranges, size_t n, const int64_t *values,
+			const struct kineto_templates *templates)
 {
 	struct context c = {.templates = templates, .values = values};
 
@@ -177,8 +177,8 @@ static int index_calls(const struct kineto_rank *k, const struct kineto_template
 	return 0;
 }
 
-int kineto_join(struct kineto_rank *k, const struct kineto_templates *templates,
-		const uint32_t *process_of)
+int kineto_find_launches(struct kineto_rank *k, const struct kineto_templates *templates,
+			 const uint32_t *process_of)
 {
 	scoped(calls_done) struct calls calls = {0};
 	int r = index_calls(k, templates, process_of, &calls);
@@ -276,7 +276,7 @@ static int keep_group(struct kineto_rank *k, const struct kineto_templates *temp
 	return 0;
 }
 
-int kineto_join_collectives(struct kineto_rank *k, struct kineto_templates *templates)
+int kineto_merge_collective_ranges(struct kineto_rank *k, struct kineto_templates *templates)
 {
 	struct kineto_notes *around = &k->notes[KINETO_COMMS];
 

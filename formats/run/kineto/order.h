@@ -10,22 +10,22 @@
 #define KINETO_NONE FMT_RUN_NONE
 
 /* Compares two ids of processes or threads: numbers before texts. */
-int kineto_id_order(const struct fmt_strings *strings, const struct kineto_arg *a,
-		    const struct kineto_arg *b);
+int kineto_id_compare(const struct fmt_strings *strings, const struct kineto_arg *a,
+		      const struct kineto_arg *b);
 
 /* Sorts the tracks of a rank (threads, then streams, by number), and its calls and operations by
  * track and time. Sets k->track_of. Returns 0 or -ENOMEM. */
-int kineto_order(struct kineto_rank *k, const struct kineto_templates *templates);
+int kineto_sort_events(struct kineto_rank *k, const struct kineto_templates *templates);
 
 /* Sorts the ranges of one slice in the same way; their tracks are those of the sorted rank. */
-void kineto_order_ranges(struct fmt_event *ranges, size_t n, const int64_t *values,
-			 const struct kineto_templates *templates);
+void kineto_sort_ranges(struct fmt_event *ranges, size_t n, const int64_t *values,
+			const struct kineto_templates *templates);
 
 /* Sets k->call_of. `process_of` maps tracks to processes; NULL: one process. Returns 0, -ENOMEM, or
  * -EXDEV if calls of several processes have the correlation of one operation. */
-int kineto_join(struct kineto_rank *k, const struct kineto_templates *templates,
-		const uint32_t *process_of);
+int kineto_find_launches(struct kineto_rank *k, const struct kineto_templates *templates,
+			 const uint32_t *process_of);
 
 /* Updates collectives from the ranges around their launch, and sets k->groups. Returns 0 or
  * -errno. */
-int kineto_join_collectives(struct kineto_rank *k, struct kineto_templates *templates);
+int kineto_merge_collective_ranges(struct kineto_rank *k, struct kineto_templates *templates);

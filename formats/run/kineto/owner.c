@@ -17,7 +17,7 @@
 /* Process ids of threads with calls, or device ids of streams with operations, in order. */
 struct ids {
 	struct kineto_arg *ids;
-	uint32_t *of_track; /* KINETO_NOBODY: another kind of track */
+	uint32_t *of_track; /* KINETO_NO_PART: another kind of track */
 	uint32_t n;
 };
 
@@ -75,7 +75,7 @@ int64_t kineto_device_ordinal(const struct fmt_strings *strings, const struct ki
 
 static int id_order(const void *a, const void *b, void *strings)
 {
-	return kineto_id_order(strings, a, b);
+	return kineto_id_compare(strings, a, b);
 }
 
 /* Lists the ids of tracks of `kind` that have any of counts[]. */
@@ -106,7 +106,7 @@ static int list_ids(const struct job *j, uint32_t kind, const uint64_t *counts, 
 			k->tracks[i].kind == kind && at < n &&
 					id_order(&ret->ids[at], &k->tracks[i].pid, strings) == 0
 				? at
-				: KINETO_NOBODY;
+				: KINETO_NO_PART;
 	}
 	return 0;
 }
@@ -133,8 +133,8 @@ static int find_ids(struct job *j)
 static int find_owners(struct job *j)
 {
 	struct kineto_rank *k = j->k;
-	uint32_t only = j->processes.n == 1 ? 0 : KINETO_NOBODY;
-	int r = kineto_join(k, j->templates, j->processes.of_track);
+	uint32_t only = j->processes.n == 1 ? 0 : KINETO_NO_PART;
+	int r = kineto_find_launches(k, j->templates, j->processes.of_track);
 
 	j->owner = malloc((j->devices.n + (size_t)1) * sizeof(*j->owner));
 	if (r < 0 || !j->owner)
@@ -144,16 +144,16 @@ static int find_owners(struct job *j)
 	for (size_t i = 0; i < k->n_events; i++) {
 		uint32_t device = j->devices.of_track[k->events[i].track], process;
 
-		if (device == KINETO_NOBODY || k->call_of[i] == KINETO_NONE)
+		if (device == KINETO_NO_PART || k->call_of[i] == KINETO_NONE)
 			continue;
 		process = j->processes.of_track[k->events[k->call_of[i]].track];
-		if (j->owner[device] == KINETO_NOBODY)
+		if (j->owner[device] == KINETO_NO_PART)
 			j->owner[device] = process;
 		if (j->owner[device] != process)
 			return -EXDEV;
 	}
 	for (uint32_t d = 0; d < j->devices.n; d++)
-		if (j->owner[d] == KINETO_NOBODY)
+		if (j->owner[d] == KINETO_NO_PART)
 			return -EXDEV;
 	return 0;
 }
@@ -185,11 +185,11 @@ static int count_ops(struct job *j)
 
 static uint32_t busiest_of(const struct job *j, uint32_t process)
 {
-	uint32_t busiest = KINETO_NOBODY;
+	uint32_t busiest = KINETO_NO_PART;
 
 	for (uint32_t d = 0; d < j->devices.n; d++)
 		if (j->owner[d] == process &&
-		    (busiest == KINETO_NOBODY || j->ops[d] > j->ops[busiest]))
+		    (busiest == KINETO_NO_PART || j->ops[d] > j->ops[busiest]))
 			busiest = d;
 	return busiest;
 }
@@ -199,12 +199,12 @@ static int list_parts(struct job *j, uint32_t process, struct kineto_owners *ret
 {
 	uint32_t busiest = busiest_of(j, process);
 
-	if (busiest == KINETO_NOBODY)
+	if (busiest == KINETO_NO_PART)
 		return 0;
 	for (uint32_t d = 0; d < j->devices.n; d++) {
 		if (j->owner[d] != process)
 			continue;
-		j->part[d] = KINETO_NOBODY;
+		j->part[d] = KINETO_NO_PART;
 		if (d != busiest && (j->kernels[d] == 0 || j->ops[d] * SHARE < j->ops[busiest]))
 			continue;
 		if (ret->n_parts == MOST_GPUS)
@@ -215,7 +215,7 @@ static int list_parts(struct job *j, uint32_t process, struct kineto_owners *ret
 	}
 	j->main_part[process] = j->part[busiest];
 	for (uint32_t d = 0; d < j->devices.n; d++)
-		if (j->owner[d] == process && j->part[d] == KINETO_NOBODY)
+		if (j->owner[d] == process && j->part[d] == KINETO_NO_PART)
 			j->part[d] = j->main_part[process];
 	return 0;
 }
@@ -240,14 +240,14 @@ static void place_calls(const struct job *j, const uint32_t *calls, size_t n, ui
 
 	for (size_t from = 0, to; from < n; from = to) {
 		uint32_t track = events[calls[from]].track, process = j->processes.of_track[track];
-		uint32_t last = process == KINETO_NOBODY ? 0 : j->main_part[process];
+		uint32_t last = process == KINETO_NO_PART ? 0 : j->main_part[process];
 
 		for (to = from; to < n && events[calls[to]].track == track; to++)
 			;
 		for (size_t i = to; i-- > from;)
-			last = part_of[calls[i]] == KINETO_NOBODY ? last : part_of[calls[i]];
+			last = part_of[calls[i]] == KINETO_NO_PART ? last : part_of[calls[i]];
 		for (size_t i = from; i < to; i++) {
-			if (part_of[calls[i]] == KINETO_NOBODY)
+			if (part_of[calls[i]] == KINETO_NO_PART)
 				part_of[calls[i]] = last;
 			last = part_of[calls[i]];
 		}
@@ -271,9 +271,9 @@ static int place_events(const struct job *j, uint32_t *part_of)
 			calls[n++] = (uint32_t)i;
 			continue;
 		}
-		part_of[i] = device == KINETO_NOBODY ? 0 : j->part[device];
+		part_of[i] = device == KINETO_NO_PART ? 0 : j->part[device];
 		if (k->call_of[i] != KINETO_NONE && FMT_IS_OP(kind_of(j, e)) &&
-		    part_of[k->call_of[i]] == KINETO_NOBODY)
+		    part_of[k->call_of[i]] == KINETO_NO_PART)
 			part_of[k->call_of[i]] = part_of[i];
 	}
 	if (n > 0)
@@ -299,7 +299,7 @@ static int place_tracks(const struct job *j, struct kineto_owners *o)
 		const uint64_t *n = counts + i * o->n_parts;
 		uint32_t process = j->processes.of_track[i];
 
-		o->home[i] = process == KINETO_NOBODY ? 0 : j->main_part[process];
+		o->home[i] = process == KINETO_NO_PART ? 0 : j->main_part[process];
 		for (uint32_t p = 0; p < o->n_parts; p++)
 			o->home[i] = n[p] > n[o->home[i]] ? p : o->home[i];
 	}

@@ -22,7 +22,7 @@ struct kineto_owners {
 	uint32_t *home;		   /* owned: of each track, the part that gets its ranges */
 };
 
-#define KINETO_NOBODY UINT32_MAX
+#define KINETO_NO_PART UINT32_MAX
 
 /* `k` is completely read and its calls are joined. Returns 0, -ENOMEM, -EFBIG for too many GPUs, or
  * -EXDEV if operations of several processes cannot be separated. */

@@ -219,20 +219,20 @@ static bool is_rate(const struct kineto_templates *templates, const struct kinet
 
 /* Returns true if the argument describes a collective: then it is kept in the template, even if
  * arguments of this key vary. */
-static bool tells_collective(const struct kineto_templates *templates, const struct kineto_event *e,
-			     uint32_t key)
+static bool describes_collective(const struct kineto_templates *templates,
+				 const struct kineto_event *e, uint32_t key)
 {
 	const char *name = templates->strings->strings[e->name].s;
 
 	return key >= KINETO_COLLECTIVE_NAME && key <= KINETO_INPUT_TYPE &&
-	       (kineto_is_around_collective(name) || kineto_is_collective(name));
+	       (kineto_is_collective_range(name) || kineto_is_collective(name));
 }
 
 static void add(struct arguments *a, const struct kineto_templates *templates,
 		const struct kineto_event *e, uint32_t key, uint8_t type, int64_t value)
 {
-	bool varies = kineto_templates_varies(templates, e->cat, key, type) &&
-		      !tells_collective(templates, e, key);
+	bool varies = kineto_templates_is_varying(templates, e->cat, key, type) &&
+		      !describes_collective(templates, e, key);
 
 	a->args[a->n++] = (struct kineto_slot_arg){
 		.key = key, .type = type, .varies = (uint8_t)varies, .value = varies ? 0 : value};
@@ -353,7 +353,7 @@ static int keep_numbered(struct kineto_rank *k, const struct fmt_event *f,
 }
 
 static int keep_event(struct kineto_rank *k, struct kineto_templates *templates,
-		      const struct kineto_event *e, enum kineto_fate *fate)
+		      const struct kineto_event *e, enum kineto_disposition *disposition)
 {
 	enum kineto_class class = class_of(templates, e);
 	bool numbered = is_numbered(class);
@@ -375,7 +375,7 @@ static int keep_event(struct kineto_rank *k, struct kineto_templates *templates,
 	if (r < 0)
 		return r;
 	s = &templates->templates[f.template];
-	*fate = (enum kineto_fate)s->kind;
+	*disposition = (enum kineto_disposition)s->kind;
 	if (numbered) {
 		k->tracks[f.track].ops += FMT_IS_OP(s->kind);
 		return keep_numbered(k, &f, &a);
@@ -430,8 +430,8 @@ static bool is_flow(const struct kineto_event *e)
 	return e->ph == KINETO_FLOW_START || e->ph == KINETO_FLOW_STEP || e->ph == KINETO_FLOW_END;
 }
 
-/* The reason to skip an event; KINETO_FATES: keep it. */
-static enum kineto_fate unwanted(const struct kineto_event *e)
+/* The reason to skip an event; KINETO_DISPOSITIONS: keep it. */
+static enum kineto_disposition skip_reason(const struct kineto_event *e)
 {
 	if (e->ph == KINETO_EMPTY)
 		return KINETO_NO_PHASE;
@@ -441,11 +441,11 @@ static enum kineto_fate unwanted(const struct kineto_event *e)
 		return KINETO_FLOW_AUTOGRAD;
 	if (e->has_ts == KINETO_MISSING)
 		return KINETO_NO_TIME;
-	if (e->has_ts == KINETO_UNUSABLE || e->has_dur == KINETO_UNUSABLE)
+	if (e->has_ts == KINETO_INVALID || e->has_dur == KINETO_INVALID)
 		return KINETO_BAD_TIME;
 	if (e->dur_ns < 0)
 		return KINETO_NEGATIVE;
-	return e->n_args + e->n_others >= 250 ? KINETO_MANY_ARGS : KINETO_FATES;
+	return e->n_args + e->n_others >= 250 ? KINETO_MANY_ARGS : KINETO_DISPOSITIONS;
 }
 
 /* Differences of such times, and their sums with a duration, fit 64 bits. */
@@ -455,19 +455,19 @@ static bool is_near(int64_t ns)
 }
 
 int kineto_rank_event(struct kineto_rank *k, struct kineto_templates *templates,
-		      const struct kineto_event *e, enum kineto_fate *fate)
+		      const struct kineto_event *e, enum kineto_disposition *disposition)
 {
 	int64_t end;
 
 	if (e->ph == KINETO_METADATA) {
-		*fate = KINETO_KEPT_NAME;
+		*disposition = KINETO_KEPT_NAME;
 		return keep_name(k, templates->strings, e);
 	}
-	*fate = unwanted(e);
-	if (*fate != KINETO_FATES)
+	*disposition = skip_reason(e);
+	if (*disposition != KINETO_DISPOSITIONS)
 		return 0;
 	if (!is_near(e->ts_ns) || !is_near(e->dur_ns)) {
-		*fate = KINETO_BAD_TIME;
+		*disposition = KINETO_BAD_TIME;
 		return 0;
 	}
 	end = e->ts_ns + e->dur_ns;
@@ -475,7 +475,7 @@ int kineto_rank_event(struct kineto_rank *k, struct kineto_templates *templates,
 	k->tally.rounded += (uint64_t)e->rounded;
 	k->first_ns = e->ts_ns < k->first_ns ? e->ts_ns : k->first_ns;
 	k->last_ns = end > k->last_ns ? end : k->last_ns;
-	return keep_event(k, templates, e, fate);
+	return keep_event(k, templates, e, disposition);
 }
 
 int kineto_rank_end(struct kineto_rank *k)

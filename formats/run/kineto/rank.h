@@ -59,9 +59,9 @@ struct kineto_rank {
 	size_t n_groups, groups_cap;
 	int64_t first_ns, last_ns; /* span of all kept events */
 	struct kineto_tally tally;
-	uint32_t *call_of; /* owned: of each event, the call that launched it (order.h) */
-	uint32_t *
-		track_of; /* owned: new number of each track after kineto_order(); for the ranges */
+	uint32_t *call_of;  /* owned: of each event, the call that launched it (order.h) */
+	uint32_t *track_of; /* owned: new number of each track after kineto_sort_events(); for the
+			       ranges */
 
 	/* Set if the file has several GPUs (split.h). */
 	uint8_t split;
@@ -85,7 +85,7 @@ void kineto_rank_done(struct kineto_rank *k);
 
 /* Keeps an event and sets *fate. Returns 0 or -errno. */
 int kineto_rank_event(struct kineto_rank *k, struct kineto_templates *templates,
-		      const struct kineto_event *e, enum kineto_fate *fate);
+		      const struct kineto_event *e, enum kineto_disposition *disposition);
 
 /* Adds or replaces a fact. `json` is the number of a string. Returns 0 or -errno. */
 int kineto_rank_fact(struct kineto_rank *k, uint32_t key, uint32_t json);

@@ -30,7 +30,7 @@ static int take_tracks(const struct job *j, uint32_t part, struct kineto_rank *t
 	for (size_t i = 0; i < from->n_events; i++)
 		used[from->events[i].track] |= j->owners->part_of[i] == part;
 	for (size_t i = 0; i < from->n_tracks; i++) {
-		to->track_here[i] = KINETO_NOBODY;
+		to->track_here[i] = KINETO_NO_PART;
 		if (!used[i] && j->owners->home[i] != part)
 			continue;
 		to->track_here[i] = (uint32_t)to->n_tracks;
@@ -160,7 +160,7 @@ static int make_part(const struct job *j, uint32_t part, struct kineto_rank *to)
 		r = name_process(j, part, to);
 	for (size_t i = 0; r == 0 && i < from->n_tracks; i++)
 		if (j->owners->home[i] != part)
-			to->track_here[i] = KINETO_NOBODY; /* another has its ranges */
+			to->track_here[i] = KINETO_NO_PART; /* another has its ranges */
 	return r;
 }
 
@@ -177,7 +177,7 @@ static void replace(struct kineto_rank *from, struct kineto_rank *first)
 	kineto_rank_done(&old);
 }
 
-int kineto_split(struct kineto_import *im, size_t index)
+int kineto_split_by_gpu(struct kineto_import *im, size_t index)
 {
 	scoped(kineto_owners_done) struct kineto_owners owners = {0};
 	struct job j = {.im = im, .from = im->ranks[index], .owners = &owners};
@@ -260,7 +260,7 @@ static uint32_t process_of(const struct kineto_import *im, const struct kineto_r
 	return 0;
 }
 
-int kineto_share(struct kineto_import *im)
+int kineto_copy_shared(struct kineto_import *im)
 {
 	scoped(free_ptr) struct own *own = calloc(im->n_ranks + 1, sizeof(*own));
 	int r = own ? 0 : -ENOMEM;

@@ -23,7 +23,7 @@ static int by_number(const void *a, const void *b)
 }
 
 /* Sorts iterations; drops those that begin within another one, or repeat a number. */
-static void tidy(struct fmt_iterations *s)
+static void sort_and_filter(struct fmt_iterations *s)
 {
 	size_t n = 0;
 
@@ -86,7 +86,7 @@ static int from_profiler(struct fmt_iterations *s, const struct kineto_rank *k,
 		if (r < 0)
 			return r;
 	}
-	tidy(s);
+	sort_and_filter(s);
 	return drop_stub(s, k);
 }
 
@@ -107,7 +107,7 @@ static int by_prefix(const void *a, const void *b)
 
 /* Returns the time that annotations of one prefix cover, if they look like iterations: at least
  * two, consecutive, with ascending numbers. Else -1. */
-static int64_t covers(const struct named *list, size_t n)
+static int64_t covered_ns(const struct named *list, size_t n)
 {
 	int64_t sum = 0;
 
@@ -145,8 +145,8 @@ static int from_annotations(struct fmt_iterations *s, const struct kineto_rank *
 	for (size_t from = 0, to; from < notes->n; from = to) {
 		for (to = from; to < notes->n && strcmp(list[from].prefix, list[to].prefix) == 0;)
 			to++;
-		if (covers(list + from, to - from) > most) {
-			most = covers(list + from, to - from);
+		if (covered_ns(list + from, to - from) > most) {
+			most = covered_ns(list + from, to - from);
 			best = from;
 			n_best = to - from;
 		}
@@ -193,8 +193,8 @@ static int from_repetition(struct fmt_iterations *s, const struct kineto_rank *k
 	return r;
 }
 
-int kineto_steps(const struct kineto_rank *k, const struct kineto_templates *templates,
-		 struct fmt_iteration **ret, size_t *n_ret)
+int kineto_find_iterations(const struct kineto_rank *k, const struct kineto_templates *templates,
+			   struct fmt_iteration **ret, size_t *n_ret)
 {
 	scoped(fmt_iterations_done) struct fmt_iterations s = {0};
 	int r = from_profiler(&s, k, templates);
@@ -203,7 +203,7 @@ int kineto_steps(const struct kineto_rank *k, const struct kineto_templates *tem
 		r = from_annotations(&s, k, templates);
 	if (r == 0 && s.n == 0)
 		r = from_repetition(&s, k, templates);
-	tidy(&s);
+	sort_and_filter(&s);
 	if (r == 0 && s.n == 0)
 		r = fmt_iterations_add(&s, 0, k->first_ns <= k->last_ns ? k->first_ns : 0,
 				       k->first_ns <= k->last_ns ? k->last_ns - k->first_ns : 0);

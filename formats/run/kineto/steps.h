@@ -8,5 +8,5 @@
 
 /* `k` is sorted, and its operations are joined to calls. *ret is an allocated array of *n_ret
  * iterations, by start, with different numbers. Returns 0 or -ENOMEM. */
-int kineto_steps(const struct kineto_rank *k, const struct kineto_templates *templates,
-		 struct fmt_iteration **ret, size_t *n_ret);
+int kineto_find_iterations(const struct kineto_rank *k, const struct kineto_templates *templates,
+			   struct fmt_iteration **ret, size_t *n_ret);

@@ -11,7 +11,7 @@ _Static_assert((int)FMT_KINDS == (int)KINETO_KEPT_NAME, "a kind is a fate");
 static const struct {
 	enum kineto_outcome outcome;
 	const char *text;
-} fates[KINETO_FATES] = {
+} fates[KINETO_DISPOSITIONS] = {
 	[KINETO_KEPT_NAME] = {KINETO_KEPT, "name"},
 	[KINETO_FLOW_LAUNCH] = {KINETO_IMPLIED, "rebuilt from correlation ids"},
 	[KINETO_FLOW_AUTOGRAD] = {KINETO_IMPLIED, "rebuilt from sequence numbers"},
@@ -24,17 +24,19 @@ static const struct {
 	[KINETO_MANY_ARGS] = {KINETO_SKIPPED, "it has more than 250 arguments"},
 };
 
-enum kineto_outcome kineto_fate_outcome(enum kineto_fate fate)
+enum kineto_outcome kineto_disposition_outcome(enum kineto_disposition disposition)
 {
-	return fates[fate].outcome;
+	return fates[disposition].outcome;
 }
 
-const char *kineto_fate_text(enum kineto_fate fate)
+const char *kineto_disposition_text(enum kineto_disposition disposition)
 {
-	return fate < KINETO_KEPT_NAME ? fmt_kind_name((enum fmt_kind)fate) : fates[fate].text;
+	return disposition < KINETO_KEPT_NAME ? fmt_kind_name((enum fmt_kind)disposition)
+					      : fates[disposition].text;
 }
 
-int kineto_tally_count(struct kineto_tally *t, uint32_t ph, uint32_t cat, enum kineto_fate fate)
+int kineto_tally_count(struct kineto_tally *t, uint32_t ph, uint32_t cat,
+		       enum kineto_disposition disposition)
 {
 	t->events++;
 	if (t->n >= MAX_ROWS)
@@ -42,14 +44,14 @@ int kineto_tally_count(struct kineto_tally *t, uint32_t ph, uint32_t cat, enum k
 	for (size_t i = 0; i < t->n; i++) {
 		struct kineto_tally_row *r = &t->rows[i];
 
-		if (r->ph == ph && r->cat == cat && r->fate == fate) {
+		if (r->ph == ph && r->cat == cat && r->disposition == disposition) {
 			r->events++;
 			return 0;
 		}
 	}
 	if (array_reserve(&t->rows, t->n + 1, &t->cap) < 0)
 		return -ENOMEM;
-	t->rows[t->n++] = (struct kineto_tally_row){ph, cat, fate, 1};
+	t->rows[t->n++] = (struct kineto_tally_row){ph, cat, disposition, 1};
 	return 0;
 }
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* The first values are those of enum fmt_kind: the event was kept as that kind. */
-enum kineto_fate {
+enum kineto_disposition {
 	KINETO_KEPT_NAME = 8, /* metadata: a fact */
 	KINETO_FLOW_LAUNCH,   /* implied by the correlation */
 	KINETO_FLOW_AUTOGRAD, /* implied by the sequence number */
@@ -18,18 +18,18 @@ enum kineto_fate {
 	KINETO_NEGATIVE,
 	KINETO_NO_PHASE,
 	KINETO_MANY_ARGS,
-	KINETO_FATES,
+	KINETO_DISPOSITIONS,
 };
 
 enum kineto_outcome { KINETO_KEPT, KINETO_IMPLIED, KINETO_SKIPPED };
 
-enum kineto_outcome kineto_fate_outcome(enum kineto_fate fate);
+enum kineto_outcome kineto_disposition_outcome(enum kineto_disposition disposition);
 /* Returns the kind, or the reason: "call", "rebuilt from correlation ids". */
-const char *kineto_fate_text(enum kineto_fate fate);
+const char *kineto_disposition_text(enum kineto_disposition disposition);
 
 struct kineto_tally_row {
-	uint32_t ph, cat; /* string numbers */
-	uint32_t fate;	  /* enum kineto_fate */
+	uint32_t ph, cat;     /* string numbers */
+	uint32_t disposition; /* enum kineto_disposition */
 	uint64_t events;
 };
 
@@ -43,5 +43,6 @@ struct kineto_tally {
 };
 
 /* Returns 0 or -ENOMEM. */
-int kineto_tally_count(struct kineto_tally *t, uint32_t ph, uint32_t cat, enum kineto_fate fate);
+int kineto_tally_count(struct kineto_tally *t, uint32_t ph, uint32_t cat,
+		       enum kineto_disposition disposition);
 void kineto_tally_done(struct kineto_tally *t);

@@ -38,8 +38,8 @@ static int varying_order(const void *a, const void *b)
 	return array_order(x->cat, y->cat) ?: array_order(x->key, y->key);
 }
 
-int kineto_templates_varies(const struct kineto_templates *t, uint32_t cat, uint32_t key,
-			    uint8_t type)
+int kineto_templates_is_varying(const struct kineto_templates *t, uint32_t cat, uint32_t key,
+				uint8_t type)
 {
 	struct kineto_varying v = {cat, key};
 
@@ -84,7 +84,7 @@ static int describe_range(struct kineto_templates *t, struct kineto_template *s,
 
 	if (s->cat == KINETO_CAT_PYTHON)
 		return 0;
-	if (kineto_is_around_collective(name)) {
+	if (kineto_is_collective_range(name)) {
 		s->role = KINETO_COMMS;
 		return kineto_collective_describe(t->strings, s, args);
 	}
@@ -261,7 +261,8 @@ static int mark(struct kineto_templates *t, const struct seen *seen, size_t n, b
 		if (values < MANY_VALUES &&
 		    (!last || values < SOME_VALUES || values * FEW_EVENTS < events))
 			continue;
-		if (kineto_templates_varies(t, seen[from].of.cat, seen[from].of.key, FMT_STRING))
+		if (kineto_templates_is_varying(t, seen[from].of.cat, seen[from].of.key,
+						FMT_STRING))
 			continue;
 		if (array_reserve(&t->varying, n_varying + 1, &t->varying_cap) < 0)
 			return -ENOMEM;
@@ -283,7 +284,7 @@ static int review_variation(struct kineto_templates *t, bool last)
 	return mark(t, seen, gather(t, seen), last);
 }
 
-int kineto_templates_settle(struct kineto_templates *t)
+int kineto_templates_finish(struct kineto_templates *t)
 {
 	int r = review_variation(t, true);
 
@@ -295,7 +296,7 @@ int kineto_templates_settle(struct kineto_templates *t)
 		for (size_t k = 0; k < s->n_args; k++) {
 			struct kineto_slot_arg *a = &t->args[s->args + k];
 
-			if (!a->varies && kineto_templates_varies(t, s->cat, a->key, a->type))
+			if (!a->varies && kineto_templates_is_varying(t, s->cat, a->key, a->type))
 				a->moved = 1;
 			s->converts |= a->moved ||
 				       (a->varies && a->type != FMT_INT && a->type != FMT_RATE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Event templates while files are read. They differ from those of the trace, because
- * kineto_templates_settle() decides only at the end which arguments vary. Numbers are the
+ * kineto_templates_finish() decides only at the end which arguments vary. Numbers are the
  * importer's own. One thread. */
 #pragma once
 
@@ -33,15 +33,15 @@ int kineto_templates_add(struct kineto_templates *t, enum kineto_class class, ui
 			 uint32_t *ret);
 
 /* Returns 1 if argument `key` of events of class `cat` is stored with each event. */
-int kineto_templates_varies(const struct kineto_templates *t, uint32_t cat, uint32_t key,
-			    uint8_t type);
+int kineto_templates_is_varying(const struct kineto_templates *t, uint32_t cat, uint32_t key,
+				uint8_t type);
 
 /* Returns the same template with another description of its collective. */
 int kineto_templates_refine(struct kineto_templates *t, uint32_t template, uint32_t op,
 			    uint32_t dtype, int64_t message_bytes, uint32_t *ret);
 
 /* After all files are read: decides which arguments vary. */
-int kineto_templates_settle(struct kineto_templates *t);
+int kineto_templates_finish(struct kineto_templates *t);
 
 static inline const struct kineto_slot_arg *kineto_template_args(const struct kineto_templates *t,
 								 const struct kineto_template *s)

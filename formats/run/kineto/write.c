@@ -35,8 +35,8 @@ static int count_ranges(void *context, struct fmt_planner *p)
 		return r;
 	while ((r = kineto_spool_next(reader, &e, &values)) > 0)
 		if (kineto_rank_has_range(k, &e))
-			fmt_planner_range(p, e.start_ns + k->base_ns,
-					  e.start_ns + k->base_ns + e.duration_ns);
+			fmt_planner_add_range(p, e.start_ns + k->base_ns,
+					      e.start_ns + k->base_ns + e.duration_ns);
 	kineto_spool_reader_free(reader);
 	return r;
 }
@@ -94,7 +94,7 @@ static int take_ranges(void *context, struct fmt_run_slice *made, int64_t end_ns
 		if (r < 0)
 			return r;
 	}
-	kineto_order_ranges(s->ranges, s->n_ranges, j->raw, j->naming->templates);
+	kineto_sort_ranges(s->ranges, s->n_ranges, j->raw, j->naming->templates);
 	for (size_t i = 0; i < s->n_ranges; i++) {
 		r = kineto_name_event(j->naming, &s->ranges[i],
 				      j->raw ? j->raw + s->ranges[i].first_value : NULL, &s->values,

@@ -121,7 +121,7 @@ uint64_t fmt_blobs_count(const struct fmt_trace *t, uint64_t *file_bytes)
 	return t->n_blobs;
 }
 
-int fmt_blob_is_there(const struct fmt_trace *t, const uint64_t name[2])
+int fmt_blob_is_listed(const struct fmt_trace *t, const uint64_t name[2])
 {
 	size_t at = first_of_key(t, key_of(name));
 

@@ -28,7 +28,7 @@ uint64_t fmt_blobs_count(const struct fmt_trace *t, uint64_t *file_bytes);
 
 /* Returns 1 if the index lists a content whose name has the same low 32 bits. Only reading it shows
  * whether it is the same content. */
-int fmt_blob_is_there(const struct fmt_trace *t, const uint64_t name[2]);
+int fmt_blob_is_listed(const struct fmt_trace *t, const uint64_t name[2]);
 
 /* Reads a content; the caller frees *ret. -ENOENT: the trace has no such content. */
 int fmt_blob_read(const struct fmt_trace *t, const uint64_t name[2], uint8_t **ret, size_t *len,

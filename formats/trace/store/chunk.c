@@ -171,7 +171,7 @@ void fmt_chunk_header_put(struct text *t, const struct fmt_chunk *c)
 #define THIN_BYTES 65536
 #define THIN_RATIO 1024
 
-int fmt_chunk_too_thin(const struct fmt_chunk *c)
+int fmt_chunk_is_oversized(const struct fmt_chunk *c)
 {
 	return (c->type == FMT_CHUNK_NAMES || c->type == FMT_CHUNK_SLICE ||
 		c->type == FMT_CHUNK_MANIFEST) &&

@@ -63,7 +63,7 @@ struct fmt_chunk {
 #define FMT_CHUNK_RAW_MAX (1u << 30)
 /* Returns 1 if the chunk's uncompressed size is larger than its type allows. Contents and digests
  * may have any ratio; chunks that are read on opening may have at most a thousand. */
-int fmt_chunk_too_thin(const struct fmt_chunk *c);
+int fmt_chunk_is_oversized(const struct fmt_chunk *c);
 
 #define FMT_FOOTER_BYTES 53
 

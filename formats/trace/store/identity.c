@@ -12,7 +12,7 @@ static int compute_root(const struct fmt_trace *t, const struct fmt_member *m, u
 {
 	struct fmt_merkle tree = {0};
 	char path[512];
-	int r = fmt_identify_file(&tree, &m->header);
+	int r = fmt_merkle_add_file(&tree, &m->header);
 
 	fmt_member_path(t, m, path, sizeof(path));
 	for (size_t i = 0; r == 0 && i < m->n_chunks; i++) {
@@ -20,7 +20,7 @@ static int compute_root(const struct fmt_trace *t, const struct fmt_member *m, u
 		struct fmt_chunk c = m->chunks[i];
 
 		if (fmt_member_read(m, path, &c, &raw, NULL) >= 0)
-			r = fmt_identify_chunk(&tree, &c, raw);
+			r = fmt_merkle_add_chunk(&tree, &c, raw);
 	}
 	if (r == 0)
 		fmt_merkle_root(&tree, ret);

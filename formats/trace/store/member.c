@@ -251,7 +251,7 @@ static int check_bytes(const uint8_t *data, const struct fmt_chunk *c, struct fm
 
 static int unpack(const struct fmt_chunk *c, const uint8_t *frame, uint8_t **ret, const char **why)
 {
-	if (fmt_chunk_too_thin(c)) {
+	if (fmt_chunk_is_oversized(c)) {
 		*why = "chunk too large";
 		return -EBADMSG;
 	}

@@ -126,7 +126,7 @@ uint64_t fmt_names_reserve(uint64_t trace_bytes)
 		       : ROOM_BYTES + trace_bytes * ROOM_PER_BYTE;
 }
 
-int fmt_names_take(struct fmt_names_reading *reading, uint64_t bytes)
+int fmt_names_use_reserve(struct fmt_names_decoder *reading, uint64_t bytes)
 {
 	if (bytes > reading->reserve_bytes)
 		return -EFBIG;
@@ -170,11 +170,11 @@ static int get_string_bytes(struct fmt_cursor *c, struct text *ret)
 
 /* Destination of decoded templates. */
 struct adding {
-	struct fmt_names_reading *reading;
+	struct fmt_names_decoder *reading;
 	struct fmt_names *names;
 };
 
-static int get_strings(struct fmt_cursor *c, struct fmt_names_reading *reading, struct fmt_names *n)
+static int get_strings(struct fmt_cursor *c, struct fmt_names_decoder *reading, struct fmt_names *n)
 {
 	scoped(text_done) struct text bytes = {0};
 	uint64_t count = fmt_count(c, 1);
@@ -185,8 +185,8 @@ static int get_strings(struct fmt_cursor *c, struct fmt_names_reading *reading, 
 
 		r = get_string_bytes(c, &bytes);
 		if (r == 0)
-			r = fmt_names_take(reading,
-					   sizeof(struct fmt_interned) + SLOT_BYTES + bytes.len);
+			r = fmt_names_use_reserve(reading, sizeof(struct fmt_interned) +
+								   SLOT_BYTES + bytes.len);
 		if (r == 0)
 			r = fmt_names_string(n, bytes.data, bytes.len, &number);
 		if (r == 0 && number != next)
@@ -201,8 +201,8 @@ static int add_template(const struct fmt_template *s, void *context)
 	struct fmt_cursor c = {0};
 	uint32_t next = fmt_n_templates(a->names), number;
 	/* Its arguments, and those of its shape. */
-	int r = fmt_names_take(a->reading, sizeof(*s) + SLOT_BYTES +
-						   2 * sizeof(*s->args) * (uint64_t)s->n_args);
+	int r = fmt_names_use_reserve(
+		a->reading, sizeof(*s) + SLOT_BYTES + 2 * sizeof(*s->args) * (uint64_t)s->n_args);
 
 	if (r < 0)
 		return r;
@@ -221,7 +221,7 @@ static int add_template(const struct fmt_template *s, void *context)
 	return r == 0 && number != next ? -EBADMSG : r;
 }
 
-static int get_comm(struct fmt_cursor *c, struct fmt_names_reading *reading, struct fmt_names *n)
+static int get_comm(struct fmt_cursor *c, struct fmt_names_decoder *reading, struct fmt_names *n)
 {
 	struct fmt_comm comm = {.name = get_string(c, n)};
 	scoped(free_ptr) uint32_t *ranks = NULL;
@@ -231,8 +231,8 @@ static int get_comm(struct fmt_cursor *c, struct fmt_names_reading *reading, str
 
 	comm.description = get_string(c, n);
 	comm.n_ranks = (uint32_t)fmt_count(c, 1);
-	r = fmt_names_take(reading,
-			   sizeof(comm) + SLOT_BYTES + sizeof(*ranks) * (uint64_t)comm.n_ranks);
+	r = fmt_names_use_reserve(reading, sizeof(comm) + SLOT_BYTES +
+						   sizeof(*ranks) * (uint64_t)comm.n_ranks);
 	if (r < 0)
 		return r;
 	ranks = calloc(comm.n_ranks ? comm.n_ranks : 1, sizeof(*ranks));
@@ -262,12 +262,12 @@ static int get_rule(struct fmt_cursor *c, struct fmt_names *n)
 	return r == 0 && number != next ? -EBADMSG : r;
 }
 
-static int get_facts(struct fmt_cursor *c, uint32_t rank, struct fmt_names_reading *reading,
+static int get_facts(struct fmt_cursor *c, uint32_t rank, struct fmt_names_decoder *reading,
 		     struct fmt_names *n)
 {
 	uint64_t count = fmt_count(c, 2);
 
-	if (fmt_names_take(reading, (sizeof(struct fmt_fact) + SLOT_BYTES) * count) < 0)
+	if (fmt_names_use_reserve(reading, (sizeof(struct fmt_fact) + SLOT_BYTES) * count) < 0)
 		return -EFBIG;
 	for (uint64_t i = 0; i < count; i++) {
 		fmt_str key = get_string(c, n), value = get_string(c, n);
@@ -280,11 +280,11 @@ static int get_facts(struct fmt_cursor *c, uint32_t rank, struct fmt_names_readi
 	return c->bad ? -EBADMSG : 0;
 }
 
-static int get_tracks(struct fmt_cursor *c, uint32_t rank, struct fmt_names_reading *reading,
+static int get_tracks(struct fmt_cursor *c, uint32_t rank, struct fmt_names_decoder *reading,
 		      struct fmt_names *n)
 {
 	uint64_t count = fmt_count(c, 7);
-	int r = fmt_names_take(reading, (sizeof(struct fmt_track) + SLOT_BYTES) * count);
+	int r = fmt_names_use_reserve(reading, (sizeof(struct fmt_track) + SLOT_BYTES) * count);
 
 	for (uint64_t i = 0; i < count && r == 0; i++) {
 		struct fmt_track track = {.kind = fmt_u8(c)};
@@ -305,7 +305,7 @@ static int get_tracks(struct fmt_cursor *c, uint32_t rank, struct fmt_names_read
 	return r < 0 ? r : c->bad ? -EBADMSG : 0;
 }
 
-static int get_rank(struct fmt_cursor *c, struct fmt_names_reading *reading, struct fmt_names *n)
+static int get_rank(struct fmt_cursor *c, struct fmt_names_decoder *reading, struct fmt_names *n)
 {
 	uint64_t index = fmt_varint(c), count;
 	uint32_t rank;
@@ -315,12 +315,12 @@ static int get_rank(struct fmt_cursor *c, struct fmt_names_reading *reading, str
 		return -EBADMSG;
 	/* A rank whose file is missing is numbered after the others. */
 	rank = index < reading->n_ranks ? reading->ranks[index] : n->n_ranks;
-	r = fmt_names_take(reading, sizeof(struct fmt_rank_names));
+	r = fmt_names_use_reserve(reading, sizeof(struct fmt_rank_names));
 	if (r == 0)
 		r = get_tracks(c, rank, reading, n);
 	count = r < 0 ? 0 : fmt_count(c, 3);
 	if (r == 0)
-		r = fmt_names_take(reading, sizeof(struct fmt_device) * count);
+		r = fmt_names_use_reserve(reading, sizeof(struct fmt_device) * count);
 	for (uint64_t i = 0; i < count && r == 0; i++) {
 		struct fmt_device d = {.ordinal = fmt_svarint(c)};
 
@@ -331,7 +331,7 @@ static int get_rank(struct fmt_cursor *c, struct fmt_names_reading *reading, str
 	return r < 0 ? r : get_facts(c, rank, reading, n);
 }
 
-int fmt_names_get(struct fmt_cursor *c, struct fmt_names_reading *reading, struct fmt_names *n)
+int fmt_names_get(struct fmt_cursor *c, struct fmt_names_decoder *reading, struct fmt_names *n)
 {
 	struct adding adding = {reading, n};
 	uint64_t count;
@@ -358,7 +358,7 @@ int fmt_names_copy(const struct fmt_names *n, struct fmt_names **ret)
 	scoped(fmt_names_freep) struct fmt_names *to = NULL;
 	scoped(text_done) struct text written = {0};
 	scoped(free_ptr) uint32_t *ranks = calloc(n->n_ranks + (size_t)1, sizeof(*ranks));
-	struct fmt_names_reading reading = {ranks, n->n_ranks, UINT64_MAX};
+	struct fmt_names_decoder reading = {ranks, n->n_ranks, UINT64_MAX};
 	struct fmt_cursor in;
 	int r = ranks ? fmt_names_new(&to) : -ENOMEM;
 

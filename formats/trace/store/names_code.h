@@ -10,7 +10,7 @@
 int fmt_names_put(const struct fmt_names *n, struct text *out);
 
 /* State between chunks of names. */
-struct fmt_names_reading {
+struct fmt_names_decoder {
 	const uint32_t *ranks; /* maps rank indexes of the file to those of the trace */
 	uint32_t n_ranks;
 	uint64_t reserve_bytes; /* memory that names may still use */
@@ -20,12 +20,12 @@ struct fmt_names_reading {
  * memory. */
 uint64_t fmt_names_reserve(uint64_t trace_bytes);
 /* Subtracts from the reserve; -EFBIG if it is exhausted. */
-int fmt_names_take(struct fmt_names_reading *reading, uint64_t bytes);
+int fmt_names_use_reserve(struct fmt_names_decoder *reading, uint64_t bytes);
 
 /* Adds a chunk's names to `n` with their numbers in the file: `n` must contain exactly the names of
  * the file's earlier chunks, and no name is in a file twice. -EBADMSG: damage; -EFBIG: the reserve
  * is exhausted. */
-int fmt_names_get(struct fmt_cursor *c, struct fmt_names_reading *reading, struct fmt_names *n);
+int fmt_names_get(struct fmt_cursor *c, struct fmt_names_decoder *reading, struct fmt_names *n);
 
 /* Returns a modifiable copy with the same numbers. */
 int fmt_names_copy(const struct fmt_names *n, struct fmt_names **ret);

@@ -40,7 +40,7 @@ __attribute__((format(printf, 4, 5))) static int leave_out(struct fmt_trace *t,
 	va_end(args);
 	fmt_member_path(t, &as_if, path, sizeof(path));
 	fmt_fail(&e, -EBADMSG, path, offset, "%s", what);
-	fmt_trace_lose(t, &e);
+	fmt_trace_add_loss(t, &e);
 	return 0;
 }
 

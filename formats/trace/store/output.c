@@ -43,7 +43,7 @@ static int append(struct fmt_output *o, const struct text *t, struct fmt_error *
 	return 0;
 }
 
-int fmt_identify_file(struct fmt_merkle *m, const struct fmt_file_header *h)
+int fmt_merkle_add_file(struct fmt_merkle *m, const struct fmt_file_header *h)
 {
 	scoped(text_done) struct text t = {0};
 
@@ -53,7 +53,7 @@ int fmt_identify_file(struct fmt_merkle *m, const struct fmt_file_header *h)
 	return t.error;
 }
 
-int fmt_identify_chunk(struct fmt_merkle *m, const struct fmt_chunk *c, const void *raw)
+int fmt_merkle_add_chunk(struct fmt_merkle *m, const struct fmt_chunk *c, const void *raw)
 {
 	scoped(text_done) struct text t = {0};
 
@@ -68,7 +68,7 @@ static int start(struct fmt_output *o, struct fmt_error *err)
 	int r;
 
 	fmt_file_header_put(&o->buf, &o->header);
-	r = fmt_identify_file(&o->tree, &o->header);
+	r = fmt_merkle_add_file(&o->tree, &o->header);
 	if (r < 0)
 		return fmt_fail(err, r, o->path, 0, "%s", strerror(-r));
 	return append(o, &o->buf, err);
@@ -140,7 +140,7 @@ static int pack(struct fmt_chunk *c, const char *raw, int level, struct text *fr
 	scoped(free_ptr) size_t *blocks = NULL;
 
 	c->frame_bytes = frame->len;
-	if (r < 0 || !fmt_chunk_too_thin(c))
+	if (r < 0 || !fmt_chunk_is_oversized(c))
 		return r;
 	blocks = malloc(n * sizeof(*blocks));
 	if (!blocks)
@@ -167,7 +167,7 @@ int fmt_output_chunk(struct fmt_output *o, struct fmt_chunk *c, const char *raw,
 				"a slice too large for a chunk");
 	r = pack(c, raw, level, &frame);
 	if (r == 0)
-		r = fmt_identify_chunk(&o->tree, c, raw);
+		r = fmt_merkle_add_chunk(&o->tree, c, raw);
 	if (r == 0)
 		r = array_reserve(&o->chunks, o->n_chunks + 1, &o->chunks_cap);
 	if (r < 0)

@@ -42,5 +42,5 @@ void fmt_output_done(struct fmt_output *o);
 int fmt_write_all(int fd, const char *data, size_t len);
 
 /* Add a file, or a chunk, to the tree of the identity. */
-int fmt_identify_file(struct fmt_merkle *m, const struct fmt_file_header *h);
-int fmt_identify_chunk(struct fmt_merkle *m, const struct fmt_chunk *c, const void *raw);
+int fmt_merkle_add_file(struct fmt_merkle *m, const struct fmt_file_header *h);
+int fmt_merkle_add_chunk(struct fmt_merkle *m, const struct fmt_chunk *c, const void *raw);

@@ -17,7 +17,7 @@ static size_t slot_of(const struct fmt_patch_base *f, const uint8_t *at)
 			f->shift);
 }
 
-void fmt_patch_base_rest(struct fmt_patch_base *b)
+void fmt_patch_base_trim(struct fmt_patch_base *b)
 {
 	free(b->offsets);
 	b->offsets = NULL;
@@ -25,7 +25,7 @@ void fmt_patch_base_rest(struct fmt_patch_base *b)
 
 void fmt_patch_base_done(struct fmt_patch_base *b)
 {
-	fmt_patch_base_rest(b);
+	fmt_patch_base_trim(b);
 	text_done(&b->bytes);
 }
 

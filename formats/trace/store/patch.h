@@ -14,7 +14,7 @@ struct fmt_patch_base {
 };
 
 /* Frees the offsets, which the next patch builds again; fmt_patch_base_done() frees everything. */
-void fmt_patch_base_rest(struct fmt_patch_base *b);
+void fmt_patch_base_trim(struct fmt_patch_base *b);
 void fmt_patch_base_done(struct fmt_patch_base *b);
 
 /* Appends a patch that makes bytes[0 .. len) of the base. Returns the number of bytes copied from

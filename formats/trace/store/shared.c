@@ -69,7 +69,7 @@ int fmt_shared_write(const char *trace, const struct fmt_names *names, int level
 /* Reads the names, numbering the ranks as in the file. */
 static int read_names(const struct fmt_trace *t, struct fmt_names *names, struct fmt_error *err)
 {
-	struct fmt_names_reading reading = {.reserve_bytes = fmt_names_reserve(t->bytes)};
+	struct fmt_names_decoder reading = {.reserve_bytes = fmt_names_reserve(t->bytes)};
 	scoped(free_ptr) uint32_t *ranks = NULL;
 	char path[512];
 	int r = 0;

@@ -46,8 +46,8 @@ void fmt_slice_parts_done(struct fmt_slice_parts *p);
 
 /* Encodes a slice, which must be valid and in the order of model.h. -EINVAL, -EOVERFLOW,
  * -ENOMEM. */
-int fmt_slice_code(const struct fmt_slice *s, const struct fmt_names *n, uint32_t rank,
-		   struct fmt_slice_parts *ret);
+int fmt_slice_encode(const struct fmt_slice *s, const struct fmt_names *n, uint32_t rank,
+		     struct fmt_slice_parts *ret);
 
 /* Appends the payload. With `base`, the structure of the slice `back` slices earlier, stores the
  * structure as a patch. Returns the number of bytes of the structure that were copied from the

@@ -285,8 +285,8 @@ static int code_times(struct writing *w, struct fmt_slice_parts *ret)
 	return ret->times.error ? ret->times.error : ret->low_bytes.error;
 }
 
-int fmt_slice_code(const struct fmt_slice *s, const struct fmt_names *n, uint32_t rank,
-		   struct fmt_slice_parts *ret)
+int fmt_slice_encode(const struct fmt_slice *s, const struct fmt_names *n, uint32_t rank,
+		     struct fmt_slice_parts *ret)
 {
 	size_t total = s->n_events + s->n_ranges;
 	scoped(writing_done) struct writing w = {.slice = s, .names = n, .rank = rank};

@@ -6,27 +6,27 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-void fmt_kept_init(struct fmt_kept *k)
+void fmt_fd_cache_init(struct fmt_fd_cache *k)
 {
-	*k = (struct fmt_kept){0};
+	*k = (struct fmt_fd_cache){0};
 	pthread_mutex_init(&k->lock, NULL);
 }
 
-void fmt_kept_done(struct fmt_kept *k)
+void fmt_fd_cache_done(struct fmt_fd_cache *k)
 {
-	for (size_t i = 0; i < FMT_KEPT; i++)
+	for (size_t i = 0; i < FMT_FD_CACHE; i++)
 		if (k->files[i].name)
 			close(k->files[i].fd);
 	pthread_mutex_destroy(&k->lock);
 }
 
 /* Returns and removes the descriptor kept for a file, or -1. */
-static int take_kept(struct fmt_kept *k, const char *name)
+static int take_kept(struct fmt_fd_cache *k, const char *name)
 {
 	int fd = -1;
 
 	pthread_mutex_lock(&k->lock);
-	for (size_t i = 0; i < FMT_KEPT && fd < 0; i++)
+	for (size_t i = 0; i < FMT_FD_CACHE && fd < 0; i++)
 		if (k->files[i].name == name) {
 			fd = k->files[i].fd;
 			k->files[i].name = NULL;
@@ -36,13 +36,13 @@ static int take_kept(struct fmt_kept *k, const char *name)
 }
 
 /* Keeps a descriptor in place of the oldest one, which is returned; or -1. */
-static int keep_descriptor(struct fmt_kept *k, const char *name, int fd)
+static int keep_descriptor(struct fmt_fd_cache *k, const char *name, int fd)
 {
 	unsigned at;
 	int oldest;
 
 	pthread_mutex_lock(&k->lock);
-	at = k->next++ % FMT_KEPT;
+	at = k->next++ % FMT_FD_CACHE;
 	oldest = k->files[at].name ? k->files[at].fd : -1;
 	k->files[at].name = name;
 	k->files[at].fd = fd;

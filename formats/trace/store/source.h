@@ -9,28 +9,28 @@
 #include <stdint.h>
 
 /* Descriptors of recently read files. Thread-safe. */
-#define FMT_KEPT 6
-struct fmt_kept {
+#define FMT_FD_CACHE 6
+struct fmt_fd_cache {
 	pthread_mutex_t lock;
 	struct {
 		const char *name; /* of the source, not owned; NULL: free */
 		int fd;
-	} files[FMT_KEPT];
+	} files[FMT_FD_CACHE];
 	unsigned next;
 };
 
-void fmt_kept_init(struct fmt_kept *k);
-void fmt_kept_done(struct fmt_kept *k);
+void fmt_fd_cache_init(struct fmt_fd_cache *k);
+void fmt_fd_cache_done(struct fmt_fd_cache *k);
 
 struct fmt_source {
-	int fd;		       /* of the packed file, or -1 */
-	int dir_fd;	       /* directory of `name`, if fd is -1 */
-	char *name;	       /* owned: "rank-00003.chunks" */
-	struct fmt_kept *kept; /* of its trace; or NULL */
-	uint64_t bytes;	       /* of the member: data and tail */
-	uint64_t data_at;      /* offset of the data in the packed file */
-	uint64_t tail_at;      /* offset of the tail in the packed file */
-	uint64_t data_bytes;   /* the rest is the tail */
+	int fd;			   /* of the packed file, or -1 */
+	int dir_fd;		   /* directory of `name`, if fd is -1 */
+	char *name;		   /* owned: "rank-00003.chunks" */
+	struct fmt_fd_cache *kept; /* of its trace; or NULL */
+	uint64_t bytes;		   /* of the member: data and tail */
+	uint64_t data_at;	   /* offset of the data in the packed file */
+	uint64_t tail_at;	   /* offset of the tail in the packed file */
+	uint64_t data_bytes;	   /* the rest is the tail */
 };
 
 /* Frees the name and closes a descriptor that was kept for it. */

@@ -53,7 +53,7 @@ void fmt_trace_close(struct fmt_trace *t)
 	free(t->path);
 	close_fd(&t->dir_fd);
 	close_fd(&t->packed_fd);
-	fmt_kept_done(&t->kept);
+	fmt_fd_cache_done(&t->kept);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
 }
@@ -142,7 +142,7 @@ int fmt_rank_list_slices(struct fmt_rank_state *r, const char *path, struct fmt_
 }
 
 /* Reads the names in trace.chunks. Records damage; slices that need lost names cannot be read. */
-static int read_names(struct fmt_trace *t, struct fmt_names_reading *reading, struct fmt_error *err)
+static int read_names(struct fmt_trace *t, struct fmt_names_decoder *reading, struct fmt_error *err)
 {
 	const struct fmt_member *m = &t->shared;
 	char path[512];
@@ -186,13 +186,13 @@ static int read_names(struct fmt_trace *t, struct fmt_names_reading *reading, st
 static int read_all_names(struct fmt_trace *t, struct fmt_error *err)
 {
 	scoped(free_ptr) uint32_t *ranks = NULL;
-	struct fmt_names_reading reading = {.reserve_bytes = fmt_names_reserve(t->bytes)};
+	struct fmt_names_decoder reading = {.reserve_bytes = fmt_names_reserve(t->bytes)};
 	uint32_t last = 0, spare = t->n_ranks;
 
 	for (uint32_t i = 0; i < t->n_ranks; i++)
 		if (t->ranks[i].member.header.names_rank > last)
 			last = t->ranks[i].member.header.names_rank;
-	if (fmt_names_take(&reading, RANK_BYTES * ((uint64_t)last + 1)) < 0)
+	if (fmt_names_use_reserve(&reading, RANK_BYTES * ((uint64_t)last + 1)) < 0)
 		return too_much(t, t->path, FMT_NO_OFFSET, "ranks", err);
 	reading.n_ranks = last + 1;
 	reading.ranks = ranks = malloc(sizeof(*ranks) * (size_t)reading.n_ranks);
@@ -255,7 +255,7 @@ int fmt_trace_open(const char *path, struct fmt_trace **ret, struct fmt_error *e
 		return fmt_fail(err, -ENOMEM, path, FMT_NO_OFFSET, "out of memory");
 	fmt_trace_set_memory(t, 64u << 20);
 	t->dir_fd = t->packed_fd = -1;
-	fmt_kept_init(&t->kept);
+	fmt_fd_cache_init(&t->kept);
 	pthread_mutex_init(&t->lock, NULL);
 	r = fmt_names_new(&t->names);
 	if (r < 0)

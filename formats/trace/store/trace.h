@@ -37,7 +37,7 @@ const char *fmt_trace_path(const struct fmt_trace *t);
 /* Returns 0; or -EBADMSG and the first reason if the trace is incomplete: a file is missing,
  * unreadable, from another trace, or so damaged that unlisted slices may be missing. For callers
  * that need the whole trace. */
-int fmt_trace_complete(const struct fmt_trace *t, struct fmt_error *err);
+int fmt_trace_check_complete(const struct fmt_trace *t, struct fmt_error *err);
 
 struct fmt_rank {
 	uint32_t number; /* the recorder's rank */

@@ -36,7 +36,7 @@ struct fmt_trace {
 	struct fmt_slice_keeper keeper;
 	char *path;
 	int dir_fd, packed_fd;
-	struct fmt_kept kept;
+	struct fmt_fd_cache kept;
 	struct fmt_names *names;
 	struct fmt_member shared;     /* trace.chunks: names and the manifest; source.name is NULL
 					 if the trace has no such file */
@@ -88,7 +88,7 @@ int fmt_rank_list_slices(struct fmt_rank_state *r, const char *path, struct fmt_
 void fmt_rank_done(struct fmt_rank_state *r);
 
 /* Adds damage that makes the trace incomplete. */
-void fmt_trace_lose(struct fmt_trace *t, const struct fmt_error *e);
+void fmt_trace_add_loss(struct fmt_trace *t, const struct fmt_error *e);
 
 /* Lists the contents of `blobs`, which must be open. Returns 0 or -ENOMEM.
  * formats/trace/store/blobs.c. */

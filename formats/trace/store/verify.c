@@ -239,7 +239,7 @@ static int check_chunk(struct verifying *v, const struct fmt_chunk *found, int64
 		say_chunk(add(v, found->offset, err.what), v, found, chunk_index);
 		return 0;
 	}
-	if (fmt_identify_chunk(tree, &c, raw) < 0)
+	if (fmt_merkle_add_chunk(tree, &c, raw) < 0)
 		return 0;
 	if (v->member == &v->t->blobs && check_contents(&v->contents, &c, raw, &why) < 0)
 		return 0;
@@ -328,7 +328,7 @@ static int check_member(struct verifying *v)
 	v->result->files++;
 	v->first = v->n;
 	fmt_scan_init(&scan, &v->member->source, fd);
-	r = fmt_identify_file(&tree, &v->member->header);
+	r = fmt_merkle_add_file(&tree, &v->member->header);
 	while (r == 0 && (r = fmt_scan_next(&scan, &f)) == 1) {
 		r = 0;
 		if (f.lost_bytes > 0) {

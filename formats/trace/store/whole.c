@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 
-void fmt_trace_lose(struct fmt_trace *t, const struct fmt_error *e)
+void fmt_trace_add_loss(struct fmt_trace *t, const struct fmt_error *e)
 {
 	fmt_damage_add(&t->damage, e);
 	if (!t->lost.what[0])
@@ -60,7 +60,7 @@ static int check_root(const struct fmt_trace *t, const struct fmt_member *m, con
 static int leave_out(struct fmt_trace *t, int r, const struct fmt_error *why, struct fmt_error *err)
 {
 	if (!is_fatal(r)) {
-		fmt_trace_lose(t, why);
+		fmt_trace_add_loss(t, why);
 		return 0;
 	}
 	if (err)
@@ -76,7 +76,7 @@ static void check_end(struct fmt_trace *t, const struct fmt_member *m, const cha
 	if (!m->lost_why)
 		return;
 	fmt_fail(&e, -EBADMSG, path, m->lost_at, "%s", m->lost_why);
-	fmt_trace_lose(t, &e);
+	fmt_trace_add_loss(t, &e);
 }
 
 /* Opens a member. Returns 1; 0 if the trace has no such file or it is left out; or -errno. */
@@ -210,7 +210,7 @@ static void drop_duplicates(struct fmt_trace *t)
 		fmt_member_path(t, &rank->member, path, sizeof(path));
 		fmt_fail(&why, -EBADMSG, path, rank->member.source.data_at,
 			 "another file of rank %u", number);
-		fmt_trace_lose(t, &why);
+		fmt_trace_add_loss(t, &why);
 		fmt_rank_done(rank);
 	}
 	t->n_ranks = n;
@@ -251,7 +251,7 @@ static void note_missing(struct fmt_trace *t)
 			continue;
 		fmt_member_path(t, &as_if, path, sizeof(path));
 		fmt_fail(&missing, -EBADMSG, path, FMT_NO_OFFSET, "missing");
-		fmt_trace_lose(t, &missing);
+		fmt_trace_add_loss(t, &missing);
 	}
 }
 
@@ -279,7 +279,7 @@ int fmt_trace_open_members(struct fmt_trace *t, struct fmt_error *err)
 	return -EBADMSG;
 }
 
-int fmt_trace_complete(const struct fmt_trace *t, struct fmt_error *err)
+int fmt_trace_check_complete(const struct fmt_trace *t, struct fmt_error *err)
 {
 	if (!t->lost.what[0])
 		return 0;

@@ -163,7 +163,7 @@ static int in_order(const struct fmt_event *e, size_t n)
 static int code_slice(struct fmt_rank_writer *w, const struct fmt_slice *s)
 {
 	scoped(fmt_slice_parts_done) struct fmt_slice_parts parts = {0};
-	int r = fmt_slice_code(s, w->writer->names, w->rank, &parts);
+	int r = fmt_slice_encode(s, w->writer->names, w->rank, &parts);
 	int may_be_base = s->iteration.number >= 0 && s->n_events + s->n_ranges >= BASE_MIN;
 	int has_base = w->base.bytes.len > 0 && s->index - w->base_slice < BASE_REACH;
 	int64_t copied = 0;
@@ -230,9 +230,9 @@ int fmt_rank_writer_slice(struct fmt_rank_writer *w, const struct fmt_slice *s,
 	return 0;
 }
 
-void fmt_rank_writer_rest(struct fmt_rank_writer *w)
+void fmt_rank_writer_trim(struct fmt_rank_writer *w)
 {
-	fmt_patch_base_rest(&w->base);
+	fmt_patch_base_trim(&w->base);
 }
 
 fmt_number fmt_rank_writer_next(const struct fmt_rank_writer *w)

@@ -57,7 +57,7 @@ int fmt_rank_writer_slice(struct fmt_rank_writer *w, const struct fmt_slice *s,
 			  struct fmt_error *err);
 
 /* Frees memory that the next slice allocates again. */
-void fmt_rank_writer_rest(struct fmt_rank_writer *w);
+void fmt_rank_writer_trim(struct fmt_rank_writer *w);
 
 /* Returns the number of the next slice's first event. */
 fmt_number fmt_rank_writer_next(const struct fmt_rank_writer *w);

@@ -157,7 +157,7 @@ EMU_API cufftResult cufftXtMakePlanMany(cufftHandle plan, int rank, long long *n
 		return CUFFT_INVALID_SIZE;
 	if (emu_type_of(inputtype, &f.in.type) < 0 || emu_type_of(outputtype, &f.out.type) < 0 ||
 	    !is_supported(f.in.type, f.out.type)) {
-		emu_refused_use("libcufft.so.12", "cufftXtMakePlanMany (other types)");
+		emu_refuse_use("libcufft.so.12", "cufftXtMakePlanMany (other types)");
 		return CUFFT_NOT_SUPPORTED;
 	}
 	for (int d = 0; d < rank; d++) {

@@ -186,7 +186,7 @@ static CUptiResult check(CUpti_SubscriberHandle s, CUpti_CallbackDomain domain)
 	    domain >= CUPTI_CB_DOMAIN_SIZE)
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	if (domain > CUPTI_CB_DOMAIN_RUNTIME_API) {
-		emu_refused_use("libcupti.so.13", "cuptiEnableCallback (not of calls)");
+		emu_refuse_use("libcupti.so.13", "cuptiEnableCallback (not of calls)");
 		return CUPTI_ERROR_NOT_SUPPORTED;
 	}
 	return CUPTI_SUCCESS;

@@ -113,7 +113,7 @@ static CUptiResult set_wanted(CUpti_ActivityKind kind, int on)
 		break;
 	default:
 		snprintf(use, sizeof(use), "cuptiActivityEnable (kind %d)", (int)kind);
-		emu_refused_use("libcupti.so.13", use);
+		emu_refuse_use("libcupti.so.13", use);
 		return CUPTI_ERROR_NOT_SUPPORTED;
 	}
 	if (!is_emulated())

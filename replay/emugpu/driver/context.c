@@ -189,7 +189,7 @@ EMU_API CUresult cuCtxCreate_v4(CUcontext *ret, CUctxCreateParams *params, unsig
 				CUdevice device)
 {
 	if (params && (params->numExecAffinityParams || params->cigParams)) {
-		emu_refused_use("libcuda.so.1", "cuCtxCreate_v4 (affinity)");
+		emu_refuse_use("libcuda.so.1", "cuCtxCreate_v4 (affinity)");
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	return cuCtxCreate_v2(ret, flags, device);

@@ -191,11 +191,12 @@ struct emu_taken emu_device_take(struct emu_device *d, enum emu_engine e, int64_
 
 	pthread_mutex_lock(&d->lock);
 	t.start_ns = capacity_start(&d->capacities[e], ready_ns);
-	t.end_ns = capacity_take(&d->capacities[e], t.start_ns, duration_ns, capacity_share(part));
+	t.end_ns =
+		capacity_reserve(&d->capacities[e], t.start_ns, duration_ns, capacity_share(part));
 	if (memory > 0)
 		t.end_ns = moment_wait(t.end_ns,
-				       capacity_take(&d->capacities[EMU_MEMORY], t.start_ns,
-						     duration_ns, capacity_share(memory)),
+				       capacity_reserve(&d->capacities[EMU_MEMORY], t.start_ns,
+							duration_ns, capacity_share(memory)),
 				       0);
 	count_op(d, e, t.start_ns, t.end_ns);
 	pthread_mutex_unlock(&d->lock);

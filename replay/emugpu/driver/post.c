@@ -37,7 +37,7 @@ static int64_t marked(const struct emu_stream *s, const struct emu_op *op, int64
 	return emu_op_ready(op, &s->track.device->model, tail_ns);
 }
 
-void emu_post_ahead(struct emu_stream *s)
+void emu_post_queued(struct emu_stream *s)
 {
 	struct emu_ahead *a = &s->ahead;
 	struct emu_op *op;

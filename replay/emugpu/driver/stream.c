@@ -109,7 +109,7 @@ static void post(struct emu_stream *s, struct emu_op *op)
 	pthread_mutex_lock(&s->lock);
 	if (!op->posted && emu_post(s, op, NULL, s->track.tail_ns))
 		emu_post_after(s, op);
-	emu_post_ahead(s);
+	emu_post_queued(s);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -211,7 +211,7 @@ static CUresult queue(struct emu_stream *s, struct emu_op *op)
 		emu_post_after(s, kept);
 	else if (!s->ahead.unseen)
 		s->ahead.unseen = kept;
-	emu_post_ahead(s);
+	emu_post_queued(s);
 	pthread_cond_signal(&s->wake);
 	return CUDA_SUCCESS;
 }

@@ -75,7 +75,7 @@ int emu_post(struct emu_stream *s, struct emu_op *op, const struct emu_op *befor
 void emu_post_after(struct emu_stream *s, struct emu_op *op);
 
 /* Posts queued ops as far as possible. */
-void emu_post_ahead(struct emu_stream *s);
+void emu_post_queued(struct emu_stream *s);
 
 /* Wait for the stream or context, in real and in virtual time. */
 CUresult emu_stream_wait(struct emu_thread *self, struct emu_stream *s);

@@ -54,7 +54,7 @@ EMU_API CUresult cuGetProcAddress(const char *symbol, void **ret, int version, c
 /* The tables are undocumented; none is provided. */
 EMU_API CUresult cuGetExportTable(const void **ret, const CUuuid *id)
 {
-	emu_refused_use("libcuda.so.1", "cuGetExportTable");
+	emu_refuse_use("libcuda.so.1", "cuGetExportTable");
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 

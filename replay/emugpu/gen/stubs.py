@@ -258,7 +258,7 @@ C_STUB = '''
 EMU_API {returns} {name}({parameters})
 {{
 	emu_count(&calls[{call}]);
-	emu_refused(&refusals, {number});
+	emu_refuse_call(&refusals, {number});
 	return {refuse};
 }}
 '''

@@ -17,7 +17,7 @@ static uint64_t number_next(ncclComm_t comm)
 	return number;
 }
 
-static void take_turn(ncclComm_t comm, uint64_t number)
+static void wait_turn(ncclComm_t comm, uint64_t number)
 {
 	pthread_mutex_lock(&comm->lock);
 	while (comm->serving != number)
@@ -178,7 +178,7 @@ static void run_operation(struct gpuemu_launch *launch, void *const *args)
 	ncclComm_t comm = w->comm;
 	int r;
 
-	take_turn(comm, w->number == UINT64_MAX ? launch->ticket : w->number);
+	wait_turn(comm, w->number == UINT64_MAX ? launch->ticket : w->number);
 	r = w->operation.kind == COST_SEND_RECV ? transfer(w, launch) : collective(w, launch);
 	if (r < 0)
 		emu_comm_fail(comm, emu_nccl_result(r));

@@ -111,7 +111,7 @@ static int advance(struct emu_segment *s, const struct emu_message *t, struct pr
 
 	if (!p->posted) {
 		post_message(c, t, p, ready_ns);
-		emu_segment_ring(s, t->peer);
+		emu_segment_notify(s, t->peer);
 		moved = 1;
 	}
 	if (!p->matched) {
@@ -128,7 +128,7 @@ static int advance(struct emu_segment *s, const struct emu_message *t, struct pr
 	while (p->moved < t->bytes && copy_ring(s, c, t, p) > 0)
 		moved = 2;
 	if (moved == 2)
-		emu_segment_ring(s, t->peer);
+		emu_segment_notify(s, t->peer);
 	p->done = p->moved == t->bytes;
 	return moved > 0;
 }
@@ -166,7 +166,7 @@ int emu_messages(struct emu_segment *s, const struct emu_message *transfers, uin
 		return -ENOMEM;
 	*end_ns = moment_after(ready_ns, duration_ns);
 	while (left > 0) {
-		uint32_t seen = emu_segment_bell(s);
+		uint32_t seen = emu_segment_doorbell(s);
 		int moved = 0, r;
 
 		for (uint32_t i = 0; i < n; i++) {

@@ -233,7 +233,7 @@ static void fail_all(struct emu_segment *s, uint32_t why)
 		emu_futex_wake(&emu_posting_of(s, i)->done);
 	}
 	for (uint32_t r = 0; r < s->n; r++)
-		emu_segment_ring(s, r);
+		emu_segment_notify(s, r);
 }
 
 void emu_segment_abort(struct emu_segment *s)
@@ -336,7 +336,7 @@ int emu_segment_exchange(struct emu_segment *s, const void *mine, size_t bytes, 
 	return emu_segment_barrier(s, EMU_BARRIER_HOST);
 }
 
-void emu_segment_ring(struct emu_segment *s, uint32_t rank)
+void emu_segment_notify(struct emu_segment *s, uint32_t rank)
 {
 	struct emu_member *m = emu_segment_member(s, rank);
 
@@ -344,16 +344,16 @@ void emu_segment_ring(struct emu_segment *s, uint32_t rank)
 	emu_futex_wake(&m->bell);
 }
 
-uint32_t emu_segment_bell(struct emu_segment *s)
+uint32_t emu_segment_doorbell(struct emu_segment *s)
 {
 	return __atomic_load_n(&emu_segment_member(s, s->rank)->bell, __ATOMIC_ACQUIRE);
 }
 
 int emu_segment_wait(struct emu_segment *s, uint32_t seen)
 {
-	if (emu_segment_bell(s) == seen)
+	if (emu_segment_doorbell(s) == seen)
 		emu_futex_wait(&emu_segment_member(s, s->rank)->bell, seen, EMU_CHECK_NS);
-	return emu_segment_bell(s) != seen;
+	return emu_segment_doorbell(s) != seen;
 }
 
 uint32_t emu_segment_size(const struct emu_segment *s)

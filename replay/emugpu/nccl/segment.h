@@ -140,10 +140,10 @@ int emu_segment_barrier(struct emu_segment *s, unsigned barrier);
 /* Gathers `bytes` (at most 256) of every rank into `all`, in rank order. */
 int emu_segment_exchange(struct emu_segment *s, const void *mine, size_t bytes, void *all);
 
-/* emu_segment_ring() increments the bell of `rank`. emu_segment_wait() waits a few milliseconds for
- * this rank's bell to differ from `seen`, and returns 1 if it does. */
-void emu_segment_ring(struct emu_segment *s, uint32_t rank);
-uint32_t emu_segment_bell(struct emu_segment *s);
+/* emu_segment_notify() increments the bell of `rank`. emu_segment_wait() waits a few milliseconds
+ * for this rank's bell to differ from `seen`, and returns 1 if it does. */
+void emu_segment_notify(struct emu_segment *s, uint32_t rank);
+uint32_t emu_segment_doorbell(struct emu_segment *s);
 int emu_segment_wait(struct emu_segment *s, uint32_t seen);
 
 /* Returns 0 if `rank` is alive; -ECONNRESET, or -ECANCELED after an abort. */

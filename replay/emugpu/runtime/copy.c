@@ -190,7 +190,7 @@ static cudaError_t describe_copy(const struct cudaMemcpy3DParms *q, CUDA_MEMCPY3
 	if (!q)
 		return rt_error(cudaErrorInvalidValue);
 	if (q->srcArray || q->dstArray) {
-		emu_refused_use("libcudart.so.13", "cudaMemcpy3D (arrays)");
+		emu_refuse_use("libcudart.so.13", "cudaMemcpy3D (arrays)");
 		return rt_error(cudaErrorNotSupported);
 	}
 	*ret = box(q->dstPtr.ptr, q->dstPtr.pitch, q->srcPtr.ptr, q->srcPtr.pitch, q->extent.width,

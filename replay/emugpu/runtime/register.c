@@ -211,12 +211,12 @@ EMU_API void __cudaRegisterManagedVar(void **handle, void **pointer, char *devic
 
 EMU_API void __cudaRegisterHostVar(void **handle, const char *name, char *host, size_t bytes)
 {
-	emu_refused_use("libcudart.so.13", "__cudaRegisterHostVar");
+	emu_refuse_use("libcudart.so.13", "__cudaRegisterHostVar");
 }
 
 EMU_API void __cudaRegisterUnifiedTable(void **handle, void *table)
 {
-	emu_refused_use("libcudart.so.13", "__cudaRegisterUnifiedTable");
+	emu_refuse_use("libcudart.so.13", "__cudaRegisterUnifiedTable");
 }
 
 /* Sets the addresses of managed variables; called before their first use. */

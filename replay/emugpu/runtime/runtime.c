@@ -254,7 +254,7 @@ EMU_API const char *cudaGetErrorString(cudaError_t e)
 
 EMU_API cudaError_t cudaGetExportTable(const void **ret, const cudaUUID_t *id)
 {
-	emu_refused_use("libcudart.so.13", "cudaGetExportTable");
+	emu_refuse_use("libcudart.so.13", "cudaGetExportTable");
 	return cudaErrorNotSupported;
 }
 

@@ -46,12 +46,12 @@ static int64_t *slot(const void *p)
 	return &slots[((uintptr_t)p * 0x9e3779b97f4a7c15u) >> 52];
 }
 
-static void let_go(const void *p)
+static void release_waiters(const void *p)
 {
 	__atomic_store_n(slot(p), emu_now_ns(), __ATOMIC_RELEASE);
 }
 
-static void goes_on(const void *p)
+static void resume_waiter(const void *p)
 {
 	emu_not_before(__atomic_load_n(slot(p), __ATOMIC_ACQUIRE));
 }
@@ -66,7 +66,7 @@ struct start {
 
 static void ends(void *unused)
 {
-	let_go((const void *)(uintptr_t)pthread_self());
+	release_waiters((const void *)(uintptr_t)pthread_self());
 }
 
 static void *begin_thread(void *arg)
@@ -104,7 +104,7 @@ EMU_API int pthread_join(pthread_t thread, void **ret)
 	int r = real(thread, ret);
 
 	if (r == 0)
-		goes_on((const void *)(uintptr_t)thread);
+		resume_waiter((const void *)(uintptr_t)thread);
 	return r;
 }
 
@@ -150,7 +150,7 @@ __attribute__((used)) static void *real_vfork(void)
 	static void *found;
 
 	hands_on();
-	return emu_found_once(&found, emu_next, "vfork", NULL);
+	return emu_resolve_once(&found, emu_next_symbol, "vfork", NULL);
 }
 
 __asm__(".text\n"
@@ -170,14 +170,14 @@ __asm__(".text\n"
 EMU_API int pthread_cond_signal(pthread_cond_t *c)
 {
 	REAL(pthread_cond_signal, CONDITIONS);
-	let_go(c);
+	release_waiters(c);
 	return real(c);
 }
 
 EMU_API int pthread_cond_broadcast(pthread_cond_t *c)
 {
 	REAL(pthread_cond_broadcast, CONDITIONS);
-	let_go(c);
+	release_waiters(c);
 	return real(c);
 }
 
@@ -186,7 +186,7 @@ EMU_API int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
 	REAL(pthread_cond_wait, CONDITIONS);
 	int r = real(c, m);
 
-	goes_on(c);
+	resume_waiter(c);
 	return r;
 }
 
@@ -219,7 +219,7 @@ static void end_timed(const struct timed *t, const void *p, int timed_out)
 	if (timed_out)
 		emu_timeout_end(&t->timeout);
 	else
-		goes_on(p);
+		resume_waiter(p);
 }
 
 EMU_API int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
@@ -267,14 +267,14 @@ EMU_API int pthread_barrier_wait(pthread_barrier_t *b)
 		;
 	int r = real(b);
 
-	goes_on(b);
+	resume_waiter(b);
 	return r;
 }
 
 EMU_API int sem_post(sem_t *s)
 {
 	REAL(sem_post, NULL);
-	let_go(s);
+	release_waiters(s);
 	return real(s);
 }
 
@@ -284,7 +284,7 @@ EMU_API int sem_wait(sem_t *s)
 	int r = real(s);
 
 	if (r == 0)
-		goes_on(s);
+		resume_waiter(s);
 	return r;
 }
 

@@ -61,7 +61,7 @@ static void leave(uint64_t number)
 	{                                                                                          \
 		static void *found;                                                                \
 		int (*real)(PARAMETERS) =                                                          \
-			(int (*)(PARAMETERS))emu_found_once(&found, find_mpi, #name, NULL);        \
+			(int (*)(PARAMETERS))emu_resolve_once(&found, find_mpi, #name, NULL);      \
 		uint64_t number = enter();                                                         \
 		int r = real(ARGUMENTS);                                                           \
                                                                                                    \

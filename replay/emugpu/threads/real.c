@@ -3,8 +3,8 @@
 
 #include <dlfcn.h>
 
-void *emu_found_once(void **found, void *(*look_up)(const char *, const char *), const char *name,
-		     const char *version)
+void *emu_resolve_once(void **found, void *(*look_up)(const char *, const char *), const char *name,
+		       const char *version)
 {
 	void *f = __atomic_load_n(found, __ATOMIC_RELAXED);
 
@@ -24,7 +24,7 @@ static const void *file_of(const void *address)
 
 /* dlsym() might find an old version of a function. But if another library interposes it, as
  * ThreadSanitizer does, that library must be called. */
-void *emu_next(const char *name, const char *version)
+void *emu_next_symbol(const char *name, const char *version)
 {
 	void *plain = dlsym(RTLD_NEXT, name);
 	void *f = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
@@ -39,7 +39,7 @@ static void *anywhere(const char *name, const char *unused)
 
 void *emu_driver_function(void **found, const char *name)
 {
-	return emu_found_once(found, anywhere, name, NULL);
+	return emu_resolve_once(found, anywhere, name, NULL);
 }
 
 int64_t emu_now_ns(void)

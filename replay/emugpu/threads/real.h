@@ -8,16 +8,16 @@
 #include <stdint.h>
 
 /* Returns the result of look_up(name, version), cached in *found. */
-void *emu_found_once(void **found, void *(*look_up)(const char *, const char *), const char *name,
-		     const char *version);
+void *emu_resolve_once(void **found, void *(*look_up)(const char *, const char *), const char *name,
+		       const char *version);
 
 /* Returns the next function of that name after the preloaded one. `version` may be NULL. */
-void *emu_next(const char *name, const char *version);
+void *emu_next_symbol(const char *name, const char *version);
 
 #define REAL(name, version)                                                                        \
 	static void *real_found;                                                                   \
 	__typeof__(name) *real =                                                                   \
-		(__typeof__(name) *)emu_found_once(&real_found, emu_next, #name, version)
+		(__typeof__(name) *)emu_resolve_once(&real_found, emu_next_symbol, #name, version)
 
 /* Returns a function of libcuda.so.1, or NULL. */
 void *emu_driver_function(void **found, const char *name);

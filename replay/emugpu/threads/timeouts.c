@@ -83,7 +83,7 @@ void emu_timeout_end(const struct emu_timeout *t)
 
 /* Ends a sleep. If other threads and processes are slower than in real time, it ends when the first
  * of them reaches the time, or nothing progresses any more. */
-static void slept(const struct emu_timeout *t)
+static void end_sleep(const struct emu_timeout *t)
 {
 	int64_t end = t->began_ns + t->ns, quiet = 0, seen = t->horizon_ns, waited = 0;
 	int64_t enough = t->ns / 2 < 50 * MILLISECOND ? t->ns / 2 : 50 * MILLISECOND;
@@ -111,7 +111,7 @@ EMU_API int nanosleep(const struct timespec *time, struct timespec *rest)
 	int r = real(time, rest);
 
 	if (r == 0)
-		slept(&t);
+		end_sleep(&t);
 	return r;
 }
 
@@ -133,7 +133,7 @@ EMU_API int clock_nanosleep(clockid_t clock, int flags, const struct timespec *t
 	wait = emu_timespec(ns);
 	r = real(clock, 0, &wait, flags & TIMER_ABSTIME ? NULL : rest);
 	if (r == 0)
-		slept(&t);
+		end_sleep(&t);
 	return r;
 }
 
@@ -144,7 +144,7 @@ EMU_API int usleep(useconds_t us)
 	int r = real(us);
 
 	if (r == 0)
-		slept(&t);
+		end_sleep(&t);
 	return r;
 }
 
@@ -155,13 +155,13 @@ EMU_API unsigned sleep(unsigned seconds)
 	unsigned rest = real(seconds);
 
 	if (rest == 0)
-		slept(&t);
+		end_sleep(&t);
 	return rest;
 }
 
 /* ---- files: a result of 0 means timed out ---- */
 
-static int files(int r, const struct emu_timeout *t)
+static int end_poll(int r, const struct emu_timeout *t)
 {
 	if (r == 0)
 		emu_timeout_end(t);
@@ -173,7 +173,7 @@ EMU_API int poll(struct pollfd *files_, nfds_t n, int ms)
 	REAL(poll, NULL);
 	struct emu_timeout t = emu_timeout_begin(ms * MILLISECOND, EMU_VIRTUAL());
 
-	return files(real(files_, n, ms), &t);
+	return end_poll(real(files_, n, ms), &t);
 }
 
 EMU_API int ppoll(struct pollfd *files_, nfds_t n, const struct timespec *most,
@@ -182,7 +182,7 @@ EMU_API int ppoll(struct pollfd *files_, nfds_t n, const struct timespec *most,
 	REAL(ppoll, NULL);
 	struct emu_timeout t = emu_timeout_begin(most ? emu_timespec_ns(most) : -1, EMU_VIRTUAL());
 
-	return files(real(files_, n, most, mask), &t);
+	return end_poll(real(files_, n, most, mask), &t);
 }
 
 EMU_API int select(int n, fd_set *in, fd_set *out, fd_set *other, struct timeval *most)
@@ -191,7 +191,7 @@ EMU_API int select(int n, fd_set *in, fd_set *out, fd_set *other, struct timeval
 	struct emu_timeout t = emu_timeout_begin(
 		most ? most->tv_sec * SECOND + most->tv_usec * 1000 : -1, EMU_VIRTUAL());
 
-	return files(real(n, in, out, other, most), &t);
+	return end_poll(real(n, in, out, other, most), &t);
 }
 
 EMU_API int pselect(int n, fd_set *in, fd_set *out, fd_set *other, const struct timespec *most,
@@ -200,7 +200,7 @@ EMU_API int pselect(int n, fd_set *in, fd_set *out, fd_set *other, const struct 
 	REAL(pselect, NULL);
 	struct emu_timeout t = emu_timeout_begin(most ? emu_timespec_ns(most) : -1, EMU_VIRTUAL());
 
-	return files(real(n, in, out, other, most, mask), &t);
+	return end_poll(real(n, in, out, other, most, mask), &t);
 }
 
 EMU_API int epoll_wait(int epoll, struct epoll_event *ret, int n, int ms)
@@ -208,7 +208,7 @@ EMU_API int epoll_wait(int epoll, struct epoll_event *ret, int n, int ms)
 	REAL(epoll_wait, NULL);
 	struct emu_timeout t = emu_timeout_begin(ms * MILLISECOND, EMU_VIRTUAL());
 
-	return files(real(epoll, ret, n, ms), &t);
+	return end_poll(real(epoll, ret, n, ms), &t);
 }
 
 EMU_API int epoll_pwait(int epoll, struct epoll_event *ret, int n, int ms, const sigset_t *mask)
@@ -216,5 +216,5 @@ EMU_API int epoll_pwait(int epoll, struct epoll_event *ret, int n, int ms, const
 	REAL(epoll_pwait, NULL);
 	struct emu_timeout t = emu_timeout_begin(ms * MILLISECOND, EMU_VIRTUAL());
 
-	return files(real(epoll, ret, n, ms, mask), &t);
+	return end_poll(real(epoll, ret, n, ms, mask), &t);
 }

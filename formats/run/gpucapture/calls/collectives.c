@@ -44,10 +44,10 @@ static const struct {
 
 /* Finds or adds a pending operation. Sends and receives of one group, communicator and stream are
  * combined. */
-static struct rec_pending *pending_of(struct rec_thread *t, uint32_t comm, uint32_t stream,
-				      int is_message)
+static struct rec_pending_collective *pending_of(struct rec_thread *t, uint32_t comm,
+						 uint32_t stream, int is_message)
 {
-	struct rec_pending *p;
+	struct rec_pending_collective *p;
 
 	for (size_t i = 0; is_message && i < t->n_pending; i++)
 		if (t->pending[i].is.is_message && t->pending[i].is.comm == comm &&
@@ -56,22 +56,22 @@ static struct rec_pending *pending_of(struct rec_thread *t, uint32_t comm, uint3
 	if (array_reserve(&t->pending, t->n_pending + 1, &t->pending_cap) < 0)
 		return NULL;
 	p = &t->pending[t->n_pending++];
-	*p = (struct rec_pending){.is = {.comm = comm, .is_message = (uint8_t)is_message},
-				  .stream = stream};
+	*p = (struct rec_pending_collective){
+		.is = {.comm = comm, .is_message = (uint8_t)is_message}, .stream = stream};
 	return p;
 }
 
-static int add_message(struct rec_call *c, struct rec_pending *p, int64_t bytes)
+static int add_message(struct rec_call *c, struct rec_pending_collective *p, int64_t bytes)
 {
 	struct rec_thread *t = c->thread;
-	bool receives = rec_is(c, "ncclRecv");
+	bool receives = rec_call_is(c, "ncclRecv");
 	int64_t *sum = receives ? &p->received_bytes : &p->sent_bytes;
 
 	if (array_reserve(&t->messages, t->n_messages + 1, &t->messages_cap) < 0)
 		return -ENOMEM;
-	t->messages[t->n_messages++] =
-		(struct rec_sent){.pending = (uint32_t)(p - t->pending),
-				  .message = {(uint32_t)rec_value(c, "peer", 0), receives}};
+	t->messages[t->n_messages++] = (struct rec_pending_message){
+		.pending = (uint32_t)(p - t->pending),
+		.message = {(uint32_t)rec_call_value(c, "peer", 0), receives}};
 	*sum = (int64_t)((uint64_t)*sum + (uint64_t)bytes);
 	p->is.bytes = p->received_bytes > p->sent_bytes ? p->received_bytes : p->sent_bytes;
 	return 0;
@@ -118,10 +118,10 @@ static const char *op_of_ranges(const struct rec_call *c)
 	return op;
 }
 
-static int name_pending(struct rec_call *c, size_t which, struct rec_pending *pending)
+static int name_pending(struct rec_call *c, size_t which, struct rec_pending_collective *pending)
 {
 	struct fmt_names *names = c->process->names;
-	uint64_t dtype = (uint64_t)rec_value(c, "datatype", -1);
+	uint64_t dtype = (uint64_t)rec_call_value(c, "datatype", -1);
 	const char *op = pending->is.is_message ? op_of_ranges(c) : NULL;
 	int r = 0;
 
@@ -137,18 +137,18 @@ static int name_pending(struct rec_call *c, size_t which, struct rec_pending *pe
 static int add_pending(struct rec_call *c, size_t which)
 {
 	struct rec_process *p = c->process;
-	const struct rec_object *thing =
-		rec_handles_find(p->handles, API_MEANING_COMM, (uint64_t)rec_value(c, "comm", 0));
+	const struct rec_object *thing = rec_handles_find(p->handles, API_MEANING_COMM,
+							  (uint64_t)rec_call_value(c, "comm", 0));
 	const struct rec_comm *comm;
 	const struct rec_object *stream;
-	struct rec_pending *pending;
+	struct rec_pending_collective *pending;
 	int r;
 
 	if (!thing || thing->index >= p->nccl.n_comms)
 		return 0;
 	comm = &p->nccl.comms[thing->index];
-	rec_call_is_on(c, comm->device);
-	stream = rec_stream(c);
+	rec_call_set_device(c, comm->device);
+	stream = rec_call_stream(c);
 	pending = stream ? pending_of(c->thread, (uint32_t)(comm - p->nccl.comms), stream->number,
 				      c->api->class == API_CLASS_P2P)
 			 : NULL;
@@ -163,20 +163,20 @@ static int add_pending(struct rec_call *c, size_t which)
 	return r;
 }
 
-int rec_collectives_call(struct rec_call *c)
+int rec_collectives_add_call(struct rec_call *c)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(ops) && r == 0; i++)
-		if (rec_is(c, ops[i].stem))
+		if (rec_call_is(c, ops[i].stem))
 			r = add_pending(c, i);
-	return r < 0 || c->thread->group > 0 ? r : rec_collectives_assign(c);
+	return r < 0 || c->thread->group > 0 ? r : rec_collectives_assign_kernels(c);
 }
 
 /* ---- sends and receives */
 
 /* Concatenates the pending sends and receives. */
-static int gather(const struct rec_thread *t, const struct rec_pending *pending,
+static int gather(const struct rec_thread *t, const struct rec_pending_collective *pending,
 		  struct fmt_message **ret, uint32_t *ret_n)
 {
 	uint32_t n = 0;
@@ -205,7 +205,7 @@ static bool reaches_all(const struct fmt_message *m, uint32_t n, uint8_t receive
 }
 
 /* Sends to all ranks and receives from all ranks, including itself, are an all-to-all. */
-static int name_messages(struct rec_process *p, const struct rec_pending *pending,
+static int name_messages(struct rec_process *p, const struct rec_pending_collective *pending,
 			 const struct fmt_message *m, uint32_t n, fmt_str *op)
 {
 	uint32_t ranks = p->nccl.comms[pending->is.comm].n;
@@ -218,19 +218,19 @@ static int name_messages(struct rec_process *p, const struct rec_pending *pendin
 
 /* ---- kernels */
 
-static bool is_kernel(const struct rec_process *p, const struct rec_launched *l)
+static bool is_kernel(const struct rec_process *p, const struct rec_launched_op *l)
 {
 	if (l->captured)
-		return rec_graph_is_kernel(p, &(struct rec_graph_at){l->graph, l->node});
+		return rec_graph_is_kernel(p, &(struct rec_graph_node_ref){l->graph, l->node});
 	return l->kind == FMT_KERNEL;
 }
 
-static uint32_t stream_of(const struct rec_process *p, const struct rec_launched *l)
+static uint32_t stream_of(const struct rec_process *p, const struct rec_launched_op *l)
 {
 	return l->captured ? l->stream : (uint32_t)p->tracks[l->track].number;
 }
 
-static int device_of(const struct rec_process *p, const struct rec_launched *l)
+static int device_of(const struct rec_process *p, const struct rec_launched_op *l)
 {
 	return l->captured ? -1 : p->tracks[l->track].device;
 }
@@ -240,8 +240,8 @@ static int device_of(const struct rec_process *p, const struct rec_launched *l)
  * neither. */
 enum likeness { NO_LIKENESS, SAME_DEVICE, SAME_STREAM };
 
-static enum likeness likeness_of(const struct rec_process *p, const struct rec_launched *l,
-				 const struct rec_pending *pending)
+static enum likeness likeness_of(const struct rec_process *p, const struct rec_launched_op *l,
+				 const struct rec_pending_collective *pending)
 {
 	if (pending->stream == stream_of(p, l))
 		return SAME_STREAM;
@@ -249,7 +249,7 @@ static enum likeness likeness_of(const struct rec_process *p, const struct rec_l
 									 : NO_LIKENESS;
 }
 
-static bool is_within(const struct rec_call *c, const struct rec_launched *l)
+static bool is_within(const struct rec_call *c, const struct rec_launched_op *l)
 {
 	return l->ordinal > cap_id_ordinal(c->record->id) && l->depth > c->record->head.depth &&
 	       is_kernel(c->process, l);
@@ -268,25 +268,25 @@ static bool has_kernel(const struct rec_call *c, uint32_t stream)
 
 /* The most likely calls of a kernel. */
 struct candidates {
-	const struct rec_pending *first;
+	const struct rec_pending_collective *first;
 	uint32_t n;	 /* of the first one's communicator */
 	uint32_t others; /* candidates of other communicators */
 	enum likeness likeness;
 };
 
-static bool is_candidate(const struct rec_call *c, const struct rec_launched *l, size_t pending,
+static bool is_candidate(const struct rec_call *c, const struct rec_launched_op *l, size_t pending,
 			 enum likeness likeness)
 {
-	const struct rec_pending *p = &c->thread->pending[pending];
+	const struct rec_pending_collective *p = &c->thread->pending[pending];
 
 	return !p->done && likeness_of(c->process, l, p) == likeness;
 }
 
 /* Returns true if an earlier candidate has the same communicator. */
-static bool was_seen(const struct rec_call *c, const struct rec_launched *l, size_t pending,
+static bool was_seen(const struct rec_call *c, const struct rec_launched_op *l, size_t pending,
 		     enum likeness likeness)
 {
-	const struct rec_pending *all = c->thread->pending;
+	const struct rec_pending_collective *all = c->thread->pending;
 
 	for (size_t i = 0; i < pending; i++)
 		if (all[i].is.comm == all[pending].is.comm && is_candidate(c, l, i, likeness))
@@ -296,10 +296,10 @@ static bool was_seen(const struct rec_call *c, const struct rec_launched *l, siz
 
 /* Returns true if the kernel may implement that call as well as the first one: NCCL makes all
  * streams of a group wait, and launches the kernel on one of them. */
-static bool may_share(const struct rec_call *c, const struct rec_launched *l, size_t pending,
+static bool may_share(const struct rec_call *c, const struct rec_launched_op *l, size_t pending,
 		      const struct candidates *of)
 {
-	const struct rec_pending *p = &c->thread->pending[pending];
+	const struct rec_pending_collective *p = &c->thread->pending[pending];
 
 	if (p->done || p->is.comm != of->first->is.comm)
 		return false;
@@ -307,7 +307,7 @@ static bool may_share(const struct rec_call *c, const struct rec_launched *l, si
 	       (of->likeness == SAME_STREAM && !has_kernel(c, p->stream));
 }
 
-static struct candidates candidates_of(const struct rec_call *c, const struct rec_launched *l)
+static struct candidates candidates_of(const struct rec_call *c, const struct rec_launched_op *l)
 {
 	const struct rec_thread *t = c->thread;
 	struct candidates found = {.likeness = NO_LIKENESS};
@@ -328,7 +328,8 @@ static struct candidates candidates_of(const struct rec_call *c, const struct re
 	return found;
 }
 
-static int put_part(const struct fmt_names *names, const struct rec_pending *p, struct text *json)
+static int put_part(const struct fmt_names *names, const struct rec_pending_collective *p,
+		    struct text *json)
 {
 	text_printf(json, "%s{\"collective\": \"%s\", \"dtype\": \"%s\", \"message_bytes\": ",
 		    json->len > 0 ? ", " : "[", fmt_string(names, p->is.op, NULL),
@@ -340,8 +341,8 @@ static int put_part(const struct fmt_names *names, const struct rec_pending *p, 
 
 /* Merges the next n calls of that communicator into one: adds their sizes, and keeps kind and type
  * if equal. */
-static int merge(struct rec_call *c, const struct rec_launched *l, const struct candidates *of,
-		 uint32_t n, struct rec_pending *ret)
+static int merge(struct rec_call *c, const struct rec_launched_op *l, const struct candidates *of,
+		 uint32_t n, struct rec_pending_collective *ret)
 {
 	struct rec_thread *t = c->thread;
 	struct rec_process *p = c->process;
@@ -351,7 +352,7 @@ static int merge(struct rec_call *c, const struct rec_launched *l, const struct 
 	fmt_str group = ret->is.op;
 
 	for (size_t i = 0; i < t->n_pending && taken < n && r == 0; i++) {
-		struct rec_pending *next = &t->pending[i];
+		struct rec_pending_collective *next = &t->pending[i];
 
 		if (!may_share(c, l, i, of))
 			continue;
@@ -373,7 +374,8 @@ static int merge(struct rec_call *c, const struct rec_launched *l, const struct 
 	return r < 0 ? r : fmt_names_string(p->names, json.data, json.len, &ret->is.parts);
 }
 
-static int assign_one(struct rec_call *c, struct rec_pending *pending, struct rec_launched *l)
+static int assign_one(struct rec_call *c, struct rec_pending_collective *pending,
+		      struct rec_launched_op *l)
 {
 	scoped(free_ptr) struct fmt_message *messages = NULL;
 	struct rec_collective made = pending->is;
@@ -387,15 +389,16 @@ static int assign_one(struct rec_call *c, struct rec_pending *pending, struct re
 	if (r < 0)
 		return r;
 	if (l->captured)
-		return rec_graph_meets(c->process, &(struct rec_graph_at){l->graph, l->node}, &made,
-				       messages);
+		return rec_graph_set_collective(c->process,
+						&(struct rec_graph_node_ref){l->graph, l->node},
+						&made, messages);
 	l->kind = FMT_COLLECTIVE;
 	r = rec_add_collective(c->process, &made, messages, l->event);
 	return r < 0 ? r
-		     : rec_times_await_planned(c->process,
-					       (uint64_t)c->thread->ring << CAP_ORDINAL_BITS |
-						       l->ordinal,
-					       l->index);
+		     : rec_times_expect_planned(c->process,
+						(uint64_t)c->thread->ring << CAP_ORDINAL_BITS |
+							l->ordinal,
+						l->index);
 }
 
 /* Counts the kernels from operation `from` that run on the stream of that operation. */
@@ -415,10 +418,10 @@ static uint32_t count_kernels(const struct rec_call *c, size_t from)
  * than calls. */
 static int assign_kernel(struct rec_call *c, size_t launched)
 {
-	struct rec_launched *l = &c->thread->launched[launched];
+	struct rec_launched_op *l = &c->thread->launched[launched];
 	const struct candidates of = candidates_of(c, l);
 	uint32_t kernels = count_kernels(c, launched), each;
-	struct rec_pending merged;
+	struct rec_pending_collective merged;
 	int r;
 
 	if (!of.first)
@@ -431,7 +434,7 @@ static int assign_kernel(struct rec_call *c, size_t launched)
 	return r < 0 ? r : assign_one(c, &merged, l);
 }
 
-int rec_collectives_assign(struct rec_call *c)
+int rec_collectives_assign_kernels(struct rec_call *c)
 {
 	struct rec_thread *t = c->thread;
 	int r = 0;

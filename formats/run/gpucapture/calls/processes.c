@@ -20,7 +20,7 @@ struct traced {
 struct ring {
 	struct rec_ring_reader *reader; /* NULL: not there */
 	uint64_t position;		/* bytes read */
-	struct cap_drain_status status;
+	struct cap_ring_status status;
 };
 
 struct rec_processes {
@@ -61,7 +61,7 @@ int rec_processes_new(const struct rec_source *source, struct rec_process_list *
 	return 0;
 }
 
-static int find_process(struct rec_processes *p, const struct cap_drain_about *about,
+static int find_process(struct rec_processes *p, const struct cap_ring_info *about,
 			struct traced **ret)
 {
 	struct traced made = {0};
@@ -95,7 +95,7 @@ static struct ring *find_ring(struct rec_processes *p, uint32_t number)
 	return number < p->rings_cap && p->rings[number].reader ? &p->rings[number] : NULL;
 }
 
-static int add_ring(struct rec_processes *p, const struct cap_drain_about *about)
+static int add_ring(struct rec_processes *p, const struct cap_ring_info *about)
 {
 	size_t before = p->rings_cap;
 	struct rec_ring_reader *reader;
@@ -121,12 +121,12 @@ static int add_ring(struct rec_processes *p, const struct cap_drain_about *about
 	return 0;
 }
 
-void rec_processes_gap(struct rec_processes *p)
+void rec_processes_note_gap(struct rec_processes *p)
 {
 	p->has_gap = true;
 }
 
-void rec_processes_damaged(struct rec_processes *p)
+void rec_processes_note_damage(struct rec_processes *p)
 {
 	if (p->n > 0)
 		p->traced[0].process->counts.damaged++;
@@ -137,7 +137,7 @@ static int skip_ring(struct rec_processes *p)
 {
 	if (!p->has_gap)
 		return -EBADMSG;
-	rec_processes_damaged(p);
+	rec_processes_note_damage(p);
 	return 0;
 }
 
@@ -150,7 +150,7 @@ static int add_bytes(struct rec_processes *p, uint32_t ring, uint64_t position,
 	if (!r)
 		return skip_ring(p);
 	if (position > r->position)
-		rec_ring_reader_damaged(r->reader);
+		rec_ring_reader_note_damage(r->reader);
 	else
 		fmt_bytes(c, r->position - position < fmt_left(c) ? r->position - position
 								  : fmt_left(c));
@@ -159,7 +159,7 @@ static int add_bytes(struct rec_processes *p, uint32_t ring, uint64_t position,
 	return rec_ring_reader_add(r->reader, c);
 }
 
-static int set_status(struct rec_processes *p, uint32_t ring, struct cap_drain_status s)
+static int set_status(struct rec_processes *p, uint32_t ring, struct cap_ring_status s)
 {
 	struct ring *r = find_ring(p, ring);
 
@@ -169,16 +169,16 @@ static int set_status(struct rec_processes *p, uint32_t ring, struct cap_drain_s
 	return 0;
 }
 
-int rec_processes_round(struct rec_processes *p, bool last)
+int rec_processes_end_round(struct rec_processes *p, bool last)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < p->n && r == 0; i++) {
 		struct traced *t = &p->traced[i];
 
-		r = rec_ring_readers_follow(t->readers, t->n, last);
+		r = rec_ring_readers_process(t->readers, t->n, last);
 		for (size_t k = 0; k < t->n; k++)
-			rec_ring_reader_round(t->readers[k]);
+			rec_ring_reader_end_round(t->readers[k]);
 	}
 	return r;
 }
@@ -199,11 +199,11 @@ static int take_ending(struct rec_processes *p, const struct rec_piece *piece)
 	return 0;
 }
 
-int rec_processes_piece(void *processes, const struct rec_piece *piece)
+int rec_processes_add_piece(void *processes, const struct rec_piece *piece)
 {
 	struct fmt_cursor c = fmt_cursor(piece->data, piece->bytes);
-	struct cap_drain_about about;
-	struct cap_drain_status status;
+	struct cap_ring_info about;
+	struct cap_ring_status status;
 
 	switch ((enum rec_piece_kind)piece->kind) {
 	case REC_PIECE_RING:
@@ -219,7 +219,7 @@ int rec_processes_piece(void *processes, const struct rec_piece *piece)
 		memcpy(&status, piece->data, sizeof(status));
 		return set_status(processes, piece->ring, status);
 	case REC_PIECE_ROUND:
-		return rec_processes_round(processes, false);
+		return rec_processes_end_round(processes, false);
 	case REC_PIECE_ENDING:
 		return take_ending(processes, piece);
 	default:
@@ -228,7 +228,7 @@ int rec_processes_piece(void *processes, const struct rec_piece *piece)
 }
 
 /* Sums the lost events of all rings, and the calls that never returned. */
-void rec_processes_losses(struct rec_processes *p)
+void rec_processes_add_losses(struct rec_processes *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		struct rec_counts *c = &p->traced[i].process->counts;
@@ -257,7 +257,8 @@ void rec_processes_losses(struct rec_processes *p)
 }
 
 /* Returns true if some ring of the process has that state. */
-static bool says(const struct rec_processes *p, const struct traced *t, enum cap_state state)
+static bool has_ring_state(const struct rec_processes *p, const struct traced *t,
+			   enum cap_state state)
 {
 	bool found = false;
 
@@ -302,8 +303,8 @@ static int find_call_in_progress(const struct rec_processes *p, const struct tra
 static int find_ending(const struct rec_processes *p, const struct traced *t)
 {
 	struct rec_process *process = t->process;
-	bool aborted = says(p, t, CAP_PROCESS_ABORTED);
-	bool is_open = says(p, t, CAP_LIVE) && !says(p, t, CAP_PROCESS_EXITED);
+	bool aborted = has_ring_state(p, t, CAP_PROCESS_ABORTED);
+	bool is_open = has_ring_state(p, t, CAP_LIVE) && !has_ring_state(p, t, CAP_PROCESS_EXITED);
 
 	process->end.how = REC_EXITED;
 	if (is_open && t->is_running)
@@ -318,7 +319,7 @@ static int find_ending(const struct rec_processes *p, const struct traced *t)
 	return find_call_in_progress(p, t);
 }
 
-int rec_processes_endings(const struct rec_processes *p, struct rec_endings *sum)
+int rec_processes_find_endings(const struct rec_processes *p, struct rec_end_counts *sum)
 {
 	int r = 0;
 
@@ -333,7 +334,7 @@ int rec_processes_endings(const struct rec_processes *p, struct rec_endings *sum
 /* Returns the name of a process for users: that of its executable. */
 static void name_process(const struct rec_process *p, char ret[64])
 {
-	const char *path = rec_fact(p, "executable");
+	const char *path = rec_process_fact(p, "executable");
 	const char *name = path ? strrchr(path, '/') : NULL;
 
 	if (name)

@@ -32,26 +32,26 @@ int rec_processes_new(const struct rec_source *source, struct rec_process_list *
 void rec_processes_free(struct rec_processes *p);
 
 /* Reports a damaged chunk of the recording. The next pieces come from the chunk after the gap. */
-void rec_processes_gap(struct rec_processes *p);
+void rec_processes_note_gap(struct rec_processes *p);
 /* Reports that the rest of the recording cannot be read. */
-void rec_processes_damaged(struct rec_processes *p);
+void rec_processes_note_damage(struct rec_processes *p);
 
 /* Ends a round, after a piece of every ring. `last`: no more records will follow. */
-int rec_processes_round(struct rec_processes *p, bool last);
+int rec_processes_end_round(struct rec_processes *p, bool last);
 
 /* Adds a piece of a raw recording (raw.h); `processes` is a struct rec_processes. Skips bytes of a
  * ring that were added before. Counts missing bytes as damage. */
-int rec_processes_piece(void *processes, const struct rec_piece *piece);
+int rec_processes_add_piece(void *processes, const struct rec_piece *piece);
 
 /* Adds the lost events that the rings counted to the counts of the processes. */
-void rec_processes_losses(struct rec_processes *p);
+void rec_processes_add_losses(struct rec_processes *p);
 
 /* Determines how each process ended, and the last call of processes that were killed. Sums
  * processes that still ran, and processes that ended by a signal or without an exit record. */
-struct rec_endings {
+struct rec_end_counts {
 	uint32_t running, killed;
 };
-int rec_processes_endings(const struct rec_processes *p, struct rec_endings *sum);
+int rec_processes_find_endings(const struct rec_processes *p, struct rec_end_counts *sum);
 
 /* A process that was killed or aborted. */
 struct rec_killed {
@@ -62,8 +62,8 @@ struct rec_killed {
 	uint64_t calls, ops;
 };
 
-/* Lists the killed processes, after rec_processes_endings(). The caller frees *ret, which must be
- * NULL on entry. Returns 0 or -ENOMEM. */
+/* Lists the killed processes, after rec_processes_find_endings(). The caller frees *ret, which must
+ * be NULL on entry. Returns 0 or -ENOMEM. */
 int rec_list_killed(const struct rec_process_list *list, struct rec_killed **ret, size_t *n);
 
 /* Returns a name like "SIGKILL", or NULL for 0 and for signals that do not end processes. */

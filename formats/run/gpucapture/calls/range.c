@@ -2,9 +2,9 @@
 #include "formats/run/gpucapture/calls/calls.h"
 
 #include "base/array.h"
-#include "formats/raw/step_name.h"
+#include "formats/raw/iteration_name.h"
 
-static int template_of(struct rec_process *p, enum fmt_kind kind, const struct rec_open *o,
+static int template_of(struct rec_process *p, enum fmt_kind kind, const struct rec_open_range *o,
 		       uint32_t *ret)
 {
 	struct fmt_template template = {
@@ -19,15 +19,15 @@ static int template_of(struct rec_process *p, enum fmt_kind kind, const struct r
 /* Returns true if the range may be an iteration; the first reading needs no others. */
 static bool is_numbered(const struct fmt_names *names, fmt_str text)
 {
-	struct cap_step_name step;
+	struct cap_iteration_name step;
 	size_t len;
 	const char *name = fmt_string(names, text, &len);
 
-	return cap_step_name(name, len, &step);
+	return cap_iteration_name(name, len, &step);
 }
 
-static int add(struct rec_process *p, uint32_t track, enum fmt_kind kind, const struct rec_open *o,
-	       int64_t end_ns)
+static int add(struct rec_process *p, uint32_t track, enum fmt_kind kind,
+	       const struct rec_open_range *o, int64_t end_ns)
 {
 	struct rec_event e = {.start_ns = o->start_ns,
 			      .duration_ns = end_ns > o->start_ns ? end_ns - o->start_ns : 0,
@@ -43,18 +43,20 @@ static int add(struct rec_process *p, uint32_t track, enum fmt_kind kind, const 
 	return r < 0 ? r : rec_add_range(p, &e);
 }
 
-static int read_text(struct rec_process *p, const struct cap_range_record *r, struct rec_open *ret)
+static int read_text(struct rec_process *p, const struct cap_range_record *r,
+		     struct rec_open_range *ret)
 {
 	int e;
 
-	*ret = (struct rec_open){.start_ns = (int64_t)r->at, .key = r->key};
+	*ret = (struct rec_open_range){.start_ns = (int64_t)r->at, .key = r->key};
 	e = fmt_names_string(p->names, r->data, r->text_len, &ret->text);
 	if (e == 0)
 		e = fmt_names_string(p->names, r->data + r->text_len, r->domain_len, &ret->domain);
 	return e;
 }
 
-static int push(struct rec_open **list, size_t *n, size_t *cap, const struct rec_open *o)
+static int push(struct rec_open_range **list, size_t *n, size_t *cap,
+		const struct rec_open_range *o)
 {
 	if (array_reserve(list, *n + 1, cap) < 0)
 		return -ENOMEM;
@@ -63,10 +65,10 @@ static int push(struct rec_open **list, size_t *n, size_t *cap, const struct rec
 }
 
 /* The innermost of the same domain ends. */
-static int pop(struct rec_process *p, struct rec_thread *t, const struct rec_open *end)
+static int pop(struct rec_process *p, struct rec_thread *t, const struct rec_open_range *end)
 {
 	for (size_t i = t->n_open; i-- > 0;) {
-		struct rec_open o = t->open[i];
+		struct rec_open_range o = t->open[i];
 
 		if (o.domain != end->domain)
 			continue;
@@ -76,10 +78,10 @@ static int pop(struct rec_process *p, struct rec_thread *t, const struct rec_ope
 	return 0;
 }
 
-static int finish(struct rec_process *p, uint32_t track, const struct rec_open *end)
+static int finish(struct rec_process *p, uint32_t track, const struct rec_open_range *end)
 {
 	for (size_t i = p->n_open; i-- > 0;) {
-		struct rec_open o = p->open[i];
+		struct rec_open_range o = p->open[i];
 
 		if (o.key != end->key)
 			continue;
@@ -98,15 +100,16 @@ static int mark(struct rec_process *p, const struct cap_range_record *r)
 	return 0;
 }
 
-int rec_range(struct rec_process *p, struct rec_thread *t, const struct cap_range_record *r)
+int rec_add_annotation(struct rec_process *p, struct rec_thread *t,
+		       const struct cap_range_record *r)
 {
-	struct rec_open o;
+	struct rec_open_range o;
 	int e = read_text(p, r, &o);
 
 	if (e < 0)
 		return e;
 	p->counts.steps += (r->head.flags & CAP_RANGE_STEP) != 0;
-	switch ((enum cap_range_what)(r->head.flags & ~CAP_RANGE_STEP)) {
+	switch ((enum cap_range_kind)(r->head.flags & ~CAP_RANGE_STEP)) {
 	case CAP_RANGE_PUSH:
 		return push(&t->open, &t->n_open, &t->open_cap, &o);
 	case CAP_RANGE_POP:

@@ -24,7 +24,7 @@ void rec_ring_reader_free(struct rec_ring_reader *f)
 
 define_cleanup(rec_ring_reader_freep, struct rec_ring_reader *, rec_ring_reader_free);
 
-int rec_ring_reader_new(const struct cap_drain_about *about, struct rec_process *p,
+int rec_ring_reader_new(const struct cap_ring_info *about, struct rec_process *p,
 			const struct cap_clock *clock, struct rec_ring_reader **ret)
 {
 	scoped(rec_ring_reader_freep) struct rec_ring_reader *f = calloc(1, sizeof(*f));
@@ -96,7 +96,7 @@ static int queue_params(struct rec_ring_reader *f, const struct cap_params_recor
 	}
 	if (array_reserve(&f->queue, f->n + bytes, &f->cap) < 0)
 		return -ENOMEM;
-	cap_layouts_blob(&f->layouts, r, (void *)(f->queue + f->n));
+	cap_layouts_make_blob(&f->layouts, r, (void *)(f->queue + f->n));
 	f->n += bytes;
 	return 0;
 }
@@ -120,7 +120,7 @@ static int announce(struct rec_process *p, const struct cap_text_record *t)
 /* Returns true if the first reading needs the record. */
 static bool is_planned(const struct rec_process *p, const struct cap_record *r)
 {
-	switch ((enum cap_kind)r->kind) {
+	switch ((enum cap_record_kind)r->kind) {
 	case CAP_TIMES:
 	case CAP_NODES:
 		return p->planned_times;
@@ -137,7 +137,7 @@ static bool is_planned(const struct rec_process *p, const struct cap_record *r)
 }
 
 /* Handles records immediately if their order does not matter; queues the others. */
-static int sort_in(struct rec_ring_reader *f, const struct cap_record *r)
+static int add_record(struct rec_ring_reader *f, const struct cap_record *r)
 {
 	struct rec_process *p = f->process;
 	const struct cap_text_record *text = (const void *)r;
@@ -146,7 +146,7 @@ static int sort_in(struct rec_ring_reader *f, const struct cap_record *r)
 
 	if (p->only_plan && !is_planned(p, r))
 		return 0;
-	switch ((enum cap_kind)r->kind) {
+	switch ((enum cap_record_kind)r->kind) {
 	case CAP_IMAGE:
 		return rec_add_image(p, (const void *)r) < 0 ? -ENOMEM : queue(f, r);
 	case CAP_CALL:
@@ -155,7 +155,7 @@ static int sort_in(struct rec_ring_reader *f, const struct cap_record *r)
 	case CAP_RANGE:
 		return queue(f, r);
 	case CAP_LAYOUT:
-		return cap_layouts_say(&f->layouts, (const void *)r);
+		return cap_layouts_add(&f->layouts, (const void *)r);
 	case CAP_PARAMS:
 		return queue_params(f, (const void *)r);
 	case CAP_NODES:
@@ -167,7 +167,7 @@ static int sort_in(struct rec_ring_reader *f, const struct cap_record *r)
 	case CAP_PAYLOAD:
 		return rec_add_content(p, (const void *)r);
 	case CAP_ANNOUNCED:
-		return rec_digests_announced(p, announced->id, announced->n);
+		return rec_digests_expect(p, announced->id, announced->n);
 	case CAP_FACT:
 		return rec_add_fact(p, text->data, text->key_len, text->data + text->key_len,
 				    text->value_len);
@@ -188,16 +188,16 @@ int rec_ring_reader_add(struct rec_ring_reader *f, struct fmt_cursor *c)
 	int r, e;
 
 	while ((e = cap_record_next(c, &record)) == 1) {
-		r = sort_in(f, record);
+		r = add_record(f, record);
 		if (r < 0)
 			return r;
 	}
 	if (e < 0)
-		rec_ring_reader_damaged(f);
+		rec_ring_reader_note_damage(f);
 	return 0;
 }
 
-void rec_ring_reader_damaged(struct rec_ring_reader *f)
+void rec_ring_reader_note_damage(struct rec_ring_reader *f)
 {
 	f->process->counts.damaged++;
 	cap_layouts_done(&f->layouts);
@@ -205,7 +205,7 @@ void rec_ring_reader_damaged(struct rec_ring_reader *f)
 
 #define MOST_MOVED 2 /* minimum of released bytes for each moved byte */
 
-void rec_ring_reader_round(struct rec_ring_reader *f)
+void rec_ring_reader_end_round(struct rec_ring_reader *f)
 {
 	if (f->at > 0 && f->at / MOST_MOVED >= f->n - f->at) {
 		memmove(f->queue, f->queue + f->at, f->n - f->at);
@@ -284,26 +284,26 @@ static bool is_host_call(const struct rec_call *c)
 
 /* Updates the objects of the process. New objects are added before the call, which refers to them.
  */
-static int follow(struct rec_call *c)
+static int update_objects(struct rec_call *c)
 {
-	int r = rec_call_makes(c);
+	int r = rec_call_add_objects(c);
 
 	if (r == 0)
 		r = rec_call_add(c);
 	if (r == 0)
-		r = rec_call_graphs(c);
+		r = rec_call_update_graphs(c);
 	if (r == 0)
-		r = rec_call_comms(c);
-	return r < 0 ? r : rec_call_ends(c);
+		r = rec_call_update_comms(c);
+	return r < 0 ? r : rec_call_remove_objects(c);
 }
 
-static int look_at_call(struct rec_call *c)
+static int process_call(struct rec_call *c)
 {
 	struct rec_thread *t = c->thread;
-	int r = is_work(c) ? rec_call_add(c) : follow(c);
+	int r = is_work(c) ? rec_call_add(c) : update_objects(c);
 
 	if (r == 0 && (is_work(c) || is_host_call(c)))
-		r = rec_call_work(c);
+		r = rec_call_add_ops(c);
 	if (cap_id_ordinal(c->record->id) > t->seen)
 		t->seen = cap_id_ordinal(c->record->id);
 	if (c->record->head.depth > 0)
@@ -328,7 +328,7 @@ static uint64_t owner_of(const struct cap_record *r)
 }
 
 /* Keeps a record of a call with nested calls until that call ends. */
-static int hold(struct rec_ring_reader *f, const struct cap_record *r)
+static int hold_record(struct rec_ring_reader *f, const struct cap_record *r)
 {
 	if (array_reserve(&f->held, f->n_held + r->bytes, &f->held_cap) < 0)
 		return -ENOMEM;
@@ -358,8 +358,8 @@ static void drop_held(struct rec_ring_reader *f, const struct cap_call_record *c
 }
 
 /* Adds the record to its call. */
-static void belongs(struct rec_call *c, struct rec_blob *blobs,
-		    const struct cap_image_record **images, const struct cap_record *r)
+static void add_to_call(struct rec_call *c, struct rec_blob *blobs,
+			const struct cap_image_record **images, const struct cap_record *r)
 {
 	const struct cap_blob_record *b = (const void *)r;
 
@@ -372,7 +372,8 @@ static void belongs(struct rec_call *c, struct rec_blob *blobs,
 		images[c->n_images++] = (const void *)r;
 }
 
-static int look_at_one(struct rec_ring_reader *f, const struct cap_call_record *record, size_t from)
+static int process_record(struct rec_ring_reader *f, const struct cap_call_record *record,
+			  size_t from)
 {
 	struct rec_blob blobs[REC_BLOBS];
 	const struct cap_image_record *images[REC_BLOBS];
@@ -387,11 +388,11 @@ static int look_at_one(struct rec_ring_reader *f, const struct cap_call_record *
 
 	for (size_t at = 0; at < f->n_held; at += r->bytes) {
 		r = (const void *)(f->held + at);
-		belongs(&c, blobs, images, r);
+		add_to_call(&c, blobs, images, r);
 	}
 	for (size_t at = from; at < f->at; at += r->bytes) {
 		r = (const void *)(f->queue + at);
-		belongs(&c, blobs, images, r);
+		add_to_call(&c, blobs, images, r);
 	}
 	c.n_words = cap_call_words(c.record);
 	c.start_ns = (int64_t)c.record->start;
@@ -399,13 +400,13 @@ static int look_at_one(struct rec_ring_reader *f, const struct cap_call_record *
 	if (c.record->api < CAP_API_UNKNOWN)
 		c.api = api_call(c.record->api);
 	c.name = c.api ? c.api->name : name_of(f->process, c.record->api);
-	e = look_at_call(&c);
+	e = process_call(&c);
 	if (f->n_held > 0)
 		drop_held(f, record);
 	return e;
 }
 
-static int look_at(struct rec_ring_reader *f)
+static int process_group(struct rec_ring_reader *f)
 {
 	size_t from = f->at;
 	const struct cap_record *r = NULL, *last = NULL;
@@ -422,13 +423,13 @@ static int look_at(struct rec_ring_reader *f)
 		if (owner != 0 &&
 		    (last->kind != CAP_CALL ||
 		     owner != ((const struct cap_call_record *)(const void *)last)->id))
-			e = hold(f, r);
+			e = hold_record(f, r);
 	}
 	if (e < 0)
 		return e;
 	if (last->kind == CAP_RANGE)
-		return rec_range(f->process, &f->thread, (const void *)last);
-	return look_at_one(f, (const void *)last, from);
+		return rec_add_annotation(f->process, &f->thread, (const void *)last);
+	return process_record(f, (const void *)last, from);
 }
 
 /* Whether the next group of `a` comes before that of `b`, which is a later reader or NULL. */
@@ -439,7 +440,7 @@ static bool is_before(const struct rec_ring_reader *a, const struct rec_ring_rea
 	       (a_first && a->group_order == b->group_order);
 }
 
-int rec_ring_readers_follow(struct rec_ring_reader *const *readers, size_t n, bool all)
+int rec_ring_readers_process(struct rec_ring_reader *const *readers, size_t n, bool all)
 {
 	for (;;) {
 		struct rec_ring_reader *first = NULL, *second = NULL;
@@ -465,7 +466,7 @@ int rec_ring_readers_follow(struct rec_ring_reader *const *readers, size_t n, bo
 
 			if (!all && first->group_end > first->safe)
 				return 0;
-			r = look_at(first);
+			r = process_group(first);
 			if (r < 0)
 				return r;
 		}

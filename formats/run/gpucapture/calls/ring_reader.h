@@ -13,7 +13,7 @@
 #include "formats/run/gpucapture/process/call.h"
 
 struct rec_ring_reader {
-	struct cap_drain_about about;
+	struct cap_ring_info about;
 	struct rec_process *process;   /* not owned */
 	const struct cap_clock *clock; /* not owned; NULL: the ring's times are ns */
 	struct rec_thread thread;
@@ -29,7 +29,7 @@ struct rec_ring_reader {
 };
 
 /* `clock` is required for a ring with CAP_CLOCK_TSC. Returns 0 or a negative errno. */
-int rec_ring_reader_new(const struct cap_drain_about *about, struct rec_process *p,
+int rec_ring_reader_new(const struct cap_ring_info *about, struct rec_process *p,
 			const struct cap_clock *clock, struct rec_ring_reader **ret);
 void rec_ring_reader_free(struct rec_ring_reader *f);
 
@@ -38,11 +38,11 @@ void rec_ring_reader_free(struct rec_ring_reader *f);
 int rec_ring_reader_add(struct rec_ring_reader *f, struct fmt_cursor *c);
 
 /* Counts damage: some contents of the ring are lost. */
-void rec_ring_reader_damaged(struct rec_ring_reader *f);
+void rec_ring_reader_note_damage(struct rec_ring_reader *f);
 
 /* Ends a round: a piece of every ring of the process was added. */
-void rec_ring_reader_round(struct rec_ring_reader *f);
+void rec_ring_reader_end_round(struct rec_ring_reader *f);
 
 /* Processes the queued records of all readers of one process, as far as their order is final; with
  * `all`, every record. Returns 0 or a negative errno. */
-int rec_ring_readers_follow(struct rec_ring_reader *const *readers, size_t n, bool all);
+int rec_ring_readers_process(struct rec_ring_reader *const *readers, size_t n, bool all);

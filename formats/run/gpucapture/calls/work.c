@@ -11,7 +11,7 @@
 
 /* ---- kernels */
 
-fmt_str rec_kernel_name(const struct rec_call *c, uint64_t handle)
+fmt_str rec_call_kernel_name(const struct rec_call *c, uint64_t handle)
 {
 	static const uint8_t kinds[] = {API_MEANING_FUNCTION, API_MEANING_KERNEL};
 	char text[40];
@@ -47,17 +47,17 @@ static void read_config(const struct api_view *v, int64_t grid[3], int64_t block
 static void read_arguments(const struct rec_call *c, int64_t grid[3], int64_t block[3],
 			   int64_t *shared)
 {
-	int first = rec_arg(c, "gridDimX");
+	int first = rec_call_arg(c, "gridDimX");
 
 	for (int i = 0; i < 3 && first >= 0; i++) {
-		grid[i] = rec_value_at(c, first + i);
-		block[i] = rec_value_at(c, first + 3 + i);
+		grid[i] = rec_call_value_at(c, first + i);
+		block[i] = rec_call_value_at(c, first + 3 + i);
 	}
 	if (first >= 0) {
-		*shared = rec_value_at(c, first + 6);
+		*shared = rec_call_value_at(c, first + 6);
 	} else {
-		grid[0] = rec_value(c, "grid_width", 1);
-		grid[1] = rec_value(c, "grid_height", 1);
+		grid[0] = rec_call_value(c, "grid_width", 1);
+		grid[1] = rec_call_value(c, "grid_height", 1);
 	}
 }
 
@@ -70,7 +70,7 @@ static void symbol_arg(struct rec_call *c, struct rec_op *o)
 		o->error = rec_symbol_name(&c->process->memo.symbols, c->process->names, symbol,
 					   &o->name);
 	if (o->name != symbol)
-		rec_op_arg(c, o, FMT_KEY_SYMBOL, FMT_STRING, 0, symbol);
+		rec_op_add_arg(c, o, FMT_KEY_SYMBOL, FMT_STRING, 0, symbol);
 }
 
 /* The values that identify the template of a launch. */
@@ -116,11 +116,11 @@ static int remember(struct rec_memo *m, const struct launch *l, uint32_t templat
 static int name_launch(struct rec_call *c, struct rec_op *o, const struct launch *l)
 {
 	symbol_arg(c, o);
-	rec_op_list(c, o, "grid", l->grid);
-	rec_op_list(c, o, "block", l->block);
-	rec_op_arg(c, o, "shared memory", FMT_INT, 0, l->shared);
+	rec_op_add_list(c, o, "grid", l->grid);
+	rec_op_add_list(c, o, "block", l->block);
+	rec_op_add_arg(c, o, "shared memory", FMT_INT, 0, l->shared);
 	if (l->registers)
-		rec_op_arg(c, o, "registers per thread", FMT_INT, 0, l->registers);
+		rec_op_add_arg(c, o, "registers per thread", FMT_INT, 0, l->registers);
 	return o->error;
 }
 
@@ -131,7 +131,7 @@ static bool lacks_parameters(const struct rec_call *c)
 		if (c->blobs[i].what == CAP_BLOB_PARAMS)
 			return false;
 	for (int i = 0; i < c->api->n_args; i++)
-		if (c->api->args[i].meaning == API_MEANING_PARAMS && rec_value_at(c, i) == 0)
+		if (c->api->args[i].meaning == API_MEANING_PARAMS && rec_call_value_at(c, i) == 0)
 			return false;
 	return true;
 }
@@ -162,28 +162,29 @@ static int launch_kernel(struct rec_call *c)
 	struct rec_memo *memo = &c->process->memo;
 	struct fmt_hash_slot *known;
 	struct api_view config;
-	bool has_config = c->api->stream < 0 && rec_view(c, "config", &config);
-	struct rec_object *stream =
-		has_config ? rec_stream_of(c, api_number(&config, "hStream")) : rec_stream(c);
+	bool has_config = c->api->stream < 0 && rec_call_struct(c, "config", &config);
+	struct rec_object *stream = has_config
+					    ? rec_call_stream_of(c, api_number(&config, "hStream"))
+					    : rec_call_stream(c);
 	int r;
 
 	rec_op_begin(&o, FMT_KERNEL, "kernel");
 	if (stream && c->process->only_plan && !stream->capturing)
-		return rec_op_add_at(c, stream, &o);
+		return rec_op_add_event(c, stream, &o);
 	if (has_config)
 		read_config(&config, l.grid, l.block, &l.shared);
 	else
 		read_arguments(c, l.grid, l.block, &l.shared);
 	read_code(c, &l);
 	c->process->counts.without_parameters += lacks_parameters(c);
-	o.name = rec_kernel_name(c, (uint64_t)rec_value(c, "f", 0));
+	o.name = rec_call_kernel_name(c, (uint64_t)rec_call_value(c, "f", 0));
 	l.symbol = o.name;
 	known = slot_of(memo, &l);
 	if (!stream)
 		return -ENOMEM;
 	if (known->number && !stream->capturing) {
 		o.template = memo->kernel_templates[known->number - 1].template;
-		return rec_op_add_at(c, stream, &o);
+		return rec_op_add_event(c, stream, &o);
 	}
 	r = name_launch(c, &o, &l);
 	if (r == 0)
@@ -196,13 +197,13 @@ static int launch_kernel(struct rec_call *c)
 static int launch_copy(struct rec_call *c)
 {
 	struct rec_op o = {.kind = FMT_MEMCPY, .category = "gpu_memcpy"};
-	const struct rec_copy copy = rec_copy_of(c);
-	struct rec_object *stream = rec_stream(c);
+	const struct rec_copy copy = rec_copy_from_call(c);
+	struct rec_object *stream = rec_call_stream(c);
 
 	if (!stream)
 		return -ENOMEM;
 	o.error = rec_copy_name(c, &copy, &o.name);
-	rec_op_arg(c, &o, "bytes", FMT_INT, 1, copy.bytes);
+	rec_op_add_arg(c, &o, "bytes", FMT_INT, 1, copy.bytes);
 	return rec_op_add(c, stream, &o);
 }
 
@@ -215,14 +216,14 @@ static uint64_t element_bytes(const char *name)
 static int launch_set(struct rec_call *c)
 {
 	struct rec_op o = {.kind = FMT_MEMSET, .category = "gpu_memset"};
-	uint64_t width = (uint64_t)rec_value(c, "N", rec_value(c, "Width", 0));
-	uint64_t bytes = width * (uint64_t)rec_value(c, "Height", 1) * element_bytes(c->name);
-	struct rec_object *stream = rec_stream(c);
+	uint64_t width = (uint64_t)rec_call_value(c, "N", rec_call_value(c, "Width", 0));
+	uint64_t bytes = width * (uint64_t)rec_call_value(c, "Height", 1) * element_bytes(c->name);
+	struct rec_object *stream = rec_call_stream(c);
 
 	if (!stream)
 		return -ENOMEM;
 	o.error = fmt_names_string(c->process->names, "Memset (Device)", 15, &o.name);
-	rec_op_arg(c, &o, "bytes", FMT_INT, 1, (int64_t)bytes);
+	rec_op_add_arg(c, &o, "bytes", FMT_INT, 1, (int64_t)bytes);
 	return rec_op_add(c, stream, &o);
 }
 
@@ -230,11 +231,11 @@ static int launch_set(struct rec_call *c)
 static int launch_host_function(struct rec_call *c)
 {
 	struct rec_op o = {.kind = FMT_KERNEL, .category = FMT_HOST_FUNCTION};
-	struct rec_object *stream = rec_stream(c);
+	struct rec_object *stream = rec_call_stream(c);
 
 	if (!stream)
 		return -ENOMEM;
-	if (stream->capturing) /* see rec_call_graphs() */
+	if (stream->capturing) /* see rec_call_update_graphs() */
 		return 0;
 	o.error = fmt_names_string(c->process->names, "Host function", 13, &o.name);
 	return rec_op_add(c, stream, &o);
@@ -256,17 +257,17 @@ static int add_sync(struct rec_call *c, const char *name, const struct rec_objec
 	if (p->only_plan)
 		return 0;
 	if (waiting) {
-		rec_op_arg(c, &o, "stream", FMT_INT, 1, waiting->number);
-		rec_call_is_on(c, waiting->device);
+		rec_op_add_arg(c, &o, "stream", FMT_INT, 1, waiting->number);
+		rec_call_set_device(c, waiting->device);
 	} else if (event) {
-		rec_call_is_on(c, event->device);
+		rec_call_set_device(c, event->device);
 	}
 	e.device = c->process->events[c->event].device;
 	if (event) {
-		rec_op_arg(c, &o, "wait_on_stream", FMT_INT, 1, event->on);
-		rec_op_arg(c, &o, "wait_on_cuda_event_record_corr_id", FMT_INT, 1,
-			   (int64_t)event->recorded);
-		rec_op_arg(c, &o, "wait_on_cuda_event_id", FMT_INT, 1, event->number);
+		rec_op_add_arg(c, &o, "wait_on_stream", FMT_INT, 1, event->on);
+		rec_op_add_arg(c, &o, "wait_on_cuda_event_record_corr_id", FMT_INT, 1,
+			       (int64_t)event->recorded);
+		rec_op_add_arg(c, &o, "wait_on_cuda_event_id", FMT_INT, 1, event->number);
 	}
 	template.n_args = o.n_args;
 	if (o.error == 0)
@@ -282,7 +283,7 @@ static int add_sync(struct rec_call *c, const char *name, const struct rec_objec
 
 static struct rec_object *event_of(const struct rec_call *c)
 {
-	int64_t handle = rec_value(c, "hEvent", 0);
+	int64_t handle = rec_call_value(c, "hEvent", 0);
 
 	return handle ? rec_handles_get(c->process->handles, API_MEANING_EVENT, (uint64_t)handle)
 		      : NULL;
@@ -290,7 +291,7 @@ static struct rec_object *event_of(const struct rec_call *c)
 
 static int record_event(struct rec_call *c)
 {
-	const struct rec_object *stream = rec_stream(c);
+	const struct rec_object *stream = rec_call_stream(c);
 	struct rec_object *event;
 	uint32_t on, capturing;
 	int32_t device;
@@ -300,7 +301,7 @@ static int record_event(struct rec_call *c)
 	on = stream->number;
 	capturing = stream->capturing;
 	device = stream->device;
-	rec_call_is_on(c, device);
+	rec_call_set_device(c, device);
 	event = event_of(c); /* may move the stream */
 	if (!event)
 		return 0;
@@ -308,20 +309,20 @@ static int record_event(struct rec_call *c)
 	event->on = on;
 	event->device = device;
 	event->capturing = capturing;
-	stream = rec_stream(c);
-	return capturing && stream ? rec_graph_waits(c, stream, event_of(c)) : 0;
+	stream = rec_call_stream(c);
+	return capturing && stream ? rec_graph_add_wait(c, stream, event_of(c)) : 0;
 }
 
 static int wait_event(struct rec_call *c)
 {
-	struct rec_object *event = event_of(c), *stream = rec_stream(c);
+	struct rec_object *event = event_of(c), *stream = rec_call_stream(c);
 
 	if (!event || !stream)
 		return 0;
 	event = event_of(c);
 	if (event->capturing) { /* joins the capture */
 		stream->capturing = event->capturing;
-		return rec_graph_waits(c, event, stream);
+		return rec_graph_add_wait(c, event, stream);
 	}
 	if (event->recorded == 0)
 		return 0;
@@ -332,9 +333,9 @@ static int synchronise(struct rec_call *c)
 {
 	const struct rec_object *event;
 
-	if (rec_is(c, "cuStreamSynchronize"))
-		return add_sync(c, "Stream Sync", rec_stream(c), NULL);
-	if (!rec_is(c, "cuEventSynchronize"))
+	if (rec_call_is(c, "cuStreamSynchronize"))
+		return add_sync(c, "Stream Sync", rec_call_stream(c), NULL);
+	if (!rec_call_is(c, "cuEventSynchronize"))
 		return 0;
 	event = event_of(c);
 	return event && event->recorded ? add_sync(c, "Event Sync", NULL, event) : 0;
@@ -355,12 +356,12 @@ static int query(struct rec_call *c, struct rec_object *asked, const char *name)
 	return asked->recorded ? add_sync(c, name, NULL, asked) : 0;
 }
 
-int rec_call_work(struct rec_call *c)
+int rec_call_add_ops(struct rec_call *c)
 {
 	if (c->api->class == API_CLASS_EVENT_QUERY)
 		return query(c, event_of(c), "Event Sync");
 	if (c->api->class == API_CLASS_STREAM_QUERY)
-		return query(c, rec_stream(c), "Stream Sync");
+		return query(c, rec_call_stream(c), "Stream Sync");
 	if (c->record->result != 0)
 		return 0;
 	switch ((enum api_class)c->api->class) {
@@ -373,7 +374,7 @@ int rec_call_work(struct rec_call *c)
 	case API_CLASS_HOST_CALL:
 		return launch_host_function(c);
 	case API_CLASS_GRAPH_LAUNCH:
-		return rec_graph_launch(c);
+		return rec_graph_add_launch(c);
 	case API_CLASS_EVENT_RECORD:
 		return record_event(c);
 	case API_CLASS_EVENT_WAIT:

@@ -27,8 +27,8 @@ static bool are_same(const struct rec_graphs *g, const struct rec_collective *a,
 	return true;
 }
 
-static int keep(struct rec_graphs *g, const struct rec_collective *made,
-		const struct fmt_message *messages, uint32_t *ret)
+static int add_collective(struct rec_graphs *g, const struct rec_collective *made,
+			  const struct fmt_message *messages, uint32_t *ret)
 {
 	struct rec_collective *c;
 
@@ -49,25 +49,26 @@ static int keep(struct rec_graphs *g, const struct rec_collective *made,
 	return 0;
 }
 
-int rec_graph_meets(struct rec_process *p, const struct rec_graph_at *at,
-		    const struct rec_collective *made, const struct fmt_message *messages)
+int rec_graph_set_collective(struct rec_process *p, const struct rec_graph_node_ref *at,
+			     const struct rec_collective *made, const struct fmt_message *messages)
 {
 	struct rec_graphs *all = p->graphs;
 	struct rec_graph *g = &all->graphs[at->graph];
 
 	if (at->node >= g->n_nodes)
 		return 0;
-	return keep(all, made, messages, &g->nodes[at->node].is.collective);
+	return add_collective(all, made, messages, &g->nodes[at->node].is.collective);
 }
 
-bool rec_graph_is_kernel(const struct rec_process *p, const struct rec_graph_at *at)
+bool rec_graph_is_kernel(const struct rec_process *p, const struct rec_graph_node_ref *at)
 {
 	const struct rec_graph *g = &p->graphs->graphs[at->graph];
 
 	return at->node < g->n_nodes && strcmp(g->nodes[at->node].is.kind, "kernel") == 0;
 }
 
-int rec_graph_joins(struct rec_call *c, const struct rec_node *node, struct rec_launched *launched)
+int rec_graph_apply_collective(struct rec_call *c, const struct rec_node *node,
+			       struct rec_launched_op *launched)
 {
 	const struct rec_graphs *g = c->process->graphs;
 	const struct rec_collective *is = &g->collectives[node->collective - 1];
@@ -75,7 +76,7 @@ int rec_graph_joins(struct rec_call *c, const struct rec_node *node, struct rec_
 				   launched->event);
 
 	launched->kind = FMT_COLLECTIVE;
-	return r < 0 ? r : rec_times_await_planned(c->process, c->record->id, launched->index);
+	return r < 0 ? r : rec_times_expect_planned(c->process, c->record->id, launched->index);
 }
 
 /* ---- reported by the driver */
@@ -98,8 +99,8 @@ static bool has_name(const struct rec_call *c, const struct rec_node *n)
 	return strncmp(fmt_string(c->process->names, n->name, NULL), "kernel@", 7) != 0;
 }
 
-static bool may_be(const struct rec_call *c, const struct rec_node *reported,
-		   const struct rec_graph_node *before)
+static bool may_be_same_node(const struct rec_call *c, const struct rec_node *reported,
+			     const struct rec_graph_node *before)
 {
 	return strcmp(reported->kind, before->is.kind) == 0 &&
 	       (before->handle || reported->name == before->is.name || !has_name(c, reported) ||
@@ -143,7 +144,7 @@ static void graph_done(struct rec_graph *g)
 
 /* ---- reported */
 
-static int keep_all(struct rec_call *c, const struct rec_graph *before, struct rec_graph *reported)
+static int copy_all(struct rec_call *c, const struct rec_graph *before, struct rec_graph *reported)
 {
 	scoped(free_ptr) struct place *places = calloc(reported->n_nodes + 1, sizeof(*places));
 
@@ -159,7 +160,7 @@ static int keep_all(struct rec_call *c, const struct rec_graph *before, struct r
 		if (b->is.collective == 0)
 			continue;
 		is = find_node(reported, places, i, b->handle);
-		if (is && may_be(c, &is->is, b))
+		if (is && may_be_same_node(c, &is->is, b))
 			is->is.collective = b->is.collective;
 		else
 			c->process->counts.lost_collectives++;
@@ -167,7 +168,7 @@ static int keep_all(struct rec_call *c, const struct rec_graph *before, struct r
 	return 0;
 }
 
-int rec_graph_keep_collectives(struct rec_call *c, const struct rec_graph *before,
+int rec_graph_copy_collectives(struct rec_call *c, const struct rec_graph *before,
 			       struct rec_graph *reported)
 {
 	const struct rec_graphs *all = c->process->graphs;
@@ -177,15 +178,15 @@ int rec_graph_keep_collectives(struct rec_call *c, const struct rec_graph *befor
 	if (all->n_collectives == 0)
 		return 0;
 	r = append(all, before, before->n_nodes + reported->n_nodes, 0, &whole);
-	return r == 0	     ? keep_all(c, &whole, reported)
-	       : r == -E2BIG ? keep_all(c, before, reported)
+	return r == 0	     ? copy_all(c, &whole, reported)
+	       : r == -E2BIG ? copy_all(c, before, reported)
 			     : r;
 }
 
-int rec_graph_put_child(struct rec_call *c, const struct rec_graph_at *at, uint64_t child)
+int rec_graph_set_child(struct rec_call *c, const struct rec_graph_node_ref *at, uint64_t child)
 {
 	struct rec_graphs *all = c->process->graphs;
-	const struct rec_graph *of = rec_graph_of(c, child);
+	const struct rec_graph *of = rec_graph_get(c, child);
 	size_t from = of ? (size_t)(of - all->graphs) : 0;
 	struct rec_graph *copy = of ? rec_graph_new(all, 0) : NULL;
 	int r = copy ? rec_graph_copy(&all->graphs[from], copy, false) : -ENOMEM;
@@ -197,10 +198,10 @@ int rec_graph_put_child(struct rec_call *c, const struct rec_graph_at *at, uint6
 	return 0;
 }
 
-void rec_graph_put_launch(struct rec_process *p, const struct rec_graph_at *at, uint32_t exec)
+void rec_graph_set_launch(struct rec_process *p, const struct rec_graph_node_ref *at, uint32_t exec)
 {
 	struct rec_graphs *all = p->graphs;
-	const struct rec_graph_id id = rec_graph_of_exec(p, exec);
+	const struct rec_graph_id id = rec_graph_exec_version(p, exec);
 	struct rec_graph *g = rec_graph_version(all, &id);
 
 	if (!g)

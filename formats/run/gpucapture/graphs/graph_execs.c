@@ -8,7 +8,7 @@
 /* Per graph. Programs alternate between a few versions, or make a new one for each launch. */
 #define MOST_VERSIONS 1024
 
-struct rec_graph_exec *rec_graph_exec_of(const struct rec_process *p, uint32_t number)
+struct rec_graph_exec *rec_graph_find_exec(const struct rec_process *p, uint32_t number)
 {
 	for (size_t i = p->graphs ? p->graphs->n_execs : 0; i-- > 0;)
 		if (p->graphs->execs[i].number == number)
@@ -16,9 +16,9 @@ struct rec_graph_exec *rec_graph_exec_of(const struct rec_process *p, uint32_t n
 	return NULL;
 }
 
-struct rec_graph_id rec_graph_of_exec(const struct rec_process *p, uint32_t exec)
+struct rec_graph_id rec_graph_exec_version(const struct rec_process *p, uint32_t exec)
 {
-	const struct rec_graph_exec *e = rec_graph_exec_of(p, exec);
+	const struct rec_graph_exec *e = rec_graph_find_exec(p, exec);
 
 	return e ? e->is : (struct rec_graph_id){0};
 }
@@ -90,7 +90,7 @@ static int version_with(struct rec_graphs *all, size_t at, const struct rec_grap
 	return 0;
 }
 
-int rec_graph_find_version(struct rec_graphs *all, size_t graph, uint32_t *ret_version)
+int rec_graph_add_version(struct rec_graphs *all, size_t graph, uint32_t *ret_version)
 {
 	all->graphs[graph].instantiated = true;
 	return version_with(all, graph, NULL, NULL, ret_version);
@@ -99,12 +99,12 @@ int rec_graph_find_version(struct rec_graphs *all, size_t graph, uint32_t *ret_v
 /* Updates the node from the call. Returns false if the node is a child graph. */
 static bool change(struct rec_call *c, struct rec_node *node)
 {
-	if (rec_is(c, "cuGraphNodeSetEnabled")) {
-		node->disabled = rec_value(c, "isEnabled", 1) == 0;
+	if (rec_call_is(c, "cuGraphNodeSetEnabled")) {
+		node->disabled = rec_call_value(c, "isEnabled", 1) == 0;
 		return true;
 	}
-	rec_graph_describe(c, node);
-	rec_graph_said(c, node);
+	rec_graph_read_params(c, node);
+	rec_graph_set_source(c, node);
 	return strcmp(node->kind, "graph") != 0;
 }
 
@@ -130,14 +130,14 @@ int rec_graph_change_exec(struct rec_call *c)
 {
 	struct rec_process *p = c->process;
 	const struct rec_object *t = rec_handles_find(p->handles, API_MEANING_GRAPH_EXEC,
-						      (uint64_t)rec_value(c, "hGraphExec", 0));
-	struct rec_graph_exec *e = t ? rec_graph_exec_of(p, t->number) : NULL;
+						      (uint64_t)rec_call_value(c, "hGraphExec", 0));
+	struct rec_graph_exec *e = t ? rec_graph_find_exec(p, t->number) : NULL;
 	struct rec_graph *g = e ? rec_graph_version(p->graphs, &e->is) : NULL;
 	struct rec_node node;
 	uint32_t at;
 	int r;
 
-	if (!g || !find_node(p->graphs, e, g, (uint64_t)rec_value(c, "hNode", 0), &at)) {
+	if (!g || !find_node(p->graphs, e, g, (uint64_t)rec_call_value(c, "hNode", 0), &at)) {
 		p->counts.graph_changes++;
 		return 0;
 	}

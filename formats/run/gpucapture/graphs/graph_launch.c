@@ -18,7 +18,7 @@ struct launch {
 
 static struct rec_object *stream_of(const struct launch *l)
 {
-	return rec_stream_of(l->call, l->stream);
+	return rec_call_stream_of(l->call, l->stream);
 }
 
 /* Returns the number of collectives in a launch whose nodes have no times. */
@@ -34,7 +34,7 @@ static int launch_whole(const struct launch *l)
 {
 	struct rec_call *c = l->call;
 	struct rec_op o = {.kind = FMT_KERNEL, .category = "graph"};
-	struct rec_object *stream = rec_stream(c);
+	struct rec_object *stream = rec_call_stream(c);
 	uint64_t n = n_collectives(l);
 
 	if (!stream)
@@ -42,12 +42,12 @@ static int launch_whole(const struct launch *l)
 	n = stream->capturing ? 0 : n;
 	o.exec = l->exec;
 	o.error = fmt_names_string(c->process->names, "CUDA graph", 10, &o.name);
-	rec_op_arg(c, &o, "graph.id", FMT_INT, 0, l->exec);
-	rec_op_arg(c, &o, "graph", FMT_INT, 0, l->is.graph);
+	rec_op_add_arg(c, &o, "graph.id", FMT_INT, 0, l->exec);
+	rec_op_add_arg(c, &o, "graph", FMT_INT, 0, l->is.graph);
 	if (l->is.version > 0)
-		rec_op_arg(c, &o, "graph.version", FMT_INT, 0, l->is.version);
+		rec_op_add_arg(c, &o, "graph.version", FMT_INT, 0, l->is.version);
 	if (n > 0)
-		rec_op_arg(c, &o, "graph.collectives", FMT_INT, 0, (int64_t)n);
+		rec_op_add_arg(c, &o, "graph.collectives", FMT_INT, 0, (int64_t)n);
 	c->process->counts.graph_collectives += n;
 	c->process->counts.launched_collectives += n;
 	return rec_op_add(c, stream, &o);
@@ -76,14 +76,14 @@ static void describe(struct rec_call *c, const struct rec_node *node, struct rec
 		ret->error = fmt_names_string(c->process->names, kinds[i].name,
 					      strlen(kinds[i].name), &ret->name);
 	if (node->symbol)
-		rec_op_arg(c, ret, FMT_KEY_SYMBOL, FMT_STRING, 0, node->symbol);
+		rec_op_add_arg(c, ret, FMT_KEY_SYMBOL, FMT_STRING, 0, node->symbol);
 	if (node->grid) {
-		rec_op_arg(c, ret, "grid", FMT_JSON, 0, node->grid);
-		rec_op_arg(c, ret, "block", FMT_JSON, 0, node->block);
-		rec_op_arg(c, ret, "shared memory", FMT_INT, 0, node->shared_bytes);
+		rec_op_add_arg(c, ret, "grid", FMT_JSON, 0, node->grid);
+		rec_op_add_arg(c, ret, "block", FMT_JSON, 0, node->block);
+		rec_op_add_arg(c, ret, "shared memory", FMT_INT, 0, node->shared_bytes);
 	}
 	if (node->bytes >= 0)
-		rec_op_arg(c, ret, "bytes", FMT_INT, 1, node->bytes);
+		rec_op_add_arg(c, ret, "bytes", FMT_INT, 1, node->bytes);
 }
 
 static int add(const struct launch *l, struct rec_op *o, int64_t node, fmt_str after)
@@ -91,13 +91,13 @@ static int add(const struct launch *l, struct rec_op *o, int64_t node, fmt_str a
 	struct rec_call *c = l->call;
 	struct rec_object *stream = stream_of(l);
 
-	rec_op_arg(c, o, "graph.id", FMT_INT, 1, l->exec);
-	rec_op_arg(c, o, "graph", FMT_INT, 1, l->is.graph);
+	rec_op_add_arg(c, o, "graph.id", FMT_INT, 1, l->exec);
+	rec_op_add_arg(c, o, "graph", FMT_INT, 1, l->is.graph);
 	if (l->is.version > 0)
-		rec_op_arg(c, o, "graph.version", FMT_INT, 1, l->is.version);
-	rec_op_arg(c, o, "graph.node", FMT_INT, 1, node);
+		rec_op_add_arg(c, o, "graph.version", FMT_INT, 1, l->is.version);
+	rec_op_add_arg(c, o, "graph.node", FMT_INT, 1, node);
 	if (after)
-		rec_op_arg(c, o, "graph.after", FMT_JSON, 0, after);
+		rec_op_add_arg(c, o, "graph.after", FMT_JSON, 0, after);
 	return stream ? rec_op_add(c, stream, o) : -ENOMEM;
 }
 
@@ -133,20 +133,20 @@ static int launch_nodes(const struct launch *l, const struct rec_graph *g)
 		if (r < 0 || !g->nodes[n->node].is.collective)
 			continue;
 		p->counts.launched_collectives++;
-		r = rec_graph_joins(l->call, &g->nodes[n->node].is,
-				    &t->launched[t->n_launched - 1]);
+		r = rec_graph_apply_collective(l->call, &g->nodes[n->node].is,
+					       &t->launched[t->n_launched - 1]);
 	}
 	return r == 0 && g->plan->has_end ? add_end(l, g) : r;
 }
 
-int rec_graph_launch(struct rec_call *c)
+int rec_graph_add_launch(struct rec_call *c)
 {
-	uint64_t exec = (uint64_t)rec_value(c, "hGraphExec", rec_value(c, "hGraph", 0));
+	uint64_t exec = (uint64_t)rec_call_value(c, "hGraphExec", rec_call_value(c, "hGraph", 0));
 	const struct rec_object *t =
 		rec_handles_find(c->process->handles, API_MEANING_GRAPH_EXEC, exec);
-	const struct rec_graph_exec *e = t ? rec_graph_exec_of(c->process, t->number) : NULL;
+	const struct rec_graph_exec *e = t ? rec_graph_find_exec(c->process, t->number) : NULL;
 	const struct launch l = {.call = c,
-				 .stream = (uint64_t)rec_value(c, "hStream", 0),
+				 .stream = (uint64_t)rec_call_value(c, "hStream", 0),
 				 .exec = t ? t->number : 0,
 				 .is = e ? e->is : (struct rec_graph_id){0}};
 	struct rec_graph *g = e && e->timed ? rec_graph_version(c->process->graphs, &e->is) : NULL;

@@ -41,7 +41,7 @@ static const char *kind_of(const struct rec_call *c)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (rec_is(c, kinds[i].stem))
+		if (rec_call_is(c, kinds[i].stem))
 			return kinds[i].kind;
 	return "other";
 }
@@ -83,7 +83,8 @@ static void describe(struct rec_call *c, const struct api_view *v, const char *p
 	snprintf(copy, sizeof(copy), "%s%s", prefix, *prefix ? "copyParams." : "");
 	if (strcmp(node->kind, "kernel") == 0) {
 		handle = number_in(v, prefix, "func");
-		node->name = rec_kernel_name(c, handle ? handle : number_in(v, prefix, "kern"));
+		node->name =
+			rec_call_kernel_name(c, handle ? handle : number_in(v, prefix, "kern"));
 		node->symbol = node->name;
 		rec_symbol_name(&c->process->memo.symbols, c->process->names, node->symbol,
 				&node->name);
@@ -93,7 +94,7 @@ static void describe(struct rec_call *c, const struct api_view *v, const char *p
 		node->block = three_in(c, v, prefix, "blockDim");
 		node->shared_bytes = (int64_t)number_in(v, prefix, "sharedMemBytes");
 	} else if (strcmp(node->kind, "memcpy") == 0) {
-		rec_copy_read(c, v, copy, &between);
+		rec_copy_from_struct(c, v, copy, &between);
 		rec_copy_name(c, &between, &node->name);
 		node->bytes = between.bytes;
 	} else if (strcmp(node->kind, "memset") == 0) {
@@ -110,7 +111,7 @@ static bool params_of(const struct rec_call *c, struct api_view *ret)
 	static const char *const names[] = {"nodeParams", "copyParams", "memsetParams"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (rec_view(c, names[i], ret))
+		if (rec_call_struct(c, names[i], ret))
 			return true;
 	return false;
 }
@@ -144,13 +145,13 @@ int rec_graph_node_at(const struct rec_call *c, const struct rec_graph *g, const
 {
 	uint64_t handle;
 
-	if (!rec_number(rec_pointed(c, arg, CAP_BLOB_BEFORE), 8 * i, 8, &handle))
+	if (!rec_blob_number(rec_call_blob(c, arg, CAP_BLOB_BEFORE), 8 * i, 8, &handle))
 		return 0;
 	*known = rec_graph_find_node(g, handle, ret);
 	return 1;
 }
 
-void rec_graph_describe(struct rec_call *c, struct rec_node *node)
+void rec_graph_read_params(struct rec_call *c, struct rec_node *node)
 {
 	struct api_view v;
 
@@ -162,7 +163,7 @@ void rec_graph_describe(struct rec_call *c, struct rec_node *node)
 		describe(c, &v, "", node);
 }
 
-void rec_graph_describe_as(struct rec_call *c, const struct api_view *v, struct rec_node *node)
+void rec_graph_read_struct(struct rec_call *c, const struct api_view *v, struct rec_node *node)
 {
 	describe(c, v, "", node);
 }
@@ -172,30 +173,30 @@ static uint64_t child_of(const struct rec_call *c)
 {
 	struct api_view v;
 
-	return rec_arg(c, "childGraph") >= 0 ? (uint64_t)rec_value(c, "childGraph", 0)
-	       : params_of(c, &v)	     ? api_number(&v, "graph.graph")
-					     : 0;
+	return rec_call_arg(c, "childGraph") >= 0 ? (uint64_t)rec_call_value(c, "childGraph", 0)
+	       : params_of(c, &v)		  ? api_number(&v, "graph.graph")
+						  : 0;
 }
 
-int rec_graph_by_hand(struct rec_call *c)
+int rec_graph_add_api_node(struct rec_call *c)
 {
-	struct rec_graph *g = rec_graph_of(c, (uint64_t)rec_value(c, "hGraph", 0));
+	struct rec_graph *g = rec_graph_get(c, (uint64_t)rec_call_value(c, "hGraph", 0));
 	struct rec_node node = {.kind = kind_of(c), .bytes = -1};
-	struct rec_graph_at at;
+	struct rec_graph_node_ref at;
 	uint64_t handle = 0;
 	uint32_t from;
 	int known, r;
 
 	if (!g)
 		return -ENOMEM;
-	rec_graph_describe(c, &node);
-	rec_graph_said(c, &node);
-	rec_number(rec_pointed(c, "phGraphNode", CAP_BLOB_AFTER), 0, 8, &handle);
+	rec_graph_read_params(c, &node);
+	rec_graph_set_source(c, &node);
+	rec_blob_number(rec_call_blob(c, "phGraphNode", CAP_BLOB_AFTER), 0, 8, &handle);
 	at.graph = (uint32_t)(g - c->process->graphs->graphs);
 	at.node = (uint32_t)g->n_nodes;
 	r = rec_graph_add_node(g, &node, handle);
 	if (r == 0 && strcmp(node.kind, "graph") == 0)
-		r = rec_graph_put_child(c, &at, child_of(c));
+		r = rec_graph_set_child(c, &at, child_of(c));
 	g = &c->process->graphs->graphs[at.graph];
 	for (size_t i = 0; r == 0 && rec_graph_node_at(c, g, "dependencies", i, &from, &known); i++)
 		if (known)
@@ -205,7 +206,7 @@ int rec_graph_by_hand(struct rec_call *c)
 
 int rec_graph_change_edges(struct rec_call *c, int add)
 {
-	struct rec_graph *g = rec_graph_of(c, (uint64_t)rec_value(c, "hGraph", 0));
+	struct rec_graph *g = rec_graph_get(c, (uint64_t)rec_call_value(c, "hGraph", 0));
 	uint32_t from, to;
 	int knows_from, knows_to, r = g ? 0 : -ENOMEM;
 
@@ -225,13 +226,13 @@ int rec_graph_change_edges(struct rec_call *c, int add)
 
 void rec_graph_change_node(struct rec_call *c, struct rec_graph *graphs, size_t n)
 {
-	uint64_t handle = (uint64_t)rec_value(c, "hNode", 0);
+	uint64_t handle = (uint64_t)rec_call_value(c, "hNode", 0);
 	uint32_t node;
 
 	for (size_t i = n; i-- > 0;)
 		if (!graphs[i].is_version && rec_graph_find_node(&graphs[i], handle, &node)) {
-			rec_graph_describe(c, &graphs[i].nodes[node].is);
-			rec_graph_said(c, &graphs[i].nodes[node].is);
+			rec_graph_read_params(c, &graphs[i].nodes[node].is);
+			rec_graph_set_source(c, &graphs[i].nodes[node].is);
 			return;
 		}
 }
@@ -280,13 +281,13 @@ static uint64_t mix_struct(uint64_t h, const struct rec_call *c, const struct ap
 	return h;
 }
 
-void rec_graph_said(const struct rec_call *c, struct rec_node *node)
+void rec_graph_set_source(const struct rec_call *c, struct rec_node *node)
 {
 	uint64_t h = 1;
 
 	for (int i = 0; i < c->api->n_args; i++)
 		if (is_parameter(&c->api->args[i]))
-			h = mix(h, (uint64_t)rec_value_at(c, i));
+			h = mix(h, (uint64_t)rec_call_value_at(c, i));
 	for (uint32_t i = 0; i < c->n_blobs; i++) {
 		const struct rec_blob *b = &c->blobs[i];
 		const struct api_arg *a = b->arg < c->api->n_args ? &c->api->args[b->arg] : NULL;

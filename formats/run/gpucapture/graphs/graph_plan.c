@@ -107,7 +107,7 @@ static void list_preds(struct planning *p, uint32_t node)
 }
 
 /* Returns true if the node waits for the whole branch. */
-static bool is_behind(const struct planning *p, uint32_t node, uint32_t branch)
+static bool waits_for_branch(const struct planning *p, uint32_t node, uint32_t branch)
 {
 	return p->seen[(size_t)node * MOST_BRANCHES + branch] == p->lengths[branch];
 }
@@ -126,7 +126,7 @@ static uint32_t choose(struct planning *p, uint32_t node)
 		if (p->tails[p->branch[p->list[i]]] == p->list[i])
 			return p->branch[p->list[i]];
 	for (uint32_t b = 0; b < p->n_branches; b++)
-		if (p->lengths[b] > 0 && is_behind(p, node, b))
+		if (p->lengths[b] > 0 && waits_for_branch(p, node, b))
 			return b;
 	if (p->lengths[0] == 0)
 		return 0;
@@ -154,7 +154,7 @@ static int name_list(struct planning *p, uint32_t behind, fmt_str *ret)
 	return json.error ? json.error : fmt_names_string(p->names, json.data, json.len, ret);
 }
 
-static int put_on_branch(struct planning *p, uint32_t node, struct rec_graph_plan_node *ret)
+static int assign_branch(struct planning *p, uint32_t node, struct rec_graph_plan_node *ret)
 {
 	uint32_t *seen = p->seen + (size_t)node * MOST_BRANCHES, b, behind;
 	bool listed;
@@ -172,7 +172,7 @@ static int put_on_branch(struct planning *p, uint32_t node, struct rec_graph_pla
 }
 
 /* Finds the last operation of each branch that the node waits for. */
-static void look_back(struct planning *p, uint32_t node)
+static void find_last_ops(struct planning *p, uint32_t node)
 {
 	uint32_t *seen = p->seen + (size_t)node * MOST_BRANCHES;
 
@@ -187,7 +187,7 @@ static void look_back(struct planning *p, uint32_t node)
 		}
 }
 
-static int place_all(struct planning *p, struct rec_graph_plan *plan, bool roots)
+static int assign_all(struct planning *p, struct rec_graph_plan *plan, bool roots)
 {
 	int r = 0;
 
@@ -197,8 +197,8 @@ static int place_all(struct planning *p, struct rec_graph_plan *plan, bool roots
 
 		if (!n || !is_op(n) || n->op >= plan->n_ops || is_root(p, node) != roots)
 			continue;
-		look_back(p, node);
-		r = put_on_branch(p, node, &plan->nodes[n->op]);
+		find_last_ops(p, node);
+		r = assign_branch(p, node, &plan->nodes[n->op]);
 	}
 	return r;
 }
@@ -243,9 +243,9 @@ static int plan(struct planning *p, struct rec_graph_plan *ret)
 	ret->has_end = !is_chain(p);
 	p->n_branches = 1;
 	/* Operations without dependencies come first; the first one is on the stream itself. */
-	r = place_all(p, ret, true);
+	r = assign_all(p, ret, true);
 	if (r == 0)
-		r = place_all(p, ret, false);
+		r = assign_all(p, ret, false);
 	return r < 0 ? r : find_end(p, ret);
 }
 

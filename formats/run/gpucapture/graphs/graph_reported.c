@@ -37,7 +37,7 @@ static void describe(struct rec_call *c, const struct cap_node_record *r,
 	*ret = (struct rec_node){.kind = kind < ARRAY_SIZE(kinds) ? kinds[kind] : "other",
 				 .bytes = -1};
 	if (find_layout(kind, r, &v))
-		rec_graph_describe_as(c, &v, ret);
+		rec_graph_read_struct(c, &v, ret);
 	else if (before && strcmp(before->is.kind, ret->kind) == 0)
 		*ret = before->is;
 	if (before && strcmp(before->is.kind, ret->kind) == 0) {
@@ -96,7 +96,7 @@ static bool is_work(const struct rec_node *n)
 	       strcmp(n->kind, "graph") == 0;
 }
 
-int rec_graph_reported(struct rec_call *c, struct rec_graph *g, bool *ret_timed)
+int rec_graph_read_report(struct rec_call *c, struct rec_graph *g, bool *ret_timed)
 {
 	struct rec_graph reported = {0};
 	bool whole = false;
@@ -106,7 +106,7 @@ int rec_graph_reported(struct rec_call *c, struct rec_graph *g, bool *ret_timed)
 		*ret_timed |= rec_graph_has_times(&reported.nodes[i]);
 		whole |= reported.nodes[i].op == CAP_NODE_WHOLE && is_work(&reported.nodes[i].is);
 	}
-	e = r == 1 ? rec_graph_keep_collectives(c, g, &reported) : 0;
+	e = r == 1 ? rec_graph_copy_collectives(c, g, &reported) : 0;
 	r = e < 0 ? e : r;
 	if (r == 1) {
 		c->process->counts.graphs_whole += whole && !*ret_timed;

@@ -49,7 +49,7 @@ struct rec_graph *rec_graph_new(struct rec_graphs *all, uint32_t number)
 }
 
 /* Returns the graph of the handle; NULL if out of memory. */
-struct rec_graph *rec_graph_of(struct rec_call *c, uint64_t handle)
+struct rec_graph *rec_graph_get(struct rec_call *c, uint64_t handle)
 {
 	struct rec_graphs *all = graphs_of(c);
 	const struct rec_object *t =
@@ -90,7 +90,7 @@ static int add_waiting(struct rec_graphs *all, const struct rec_object *t, uint3
 			return 0;
 	if (array_reserve(&all->waiting, all->n_waiting + 1, &all->waiting_cap) < 0)
 		return -ENOMEM;
-	all->waiting[all->n_waiting++] = (struct rec_graph_waiting){t->handle, t->kind, node};
+	all->waiting[all->n_waiting++] = (struct rec_graph_capture_dep){t->handle, t->kind, node};
 	return 0;
 }
 
@@ -127,33 +127,35 @@ static uint64_t reported_handle(const struct rec_call *c)
 	return 0;
 }
 
-int rec_graph_captured(struct rec_call *c, const struct rec_object *stream,
-		       const struct rec_node *node, struct rec_graph_at *ret)
+int rec_graph_add_captured(struct rec_call *c, const struct rec_object *stream,
+			   const struct rec_node *node, struct rec_graph_node_ref *ret)
 {
 	struct rec_graph *g = captured_into(c, stream);
 	struct rec_graphs *all = c->process->graphs;
 	int r = g ? rec_graph_add_node(g, node, reported_handle(c)) : 0;
 
-	rec_call_keep(c);
+	rec_call_keep_in_prologue(c);
 	if (!g || r < 0)
 		return r;
-	rec_graph_said(c, &g->nodes[g->n_nodes - 1].is);
+	rec_graph_set_source(c, &g->nodes[g->n_nodes - 1].is);
 	for (size_t i = 0; i < all->n_waiting && r == 0; i++)
 		if (all->waiting[i].handle == stream->handle &&
 		    all->waiting[i].kind == stream->kind)
 			r = rec_graph_add_edge(g, all->waiting[i].node, (uint32_t)g->n_nodes - 1);
 	drop_waiting(all, stream);
 	if (ret)
-		*ret = (struct rec_graph_at){(uint32_t)(g - all->graphs), (uint32_t)g->n_nodes - 1};
+		*ret = (struct rec_graph_node_ref){(uint32_t)(g - all->graphs),
+						   (uint32_t)g->n_nodes - 1};
 	return r < 0 ? r : add_waiting(all, stream, (uint32_t)g->n_nodes - 1);
 }
 
-int rec_graph_waits(struct rec_call *c, const struct rec_object *from, const struct rec_object *to)
+int rec_graph_add_wait(struct rec_call *c, const struct rec_object *from,
+		       const struct rec_object *to)
 {
 	struct rec_graphs *all = graphs_of(c);
 	int r = 0;
 
-	rec_call_keep(c);
+	rec_call_keep_in_prologue(c);
 	if (!all)
 		return -ENOMEM;
 	if (to->kind == 1 + API_MEANING_EVENT)
@@ -186,42 +188,43 @@ enum { SET_DEPENDENCIES = 1 };
 
 static int update_dependencies(struct rec_call *c)
 {
-	const struct rec_object *stream = rec_stream(c);
+	const struct rec_object *stream = rec_call_stream(c);
 
 	if (!stream || !stream->capturing)
 		return stream ? 0 : -ENOMEM;
-	return wait_for_listed(c, stream, rec_value(c, "flags", 0) & SET_DEPENDENCIES);
+	return wait_for_listed(c, stream, rec_call_value(c, "flags", 0) & SET_DEPENDENCIES);
 }
 
 /* The graph can be added to by hand before its capture ends. */
 static int capture_info(struct rec_call *c)
 {
-	const struct rec_object *stream = rec_stream(c), *made;
+	const struct rec_object *stream = rec_call_stream(c), *made;
 	struct rec_graph *g = stream ? captured_into(c, stream) : NULL;
 	uint64_t handle;
 
 	if (!g || g->number != 0 ||
-	    !rec_number(rec_pointed(c, "graph_out", CAP_BLOB_AFTER), 0, 8, &handle) || !handle)
+	    !rec_blob_number(rec_call_blob(c, "graph_out", CAP_BLOB_AFTER), 0, 8, &handle) ||
+	    !handle)
 		return stream ? 0 : -ENOMEM;
 	made = rec_handles_find(c->process->handles, API_MEANING_GRAPH, handle);
 	if (!made)
-		made = rec_handles_make(c->process->handles, API_MEANING_GRAPH, handle);
+		made = rec_handles_add(c->process->handles, API_MEANING_GRAPH, handle);
 	g->number = made ? made->number : 0;
 	return made ? 0 : -ENOMEM;
 }
 
 static int begin_capture(struct rec_call *c)
 {
-	uint64_t handle = (uint64_t)rec_value(c, "hGraph", 0);
+	uint64_t handle = (uint64_t)rec_call_value(c, "hGraph", 0);
 	struct rec_graphs *all = graphs_of(c);
-	struct rec_object *stream = rec_stream(c);
+	struct rec_object *stream = rec_call_stream(c);
 	struct rec_graph *g;
 
 	if (!all || !stream)
 		return -ENOMEM;
 	drop_waiting(all, stream);
-	g = handle ? rec_graph_of(c, handle) : rec_graph_new(all, 0);
-	stream = rec_stream(c);
+	g = handle ? rec_graph_get(c, handle) : rec_graph_new(all, 0);
+	stream = rec_call_stream(c);
 	if (!g || !stream)
 		return -ENOMEM;
 	g->captured = !handle;
@@ -247,8 +250,8 @@ static void leave(struct rec_object *t, void *context)
 
 static int end_capture(struct rec_call *c)
 {
-	const struct rec_object *stream = rec_stream(c), *made;
-	const struct rec_blob *b = rec_pointed(c, "phGraph", CAP_BLOB_AFTER);
+	const struct rec_object *stream = rec_call_stream(c), *made;
+	const struct rec_blob *b = rec_call_blob(c, "phGraph", CAP_BLOB_AFTER);
 	struct ending e = {c->process->graphs, stream ? stream->capturing : 0};
 	struct rec_graph *g = stream ? captured_into(c, stream) : NULL;
 	uint64_t handle;
@@ -257,13 +260,13 @@ static int end_capture(struct rec_call *c)
 		return stream ? 0 : -ENOMEM;
 	if (c->record->result != 0 && g->captured) {
 		g->number = 0;
-	} else if (rec_number(b, 0, 8, &handle) && handle && g->number == 0) {
+	} else if (rec_blob_number(b, 0, 8, &handle) && handle && g->number == 0) {
 		made = rec_handles_get(c->process->handles, API_MEANING_GRAPH, handle);
 		if (!made)
 			return -ENOMEM;
 		g->number = made->number;
 	}
-	rec_handles_each(c->process->handles, leave, &e);
+	rec_handles_for_each(c->process->handles, leave, &e);
 	return 0;
 }
 
@@ -294,11 +297,11 @@ static int clone(struct rec_call *c)
 	struct rec_graph *to;
 	size_t at;
 
-	if (!rec_number(rec_pointed(c, "phGraphClone", CAP_BLOB_AFTER), 0, 8, &handle))
+	if (!rec_blob_number(rec_call_blob(c, "phGraphClone", CAP_BLOB_AFTER), 0, 8, &handle))
 		return 0;
-	from = rec_graph_of(c, (uint64_t)rec_value(c, "originalGraph", 0));
+	from = rec_graph_get(c, (uint64_t)rec_call_value(c, "originalGraph", 0));
 	at = from ? (size_t)(from - c->process->graphs->graphs) : 0;
-	to = from ? rec_graph_of(c, handle) : NULL;
+	to = from ? rec_graph_get(c, handle) : NULL;
 	if (!to)
 		return -ENOMEM;
 	return rec_graph_copy(&c->process->graphs->graphs[at], to, false);
@@ -310,7 +313,7 @@ static struct rec_graph_exec *exec_of(struct rec_call *c, uint64_t handle)
 	struct rec_graphs *all = graphs_of(c);
 	const struct rec_object *t =
 		rec_handles_get(c->process->handles, API_MEANING_GRAPH_EXEC, handle);
-	struct rec_graph_exec *e = t ? rec_graph_exec_of(c->process, t->number) : NULL;
+	struct rec_graph_exec *e = t ? rec_graph_find_exec(c->process, t->number) : NULL;
 
 	if (e || !t || array_reserve(&all->execs, all->n_execs + 1, &all->execs_cap) < 0)
 		return e;
@@ -322,19 +325,19 @@ static struct rec_graph_exec *exec_of(struct rec_call *c, uint64_t handle)
 static int instantiate(struct rec_call *c, uint64_t handle, bool anew)
 {
 	struct rec_graphs *all = graphs_of(c);
-	struct rec_graph *g = rec_graph_of(c, (uint64_t)rec_value(c, "hGraph", 0));
+	struct rec_graph *g = rec_graph_get(c, (uint64_t)rec_call_value(c, "hGraph", 0));
 	struct rec_graph_exec *e = g ? exec_of(c, handle) : NULL;
 	bool timed = false;
 	int r;
 
 	if (!e)
 		return -ENOMEM;
-	r = rec_graph_reported(c, g, &timed);
+	r = rec_graph_read_report(c, g, &timed);
 	if (r < 0)
 		return r;
 	e->is = (struct rec_graph_id){g->number, 0};
 	e->timed = timed;
-	r = rec_graph_find_version(all, (size_t)(g - all->graphs), &e->is.version);
+	r = rec_graph_add_version(all, (size_t)(g - all->graphs), &e->is.version);
 	if (anew)
 		e->made = e->is;
 	c->process->counts.graph_changes += r == -E2BIG;
@@ -349,14 +352,14 @@ static int captured_call(struct rec_call *c)
 			: c->api->class == API_CLASS_MEMORY_OP ? "batch_mem_op"
 			: c->api->class == API_CLASS_ALLOC     ? "mem_alloc"
 							       : "mem_free",
-		.bytes = c->api->class == API_CLASS_ALLOC ? rec_value(c, "bytesize", -1) : -1};
+		.bytes = c->api->class == API_CLASS_ALLOC ? rec_call_value(c, "bytesize", -1) : -1};
 	const struct rec_object *stream;
 
-	if (rec_arg(c, "hStream") < 0)
+	if (rec_call_arg(c, "hStream") < 0)
 		return 0;
-	stream = rec_stream(c);
+	stream = rec_call_stream(c);
 	return !stream		   ? -ENOMEM
-	       : stream->capturing ? rec_graph_captured(c, stream, &node, NULL)
+	       : stream->capturing ? rec_graph_add_captured(c, stream, &node, NULL)
 				   : 0;
 }
 
@@ -364,29 +367,29 @@ static int by_name(struct rec_call *c)
 {
 	uint64_t exec;
 
-	if (rec_is(c, "cuGraphClone"))
+	if (rec_call_is(c, "cuGraphClone"))
 		return clone(c);
-	if (rec_is(c, "cuGraphAddDependencies") || rec_is(c, "cuGraphRemoveDependencies"))
-		return rec_graph_change_edges(c, rec_is(c, "cuGraphAddDependencies"));
-	if (rec_is(c, "cuStreamUpdateCaptureDependencies"))
+	if (rec_call_is(c, "cuGraphAddDependencies") || rec_call_is(c, "cuGraphRemoveDependencies"))
+		return rec_graph_change_edges(c, rec_call_is(c, "cuGraphAddDependencies"));
+	if (rec_call_is(c, "cuStreamUpdateCaptureDependencies"))
 		return update_dependencies(c);
-	if (rec_is(c, "cuStreamGetCaptureInfo"))
+	if (rec_call_is(c, "cuStreamGetCaptureInfo"))
 		return capture_info(c);
-	if (rec_arg(c, "hNode") == 0 && strstr(c->name, "NodeSetParams") && c->process->graphs)
+	if (rec_call_arg(c, "hNode") == 0 && strstr(c->name, "NodeSetParams") && c->process->graphs)
 		rec_graph_change_node(c, c->process->graphs->graphs, c->process->graphs->n);
-	if (strncmp(c->name, "cuGraphExec", 11) == 0 && rec_arg(c, "hNode") == 1)
+	if (strncmp(c->name, "cuGraphExec", 11) == 0 && rec_call_arg(c, "hNode") == 1)
 		return rec_graph_change_exec(c);
-	if (rec_is(c, "cuGraphNodeSetEnabled"))
+	if (rec_call_is(c, "cuGraphNodeSetEnabled"))
 		return rec_graph_change_exec(c);
-	if (rec_is(c, "cuGraphExecUpdate"))
-		return instantiate(c, (uint64_t)rec_value(c, "hGraphExec", 0), false);
+	if (rec_call_is(c, "cuGraphExecUpdate"))
+		return instantiate(c, (uint64_t)rec_call_value(c, "hGraphExec", 0), false);
 	if (strncmp(c->name, "cuGraphInstantiate", 18) == 0 &&
-	    rec_number(rec_pointed(c, "phGraphExec", CAP_BLOB_AFTER), 0, 8, &exec))
+	    rec_blob_number(rec_call_blob(c, "phGraphExec", CAP_BLOB_AFTER), 0, 8, &exec))
 		return instantiate(c, exec, true);
 	return 0;
 }
 
-int rec_call_graphs(struct rec_call *c)
+int rec_call_update_graphs(struct rec_call *c)
 {
 	int32_t result = c->record->result;
 
@@ -400,7 +403,7 @@ int rec_call_graphs(struct rec_call *c)
 	case API_CLASS_CAPTURE_BEGIN:
 		return begin_capture(c);
 	case API_CLASS_GRAPH_NODE:
-		return rec_graph_by_hand(c);
+		return rec_graph_add_api_node(c);
 	case API_CLASS_HOST_CALL:
 	case API_CLASS_MEMORY_OP:
 	case API_CLASS_ALLOC:

@@ -22,7 +22,7 @@ struct rec_node {
 };
 
 /* A node by its indexes. The node may have been removed since. */
-struct rec_graph_at {
+struct rec_graph_node_ref {
 	uint32_t graph, node;
 };
 
@@ -32,27 +32,29 @@ void rec_graphs_free(struct rec_graphs *g);
 
 /* Adds a node for an operation on a stream in capture, after the nodes that the stream waits for.
  * Returns 0 or -ENOMEM. `ret` may be NULL, and is left unchanged if the graph is unknown. */
-int rec_graph_captured(struct rec_call *c, const struct rec_object *stream,
-		       const struct rec_node *node, struct rec_graph_at *ret);
+int rec_graph_add_captured(struct rec_call *c, const struct rec_object *stream,
+			   const struct rec_node *node, struct rec_graph_node_ref *ret);
 
 /* Adds the nodes that `from` waits for to those that `to` waits for; both are streams or events. If
  * `to` is an event, replaces its nodes. */
-int rec_graph_waits(struct rec_call *c, const struct rec_object *from, const struct rec_object *to);
+int rec_graph_add_wait(struct rec_call *c, const struct rec_object *from,
+		       const struct rec_object *to);
 
 /* Processes a call that creates, changes or instantiates a graph. Also processes failed calls,
  * because they may end a capture. */
-int rec_call_graphs(struct rec_call *c);
+int rec_call_update_graphs(struct rec_call *c);
 
 /* Marks the node's kernel as this collective, for every launch. Returns 0 or -ENOMEM. */
-int rec_graph_meets(struct rec_process *p, const struct rec_graph_at *at,
-		    const struct rec_collective *made, const struct fmt_message *messages);
+int rec_graph_set_collective(struct rec_process *p, const struct rec_graph_node_ref *at,
+			     const struct rec_collective *made, const struct fmt_message *messages);
 /* Marks the node as a launch of the executable graph with the number `exec`. */
-void rec_graph_put_launch(struct rec_process *p, const struct rec_graph_at *at, uint32_t exec);
-bool rec_graph_is_kernel(const struct rec_process *p, const struct rec_graph_at *at);
+void rec_graph_set_launch(struct rec_process *p, const struct rec_graph_node_ref *at,
+			  uint32_t exec);
+bool rec_graph_is_kernel(const struct rec_process *p, const struct rec_graph_node_ref *at);
 
 /* Adds the operations of a graph launch: one for each node with times, or one for the whole
  * launch. */
-int rec_graph_launch(struct rec_call *c);
+int rec_graph_add_launch(struct rec_call *c);
 
 /* The current version of an executable graph. */
 struct rec_graph_id {
@@ -60,7 +62,7 @@ struct rec_graph_id {
 	uint32_t version; /* version of `graph`; 0: as first instantiated */
 };
 
-struct rec_graph_id rec_graph_of_exec(const struct rec_process *p, uint32_t exec);
+struct rec_graph_id rec_graph_exec_version(const struct rec_process *p, uint32_t exec);
 
 /* Writes the graphs as a JSON array; writes nothing if there are no graphs. */
 void rec_graphs_json(const struct rec_process *p, struct text *out);

@@ -40,7 +40,7 @@ struct rec_graph {
 };
 
 /* A node that a stream or event in capture waits for. */
-struct rec_graph_waiting {
+struct rec_graph_capture_dep {
 	uint64_t handle;
 	uint32_t kind; /* of the object: stream or event */
 	uint32_t node;
@@ -56,7 +56,7 @@ struct rec_graph_exec {
 struct rec_graphs {
 	struct rec_graph *graphs;
 	size_t n, cap;
-	struct rec_graph_waiting *waiting;
+	struct rec_graph_capture_dep *waiting;
 	size_t n_waiting, waiting_cap;
 	struct rec_graph_exec *execs;
 	size_t n_execs, execs_cap;
@@ -77,28 +77,29 @@ void rec_graph_clear(struct rec_graph *g);
 
 /* Finds the version that equals the graph's present state, or adds one; *ret_version is its number.
  * Returns 0, -ENOMEM, or -E2BIG for too many versions. */
-int rec_graph_find_version(struct rec_graphs *all, size_t graph, uint32_t *ret_version);
+int rec_graph_add_version(struct rec_graphs *all, size_t graph, uint32_t *ret_version);
 /* Returns NULL if not found. */
 struct rec_graph *rec_graph_version(const struct rec_graphs *all, const struct rec_graph_id *id);
 
 /* Replaces the contents of `g` by the nodes that the capture library queried from the driver when
  * this call instantiated the graph. Sets *ret_timed if launches have times for each node. Returns 1
  * if there was such a report, 0 if not, or -ENOMEM. */
-int rec_graph_reported(struct rec_call *c, struct rec_graph *g, bool *ret_timed);
+int rec_graph_read_report(struct rec_call *c, struct rec_graph *g, bool *ret_timed);
 
 /* Copies the collectives of nodes of `before` to the nodes that the driver reported. Counts
  * collectives without a matching node. Returns 0 or -ENOMEM. */
-int rec_graph_keep_collectives(struct rec_call *c, const struct rec_graph *before,
+int rec_graph_copy_collectives(struct rec_call *c, const struct rec_graph *before,
 			       struct rec_graph *reported);
 /* Makes the launched operation the collective of its node. Returns 0 or -ENOMEM. */
-int rec_graph_joins(struct rec_call *c, const struct rec_node *node, struct rec_launched *launched);
+int rec_graph_apply_collective(struct rec_call *c, const struct rec_node *node,
+			       struct rec_launched_op *launched);
 /* Returns the number of collectives in one launch of an immutable graph. */
 uint64_t rec_graph_n_collectives(const struct rec_graphs *all, struct rec_graph *g);
 /* Sets the node's child graph to a copy of the graph with that handle. Returns 0 or -ENOMEM. */
-int rec_graph_put_child(struct rec_call *c, const struct rec_graph_at *at, uint64_t child);
+int rec_graph_set_child(struct rec_call *c, const struct rec_graph_node_ref *at, uint64_t child);
 
 /* Returns NULL if its instantiation was not recorded. */
-struct rec_graph_exec *rec_graph_exec_of(const struct rec_process *p, uint32_t number);
+struct rec_graph_exec *rec_graph_find_exec(const struct rec_process *p, uint32_t number);
 
 /* Assigns the operations of a launch to tracks. Of concurrent operations, the first is on the
  * stream itself, the others are on branches of the stream. */
@@ -122,14 +123,14 @@ int rec_graph_plan_new(struct fmt_names *names, const struct rec_graph *g,
 		       struct rec_graph_plan **ret);
 
 /* Finds the graph of a handle, or adds it. Returns NULL if out of memory. */
-struct rec_graph *rec_graph_of(struct rec_call *c, uint64_t handle);
+struct rec_graph *rec_graph_get(struct rec_call *c, uint64_t handle);
 
 /* Append an edge or a node. Return 0 or -ENOMEM. */
 int rec_graph_add_edge(struct rec_graph *g, uint32_t from, uint32_t to);
 int rec_graph_add_node(struct rec_graph *g, const struct rec_node *node, uint64_t handle);
 
 /* cuGraphAdd...Node(): adds the node and its dependencies. */
-int rec_graph_by_hand(struct rec_call *c);
+int rec_graph_add_api_node(struct rec_call *c);
 
 /* Finds element `i` of an array of node handles: 1, or 0 at its end. *known is 0 for an unknown
  * handle, as captured nodes have. */
@@ -140,13 +141,13 @@ int rec_graph_node_at(const struct rec_call *c, const struct rec_graph *g, const
 int rec_graph_find_node(const struct rec_graph *g, uint64_t handle, uint32_t *ret);
 
 /* Records the call as the source of the node's parameters. */
-void rec_graph_said(const struct rec_call *c, struct rec_node *node);
+void rec_graph_set_source(const struct rec_call *c, struct rec_node *node);
 
 /* Sets the node's fields from the parameters of the call. For functions that accept nodes of any
  * kind, also sets the kind. */
-void rec_graph_describe(struct rec_call *c, struct rec_node *node);
+void rec_graph_read_params(struct rec_call *c, struct rec_node *node);
 /* The same, from the parameter struct of the node's kind. */
-void rec_graph_describe_as(struct rec_call *c, const struct api_view *v, struct rec_node *node);
+void rec_graph_read_struct(struct rec_call *c, const struct api_view *v, struct rec_node *node);
 
 /* cuGraphExec...SetParams(), cuGraphNodeSetEnabled(): gives the executable graph a new version,
  * used by its next launch. Counts changes that cannot be represented. Returns 0 or -ENOMEM. */

@@ -7,8 +7,8 @@
 #include "formats/run/gpucapture/graphs/graphs.h"
 #include "formats/run/gpucapture/process/times.h"
 
-void rec_op_arg(struct rec_call *c, struct rec_op *o, const char *key, enum fmt_type type,
-		int varies, int64_t value)
+void rec_op_add_arg(struct rec_call *c, struct rec_op *o, const char *key, enum fmt_type type,
+		    int varies, int64_t value)
 {
 	struct fmt_arg *a = &o->args[o->n_args];
 
@@ -23,7 +23,7 @@ void rec_op_arg(struct rec_call *c, struct rec_op *o, const char *key, enum fmt_
 	o->n_args++;
 }
 
-void rec_op_list(struct rec_call *c, struct rec_op *o, const char *key, const int64_t v[3])
+void rec_op_add_list(struct rec_call *c, struct rec_op *o, const char *key, const int64_t v[3])
 {
 	scoped(text_done) struct text json = {0};
 	fmt_str s = 0;
@@ -37,7 +37,7 @@ void rec_op_list(struct rec_call *c, struct rec_op *o, const char *key, const in
 		o->error = json.error;
 	if (!o->error)
 		o->error = fmt_names_string(c->process->names, json.data, json.len, &s);
-	rec_op_arg(c, o, key, FMT_JSON, 0, s);
+	rec_op_add_arg(c, o, key, FMT_JSON, 0, s);
 }
 
 /* Branches of graphs are streams with numbers of their own. */
@@ -77,12 +77,12 @@ static void put_device(struct rec_call *c, int device)
 {
 	struct rec_track *thread = &c->process->tracks[c->thread->track];
 
-	rec_call_is_on(c, device);
+	rec_call_set_device(c, device);
 	if (thread->device < 0)
 		thread->device = (int16_t)device;
 }
 
-static int remember(struct rec_call *c, const struct rec_launched *l)
+static int remember(struct rec_call *c, const struct rec_launched_op *l)
 {
 	struct rec_thread *t = c->thread;
 
@@ -98,7 +98,7 @@ static int remember(struct rec_call *c, const struct rec_launched *l)
 static int capture(struct rec_call *c, const struct rec_object *stream, const struct rec_op *o)
 {
 	struct rec_node node = {.kind = fmt_kind_name(o->kind), .name = o->name, .bytes = -1};
-	struct rec_graph_at at = {.node = REC_NONE};
+	struct rec_graph_node_ref at = {.node = REC_NONE};
 	uint32_t number = stream->number;
 	int r;
 
@@ -119,16 +119,16 @@ static int capture(struct rec_call *c, const struct rec_object *stream, const st
 	}
 	if (strcmp(o->category, "graph") == 0)
 		node.kind = "graph";
-	r = rec_graph_captured(c, stream, &node, &at);
+	r = rec_graph_add_captured(c, stream, &node, &at);
 	if (r < 0 || at.node == REC_NONE)
 		return r;
 	if (strcmp(node.kind, "graph") == 0)
-		rec_graph_put_launch(c->process, &at, o->exec);
-	return remember(c, &(struct rec_launched){.event = c->event,
-						  .captured = true,
-						  .graph = at.graph,
-						  .node = at.node,
-						  .stream = number});
+		rec_graph_set_launch(c->process, &at, o->exec);
+	return remember(c, &(struct rec_launched_op){.event = c->event,
+						     .captured = true,
+						     .graph = at.graph,
+						     .node = at.node,
+						     .stream = number});
 }
 
 static int add_event(struct rec_process *p, const struct rec_op *o, struct rec_event *e,
@@ -138,10 +138,10 @@ static int add_event(struct rec_process *p, const struct rec_op *o, struct rec_e
 
 	if (r == 0)
 		r = rec_add_event(p, e, ret);
-	return r < 0 ? r : rec_times_await(p, *ret);
+	return r < 0 ? r : rec_times_expect(p, *ret);
 }
 
-int rec_op_add_at(struct rec_call *c, struct rec_object *stream, const struct rec_op *o)
+int rec_op_add_event(struct rec_call *c, struct rec_object *stream, const struct rec_op *o)
 {
 	struct rec_process *p = c->process;
 	struct rec_event e = {.correlation = c->record->id + 1,
@@ -159,10 +159,10 @@ int rec_op_add_at(struct rec_call *c, struct rec_object *stream, const struct re
 		r = add_event(p, o, &e, &event);
 	p->counts.ops += r == 0;
 	return r < 0 ? r
-		     : remember(c, &(struct rec_launched){.event = event,
-							  .track = e.track,
-							  .index = e.index,
-							  .kind = e.kind});
+		     : remember(c, &(struct rec_launched_op){.event = event,
+							     .track = e.track,
+							     .index = e.index,
+							     .kind = e.kind});
 }
 
 int rec_op_add(struct rec_call *c, struct rec_object *stream, struct rec_op *o)
@@ -175,10 +175,10 @@ int rec_op_add(struct rec_call *c, struct rec_object *stream, struct rec_op *o)
 	if (r == 0 && stream->capturing)
 		return capture(c, stream, o);
 	if (r == 0 && c->process->only_plan)
-		return rec_op_add_at(c, stream, o);
+		return rec_op_add_event(c, stream, o);
 	if (r == 0)
 		r = fmt_names_string(names, o->category, strlen(o->category), &template.category);
 	if (r == 0)
 		r = fmt_names_template(names, &template, &o->template);
-	return r < 0 ? r : rec_op_add_at(c, stream, o);
+	return r < 0 ? r : rec_op_add_event(c, stream, o);
 }

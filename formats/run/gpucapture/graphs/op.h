@@ -33,12 +33,12 @@ static inline void rec_op_begin(struct rec_op *o, enum fmt_kind kind, const char
 }
 
 /* Add an argument. An error is stored in o->error. */
-void rec_op_arg(struct rec_call *c, struct rec_op *o, const char *key, enum fmt_type type,
-		int varies, int64_t value);
-void rec_op_list(struct rec_call *c, struct rec_op *o, const char *key, const int64_t v[3]);
+void rec_op_add_arg(struct rec_call *c, struct rec_op *o, const char *key, enum fmt_type type,
+		    int varies, int64_t value);
+void rec_op_add_list(struct rec_call *c, struct rec_op *o, const char *key, const int64_t v[3]);
 
 /* Adds the operation to the stream and finds its event template. If the stream is in capture, adds
  * a node to its graph instead. Returns 0 or a negative errno. */
 int rec_op_add(struct rec_call *c, struct rec_object *stream, struct rec_op *o);
 /* The same with a known template and a stream that is not in capture. */
-int rec_op_add_at(struct rec_call *c, struct rec_object *stream, const struct rec_op *o);
+int rec_op_add_event(struct rec_call *c, struct rec_object *stream, const struct rec_op *o);

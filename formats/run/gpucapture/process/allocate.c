@@ -16,7 +16,7 @@ static uint32_t number_of(const struct rec_call *c, enum api_meaning meaning)
 	const struct api_arg *a = api_arg_of(c->api, meaning);
 	const struct rec_object *t =
 		a ? rec_handles_find(c->process->handles, meaning,
-				     (uint64_t)rec_value_at(c, (int)(a - c->api->args)))
+				     (uint64_t)rec_call_value_at(c, (int)(a - c->api->args)))
 		  : NULL;
 
 	return t ? t->number : 0;
@@ -25,16 +25,17 @@ static uint32_t number_of(const struct rec_call *c, enum api_meaning meaning)
 /* Returns the number of bytes that the call allocates. */
 static uint64_t bytes_of(const struct rec_call *c)
 {
-	int64_t bytes = rec_value(c, "bytesize", -1), pitch_rows = rec_value(c, "Height", -1);
-	const struct rec_blob *out = rec_pointed(c, "bytes", CAP_BLOB_AFTER);
+	int64_t bytes = rec_call_value(c, "bytesize", -1),
+		pitch_rows = rec_call_value(c, "Height", -1);
+	const struct rec_blob *out = rec_call_blob(c, "bytes", CAP_BLOB_AFTER);
 	uint64_t n;
 
 	if (bytes < 0)
-		bytes = rec_value(c, "size", -1);
+		bytes = rec_call_value(c, "size", -1);
 	if (bytes < 0 && pitch_rows >= 0 &&
-	    rec_number(rec_pointed(c, "pPitch", CAP_BLOB_AFTER), 0, 8, &n))
+	    rec_blob_number(rec_call_blob(c, "pPitch", CAP_BLOB_AFTER), 0, 8, &n))
 		bytes = (int64_t)(n * (uint64_t)pitch_rows);
-	if (bytes < 0 && out && rec_number(out, 0, out->len, &n))
+	if (bytes < 0 && out && rec_blob_number(out, 0, out->len, &n))
 		bytes = (int64_t)n;
 	return bytes > 0 ? (uint64_t)bytes : 0;
 }
@@ -57,7 +58,7 @@ static enum rec_memory_kind kind_of(const struct rec_call *c, const struct api_a
 
 static int describe_variable(const struct rec_call *c, struct rec_allocation *a)
 {
-	const struct rec_blob *name = rec_pointed(c, "name", CAP_BLOB_BEFORE);
+	const struct rec_blob *name = rec_call_blob(c, "name", CAP_BLOB_BEFORE);
 
 	a->handle = number_of(c, API_MEANING_MODULE) ?: number_of(c, API_MEANING_LIBRARY);
 	return name ? fmt_names_string(c->process->names, (const char *)name->data,
@@ -71,12 +72,12 @@ static int add(const struct rec_call *c, const struct api_arg *arg, uint64_t add
 		.address = address,
 		.bytes = bytes_of(c),
 		.made = c->record->id + 1,
-		.context = rec_current_context(c),
-		.device = (int16_t)rec_current_device(c),
+		.context = rec_call_context(c),
+		.device = (int16_t)rec_call_device(c),
 		.kind = (uint8_t)kind_of(c, arg),
 	};
 	const struct rec_object *stream =
-		api_arg_of(c->api, API_MEANING_STREAM) ? rec_stream(c) : NULL;
+		api_arg_of(c->api, API_MEANING_STREAM) ? rec_call_stream(c) : NULL;
 	int r = 0;
 
 	if (!address)
@@ -84,19 +85,19 @@ static int add(const struct rec_call *c, const struct api_arg *arg, uint64_t add
 	a.stream = stream ? stream->number : 0;
 	if (a.kind == REC_MEMORY_MAPPING) {
 		a.handle = number_of(c, API_MEANING_MEMORY);
-		a.offset = (uint64_t)rec_value(c, "offset", 0);
+		a.offset = (uint64_t)rec_call_value(c, "offset", 0);
 	} else if (a.kind == REC_MEMORY_VARIABLE) {
 		r = describe_variable(c, &a);
 	}
 	return r < 0 ? r : rec_memory_add(&c->process->memory, &a);
 }
 
-int rec_call_allocates(const struct rec_call *c)
+int rec_call_add_allocations(const struct rec_call *c)
 {
 	bool out = c->api->class == API_CLASS_ALLOC || c->api->class == API_CLASS_RESERVE ||
 		   c->api->class == API_CLASS_CREATE;
 	bool in = c->api->class == API_CLASS_ALLOC ||
-		  (c->api->class == API_CLASS_MAP && rec_is(c, "cuMemMap"));
+		  (c->api->class == API_CLASS_MAP && rec_call_is(c, "cuMemMap"));
 
 	for (int i = 0; (in || out) && i < c->api->n_args; i++) {
 		const struct api_arg *a = &c->api->args[i];
@@ -105,11 +106,12 @@ int rec_call_allocates(const struct rec_call *c)
 		if (!is_memory(a))
 			continue;
 		if (out && a->direction == API_DIRECTION_OUT)
-			return rec_number(rec_pointed_at(c, i, CAP_BLOB_AFTER), 0, 8, &address)
+			return rec_blob_number(rec_call_blob_at(c, i, CAP_BLOB_AFTER), 0, 8,
+					       &address)
 				       ? add(c, a, address)
 				       : 0;
 		if (in && a->direction == API_DIRECTION_NONE)
-			return add(c, a, (uint64_t)rec_value_at(c, i));
+			return add(c, a, (uint64_t)rec_call_value_at(c, i));
 	}
 	return 0;
 }
@@ -135,18 +137,22 @@ static int end_owned(const struct rec_call *c)
 	struct rec_memory *m = &c->process->memory;
 	uint64_t by = c->record->id + 1;
 
-	if (rec_is(c, "cuModuleUnload"))
-		return rec_memory_end_if(m, is_variable_of, number_of(c, API_MEANING_MODULE), by);
-	if (rec_is(c, "cuLibraryUnload"))
-		return rec_memory_end_if(m, is_variable_of, number_of(c, API_MEANING_LIBRARY), by);
-	if (rec_is(c, "cuCtxDestroy"))
-		return rec_memory_end_if(m, is_in_context, (uint64_t)rec_value(c, "ctx", 0), by);
-	if (rec_is(c, "cuDevicePrimaryCtxReset"))
-		return rec_memory_end_if(m, is_of_device, (uint64_t)rec_value(c, "dev", -1), by);
+	if (rec_call_is(c, "cuModuleUnload"))
+		return rec_memory_remove_if(m, is_variable_of, number_of(c, API_MEANING_MODULE),
+					    by);
+	if (rec_call_is(c, "cuLibraryUnload"))
+		return rec_memory_remove_if(m, is_variable_of, number_of(c, API_MEANING_LIBRARY),
+					    by);
+	if (rec_call_is(c, "cuCtxDestroy"))
+		return rec_memory_remove_if(m, is_in_context, (uint64_t)rec_call_value(c, "ctx", 0),
+					    by);
+	if (rec_call_is(c, "cuDevicePrimaryCtxReset"))
+		return rec_memory_remove_if(m, is_of_device, (uint64_t)rec_call_value(c, "dev", -1),
+					    by);
 	return 0;
 }
 
-int rec_call_frees(const struct rec_call *c)
+int rec_call_remove_allocations(const struct rec_call *c)
 {
 	struct rec_memory *m = &c->process->memory;
 	uint64_t by = c->record->id + 1, address = 0;
@@ -159,13 +165,14 @@ int rec_call_frees(const struct rec_call *c)
 		return 0;
 	for (int i = 0; !found && i < c->api->n_args; i++) {
 		found = is_memory(&c->api->args[i]);
-		address = (uint64_t)rec_value_at(c, i);
+		address = (uint64_t)rec_call_value_at(c, i);
 	}
 	if (!found)
 		return 0;
 	if (c->api->class == API_CLASS_UNRESERVE)
-		return rec_memory_end_reserved(m, address, by);
+		return rec_memory_remove_reserved(m, address, by);
 	if (c->api->class == API_CLASS_UNMAP)
-		return rec_memory_end_range(m, address, (uint64_t)rec_value(c, "size", 0), by);
-	return rec_memory_end(m, address, by);
+		return rec_memory_remove_range(m, address, (uint64_t)rec_call_value(c, "size", 0),
+					       by);
+	return rec_memory_remove(m, address, by);
 }

@@ -25,7 +25,7 @@ void rec_args_begin(struct rec_args *m, struct fmt_names *names, const struct re
 	m->error = 0;
 }
 
-static void put_key(struct text *t, const struct rec_key *key)
+static void put_key(struct text *t, const struct rec_arg_key *key)
 {
 	if (key->in)
 		put_key(t, key->in);
@@ -36,7 +36,7 @@ static void put_key(struct text *t, const struct rec_key *key)
 		text_char(t, ']');
 }
 
-static int intern_key(struct fmt_names *names, const struct rec_key *key, fmt_str *ret)
+static int intern_key(struct fmt_names *names, const struct rec_arg_key *key, fmt_str *ret)
 {
 	scoped(text_done) struct text t = {0};
 
@@ -55,8 +55,8 @@ static void diverge(struct rec_args *m)
 	m->unlike = true;
 }
 
-void rec_args_put_unlike(struct rec_args *m, const struct rec_key *key, enum fmt_type type,
-			 int64_t value)
+void rec_args_put_mismatch(struct rec_args *m, const struct rec_arg_key *key, enum fmt_type type,
+			   int64_t value)
 {
 	fmt_str s = 0;
 
@@ -73,18 +73,18 @@ void rec_args_end(struct rec_args *m)
 {
 	m->most = REC_MOST_ARGS;
 	if (m->left_out > 0)
-		rec_args_put(m, rec_key_of(NULL, "arguments_left_out"), FMT_INT, m->left_out);
+		rec_args_put(m, rec_arg_key_name(NULL, "arguments_left_out"), FMT_INT, m->left_out);
 	if (!m->unlike && m->n != m->like->n)
 		diverge(m);
 }
 
-bool rec_args_are_like(const struct rec_args *m)
+bool rec_args_match(const struct rec_args *m)
 {
 	return !m->unlike;
 }
 
-void rec_put_text(struct rec_args *m, struct rec_key key, enum fmt_type type, const char *bytes,
-		  size_t len)
+void rec_args_put_text(struct rec_args *m, struct rec_arg_key key, enum fmt_type type,
+		       const char *bytes, size_t len)
 {
 	fmt_str s = 0;
 
@@ -94,34 +94,35 @@ void rec_put_text(struct rec_args *m, struct rec_key key, enum fmt_type type, co
 }
 
 /* Ends `text` as the value of the argument. */
-void rec_put_made(struct rec_args *m, struct rec_key key, enum fmt_type type,
-		  const struct text *text)
+void rec_args_put_buffer(struct rec_args *m, struct rec_arg_key key, enum fmt_type type,
+			 const struct text *text)
 {
 	if (!m->error)
 		m->error = text->error;
-	rec_put_text(m, key, type, text->data, text->len);
+	rec_args_put_text(m, key, type, text->data, text->len);
 }
 
-void rec_put_hex(struct rec_args *m, struct rec_key key, const uint8_t *bytes, size_t len)
+void rec_args_put_hex(struct rec_args *m, struct rec_arg_key key, const uint8_t *bytes, size_t len)
 {
 	scoped(text_done) struct text hex = {0};
 
 	text_hex(&hex, bytes, len < MOST_HEX ? len : MOST_HEX);
-	rec_put_made(m, key, FMT_STRING, &hex);
+	rec_args_put_buffer(m, key, FMT_STRING, &hex);
 }
 
 /* ---- objects of values */
 
 /* Adds the number of the allocation that contains the address, and the offset in it. */
-void rec_put_memory(struct rec_args *m, const struct rec_call *c, struct rec_key key,
-		    uint64_t address)
+void rec_args_put_memory(struct rec_args *m, const struct rec_call *c, struct rec_arg_key key,
+			 uint64_t address)
 {
 	const struct rec_allocation *a = rec_memory_find(&c->process->memory, address);
 
 	if (!a)
 		return;
-	rec_args_put(m, rec_key_of(&key, ".id"), FMT_INT, a->number);
-	rec_args_put(m, rec_key_of(&key, ".offset"), FMT_INT, (int64_t)(address - a->address));
+	rec_args_put(m, rec_arg_key_name(&key, ".id"), FMT_INT, a->number);
+	rec_args_put(m, rec_arg_key_name(&key, ".offset"), FMT_INT,
+		     (int64_t)(address - a->address));
 }
 
 static uint32_t number_of(const struct rec_call *c, enum api_meaning meaning, uint64_t handle)
@@ -129,36 +130,37 @@ static uint32_t number_of(const struct rec_call *c, enum api_meaning meaning, ui
 	const struct rec_object *t = NULL;
 
 	if (meaning == API_MEANING_STREAM)
-		t = rec_stream_of(c, handle);
+		t = rec_call_stream_of(c, handle);
 	else if (handle)
 		t = rec_handles_find(c->process->handles, meaning, handle);
 	return t ? t->number : 0;
 }
 
-static void put_id(struct rec_args *m, const struct rec_call *c, struct rec_key key,
+static void put_id(struct rec_args *m, const struct rec_call *c, struct rec_arg_key key,
 		   enum api_meaning meaning, uint64_t value)
 {
 	if (meaning == API_MEANING_DEVPTR || meaning == API_MEANING_HOST)
-		rec_put_memory(m, c, key, value);
+		rec_args_put_memory(m, c, key, value);
 	else if (meaning == API_MEANING_FUNCTION && number_of(c, API_MEANING_KERNEL, value))
 		/* Launches take either. */
-		rec_args_put(m, rec_key_of(&key, ".kernel_id"), FMT_INT,
+		rec_args_put(m, rec_arg_key_name(&key, ".kernel_id"), FMT_INT,
 			     number_of(c, API_MEANING_KERNEL, value));
 	else if (api_is_handle(meaning))
-		rec_args_put(m, rec_key_of(&key, ".id"), FMT_INT, number_of(c, meaning, value));
+		rec_args_put(m, rec_arg_key_name(&key, ".id"), FMT_INT,
+			     number_of(c, meaning, value));
 }
 
 /* ---- single values */
 
-static void put_float(struct rec_args *m, struct rec_key key, double v, int digits)
+static void put_float(struct rec_args *m, struct rec_arg_key key, double v, int digits)
 {
 	char text[40];
 	int n = snprintf(text, sizeof(text), "%.*g", digits, v);
 
-	rec_put_text(m, key, isfinite(v) ? FMT_JSON : FMT_STRING, text, (size_t)n);
+	rec_args_put_text(m, key, isfinite(v) ? FMT_JSON : FMT_STRING, text, (size_t)n);
 }
 
-static void put_real(struct rec_args *m, struct rec_key key, const void *at, size_t bytes)
+static void put_real(struct rec_args *m, struct rec_arg_key key, const void *at, size_t bytes)
 {
 	float f;
 	double d;
@@ -173,15 +175,15 @@ static void put_real(struct rec_args *m, struct rec_key key, const void *at, siz
 }
 
 /* A value that is extended to 64 bits. */
-void rec_put_value(struct rec_args *m, const struct rec_call *c, struct rec_key key,
-		   const struct api_arg *a, uint64_t v)
+void rec_args_put_value(struct rec_args *m, const struct rec_call *c, struct rec_arg_key key,
+			const struct api_arg *a, uint64_t v)
 {
 	const char *name = a->values ? api_value_name(a->values, (int64_t)v) : NULL;
 
 	if (a->values && !name)
 		name = api_value_name(a->values, (int32_t)v);
 	if (name)
-		rec_put_text(m, key, FMT_STRING, name, strlen(name));
+		rec_args_put_text(m, key, FMT_STRING, name, strlen(name));
 	else if (a->wire == API_WIRE_FLOAT)
 		put_real(m, key, &v, a->bytes);
 	else
@@ -190,8 +192,8 @@ void rec_put_value(struct rec_args *m, const struct rec_call *c, struct rec_key 
 }
 
 /* The numbers in `bytes`, each of `width`, as a list. */
-void rec_put_list(struct rec_args *m, struct rec_key key, const uint8_t *bytes, size_t n,
-		  size_t width)
+void rec_args_put_list(struct rec_args *m, struct rec_arg_key key, const uint8_t *bytes, size_t n,
+		       size_t width)
 {
 	scoped(text_done) struct text list = {0};
 
@@ -204,7 +206,7 @@ void rec_put_list(struct rec_args *m, struct rec_key key, const uint8_t *bytes, 
 		text_u64(&list, v);
 	}
 	text_char(&list, ']');
-	rec_put_made(m, key, FMT_JSON, &list);
+	rec_args_put_buffer(m, key, FMT_JSON, &list);
 }
 
 static bool is_address(enum api_meaning meaning)
@@ -213,12 +215,12 @@ static bool is_address(enum api_meaning meaning)
 }
 
 /* Handles or addresses, with the objects or allocations that they identify. */
-void rec_put_handles(struct rec_args *m, const struct rec_call *c, struct rec_key key,
-		     enum api_meaning meaning, const uint8_t *bytes, size_t n)
+void rec_args_put_handles(struct rec_args *m, const struct rec_call *c, struct rec_arg_key key,
+			  enum api_meaning meaning, const uint8_t *bytes, size_t n)
 {
 	scoped(text_done) struct text ids = {0}, offsets = {0};
 
-	rec_put_list(m, key, bytes, n, 8);
+	rec_args_put_list(m, key, bytes, n, 8);
 	for (size_t i = 0; i < n; i++) {
 		const struct rec_allocation *a = NULL;
 		uint64_t v;
@@ -233,15 +235,15 @@ void rec_put_handles(struct rec_args *m, const struct rec_call *c, struct rec_ke
 	}
 	text_str(&ids, n > 0 ? "]" : "[]");
 	text_str(&offsets, n > 0 ? "]" : "[]");
-	rec_put_made(m, rec_key_of(&key, ".id"), FMT_JSON, &ids);
+	rec_args_put_buffer(m, rec_arg_key_name(&key, ".id"), FMT_JSON, &ids);
 	if (is_address(meaning))
-		rec_put_made(m, rec_key_of(&key, ".offset"), FMT_JSON, &offsets);
+		rec_args_put_buffer(m, rec_arg_key_name(&key, ".offset"), FMT_JSON, &offsets);
 }
 
 /* ---- memory that arguments point to */
 
 /* A scalar of cuBLAS with a known type, which is added too. */
-static void put_typed_scalar(struct rec_args *m, struct rec_key key, const struct rec_blob *b)
+static void put_typed_scalar(struct rec_args *m, struct rec_arg_key key, const struct rec_blob *b)
 {
 	const struct api_scalar *type = api_scalar(b->field - 1u);
 	uint64_t v;
@@ -251,35 +253,36 @@ static void put_typed_scalar(struct rec_args *m, struct rec_key key, const struc
 	if (type->is_real && type->parts == 1) {
 		put_real(m, key, b->data, b->len);
 	} else if (type->is_real) {
-		put_real(m, rec_key_of(&key, ".re"), b->data, b->len / 2);
-		put_real(m, rec_key_of(&key, ".im"), b->data + b->len / 2, b->len / 2);
-	} else if (rec_number(b, 0, b->len, &v)) {
+		put_real(m, rec_arg_key_name(&key, ".re"), b->data, b->len / 2);
+		put_real(m, rec_arg_key_name(&key, ".im"), b->data + b->len / 2, b->len / 2);
+	} else if (rec_blob_number(b, 0, b->len, &v)) {
 		rec_args_put(m, key, FMT_INT, (int64_t)v);
 	}
-	rec_put_text(m, rec_key_of(&key, ".type"), FMT_STRING, type->name, strlen(type->name));
+	rec_args_put_text(m, rec_arg_key_name(&key, ".type"), FMT_STRING, type->name,
+			  strlen(type->name));
 }
 
 /* alpha and beta of cuBLAS: real or complex by the letter in the call's name. */
-static void put_scalar(struct rec_args *m, const struct rec_call *c, struct rec_key key,
+static void put_scalar(struct rec_args *m, const struct rec_call *c, struct rec_arg_key key,
 		       const struct rec_blob *b)
 {
 	const char *letter = c->name + (strncmp(c->name, "cublasXt", 8) == 0 ? 8 : 6);
 	uint64_t v;
 
 	if (strncmp(c->name, "cublas", 6) != 0 || *letter == 'I' || b->len < 4) {
-		if (rec_number(b, 0, b->len, &v))
+		if (rec_blob_number(b, 0, b->len, &v))
 			rec_args_put(m, key, FMT_INT, (int64_t)v);
 	} else if (b->len == 4 || (b->len == 8 && *letter != 'C')) {
 		put_real(m, key, b->data, b->len);
 	} else if (b->len == 8 || b->len == 16) {
-		put_real(m, rec_key_of(&key, ".re"), b->data, b->len / 2);
-		put_real(m, rec_key_of(&key, ".im"), b->data + b->len / 2, b->len / 2);
+		put_real(m, rec_arg_key_name(&key, ".re"), b->data, b->len / 2);
+		put_real(m, rec_arg_key_name(&key, ".im"), b->data + b->len / 2, b->len / 2);
 	} else {
-		rec_put_hex(m, key, b->data, b->len);
+		rec_args_put_hex(m, key, b->data, b->len);
 	}
 }
 
-static void put_numbers(struct rec_args *m, const struct rec_call *c, struct rec_key key,
+static void put_numbers(struct rec_args *m, const struct rec_call *c, struct rec_arg_key key,
 			const struct api_arg *a, const struct rec_blob *b)
 {
 	uint64_t v;
@@ -289,33 +292,35 @@ static void put_numbers(struct rec_args *m, const struct rec_call *c, struct rec
 	if (b->len == 1 || b->len == 2 || b->len == 4 || b->len == 8) {
 		const char *name = NULL;
 
-		rec_number(b, 0, b->len, &v);
+		rec_blob_number(b, 0, b->len, &v);
 		if (a->values)
 			name = api_value_name(a->values, (int32_t)v);
 		if (name)
-			rec_put_text(m, key, FMT_STRING, name, strlen(name));
+			rec_args_put_text(m, key, FMT_STRING, name, strlen(name));
 		else
 			rec_args_put(m, key, FMT_INT, (int64_t)v);
 		if (b->len == 8)
-			put_id(m, c, rec_key_of(NULL, a->name), (enum api_meaning)a->meaning, v);
+			put_id(m, c, rec_arg_key_name(NULL, a->name), (enum api_meaning)a->meaning,
+			       v);
 	} else if (handles && b->len % 8 == 0 &&
 		   (b->len / 8 <= REC_MOST_ELEMENTS || is_address((enum api_meaning)a->meaning))) {
-		rec_put_handles(m, c, key, (enum api_meaning)a->meaning, b->data, b->len / 8);
+		rec_args_put_handles(m, c, key, (enum api_meaning)a->meaning, b->data, b->len / 8);
 	} else {
-		rec_put_hex(m, key, b->data, b->len);
+		rec_args_put_hex(m, key, b->data, b->len);
 	}
 }
 
 /* Adds a struct; bytes that no field describes (an unknown member of a union) are added as
  * numbers. */
-static void put_struct(struct rec_args *m, const struct rec_call *c, struct rec_key key,
+static void put_struct(struct rec_args *m, const struct rec_call *c, struct rec_arg_key key,
 		       const struct api_arg *a, const struct rec_blob *b)
 {
 	const struct api_view all = {a->layout, b->data, b->len, c->api, c->record->words};
 	uint32_t before = m->n;
 
-	rec_put_structs(m, c, b->what == CAP_BLOB_AFTER ? key : rec_key_of(NULL, a->name), &all,
-			b->arg);
+	rec_args_put_structs(m, c,
+			     b->what == CAP_BLOB_AFTER ? key : rec_arg_key_name(NULL, a->name),
+			     &all, b->arg);
 	if (m->n == before && b->len > 0)
 		put_numbers(m, c, key, a, b);
 }
@@ -323,18 +328,19 @@ static void put_struct(struct rec_args *m, const struct rec_call *c, struct rec_
 static void put_blob(struct rec_args *m, const struct rec_call *c, const struct api_arg *a,
 		     const struct rec_blob *b)
 {
-	const struct rec_key name = rec_key_of(NULL, a->name);
-	const struct rec_key key = rec_key_of(&name, b->what == CAP_BLOB_AFTER ? ".out" : ".in");
+	const struct rec_arg_key name = rec_arg_key_name(NULL, a->name);
+	const struct rec_arg_key key =
+		rec_arg_key_name(&name, b->what == CAP_BLOB_AFTER ? ".out" : ".in");
 
 	if (b->what == CAP_BLOB_FIELD)
 		return; /* with its struct */
 	if (b->what == CAP_BLOB_PARAMS)
-		rec_put_params(m, c, a, b);
+		rec_args_put_params(m, c, a, b);
 	else if (b->what == CAP_BLOB_EXTRA)
-		rec_put_hex(m, rec_key_of(&name, ".packed"), b->data, b->len);
+		rec_args_put_hex(m, rec_arg_key_name(&name, ".packed"), b->data, b->len);
 	else if (a->meaning == API_MEANING_STRING || a->length.kind == API_LENGTH_NUL)
-		rec_put_text(m, key, FMT_STRING, (const char *)b->data,
-			     strnlen((const char *)b->data, b->len));
+		rec_args_put_text(m, key, FMT_STRING, (const char *)b->data,
+				  strnlen((const char *)b->data, b->len));
 	else if (a->layout)
 		put_struct(m, c, key, a, b);
 	else if (a->meaning == API_MEANING_SCALAR && b->field > 0)
@@ -350,16 +356,18 @@ static void put_image(struct rec_args *m, const struct cap_image_record *image)
 	char name[FMT_CONTENT_NAME_BYTES];
 
 	fmt_content_name(image->hash, name);
-	rec_put_text(m, rec_key_of(NULL, "image.hash"), FMT_STRING, name, strlen(name));
-	rec_args_put(m, rec_key_of(NULL, "image.bytes"), FMT_INT, (int64_t)image->size);
+	rec_args_put_text(m, rec_arg_key_name(NULL, "image.hash"), FMT_STRING, name, strlen(name));
+	rec_args_put(m, rec_arg_key_name(NULL, "image.bytes"), FMT_INT, (int64_t)image->size);
 	if (image->path_len > 0) {
-		rec_put_text(m, rec_key_of(NULL, "image.file"), FMT_STRING, image->data,
-			     image->path_len);
-		rec_args_put(m, rec_key_of(NULL, "image.offset"), FMT_INT, (int64_t)image->offset);
+		rec_args_put_text(m, rec_arg_key_name(NULL, "image.file"), FMT_STRING, image->data,
+				  image->path_len);
+		rec_args_put(m, rec_arg_key_name(NULL, "image.offset"), FMT_INT,
+			     (int64_t)image->offset);
 	}
 	if (image->build_id_len > 0)
-		rec_put_hex(m, rec_key_of(NULL, "image.build-id"),
-			    (const uint8_t *)image->data + image->path_len, image->build_id_len);
+		rec_args_put_hex(m, rec_arg_key_name(NULL, "image.build-id"),
+				 (const uint8_t *)image->data + image->path_len,
+				 image->build_id_len);
 }
 
 /* ---- all arguments */
@@ -372,13 +380,13 @@ static uint64_t memory_bytes(const struct rec_call *c)
 
 	for (int i = 0; i < c->api->n_args; i++) {
 		const struct api_arg *a = &c->api->args[i];
-		uint64_t at = (uint64_t)rec_value_at(c, i);
+		uint64_t at = (uint64_t)rec_call_value_at(c, i);
 
 		if (a->meaning != API_MEANING_DEVPTR && a->meaning != API_MEANING_HOST &&
 		    a->meaning != API_MEANING_MEMORY)
 			continue;
 		if (a->direction == API_DIRECTION_OUT &&
-		    !rec_number(rec_pointed_at(c, i, CAP_BLOB_AFTER), 0, 8, &at))
+		    !rec_blob_number(rec_call_blob_at(c, i, CAP_BLOB_AFTER), 0, 8, &at))
 			return 0;
 		memory = rec_memory_find(&c->process->memory, at);
 		physical = rec_handles_find(c->process->handles, API_MEANING_MEMORY, at);
@@ -395,12 +403,12 @@ static void put_memory_bytes(struct rec_args *m, const struct rec_call *c)
 	bool takes = c->api->class == API_CLASS_FREE || c->api->class == API_CLASS_DESTROY;
 	uint64_t bytes;
 
-	if ((!takes && c->api->class != API_CLASS_ALLOC) || rec_arg(c, "bytesize") >= 0 ||
-	    rec_arg(c, "size") >= 0)
+	if ((!takes && c->api->class != API_CLASS_ALLOC) || rec_call_arg(c, "bytesize") >= 0 ||
+	    rec_call_arg(c, "size") >= 0)
 		return;
 	bytes = memory_bytes(c);
 	if (bytes > 0)
-		rec_args_put(m, rec_key_of(NULL, "bytes"), FMT_INT, (int64_t)bytes);
+		rec_args_put(m, rec_arg_key_name(NULL, "bytes"), FMT_INT, (int64_t)bytes);
 }
 
 /* Returns true if the argument is a plain number, without a name, an object or an address. */
@@ -418,15 +426,16 @@ static void put_described(struct rec_args *m, const struct rec_call *c)
 		if (a->word >= c->n_words)
 			continue;
 		if (a->wire == API_WIRE_STRUCT || a->bytes > 8)
-			rec_put_hex(m, rec_key_of(NULL, a->name),
-				    (const uint8_t *)&c->record->words[a->word],
-				    a->bytes <= 8 * (c->n_words - a->word) ? a->bytes : 0);
+			rec_args_put_hex(m, rec_arg_key_name(NULL, a->name),
+					 (const uint8_t *)&c->record->words[a->word],
+					 a->bytes <= 8 * (c->n_words - a->word) ? a->bytes : 0);
 		else if (is_number(a) ||
 			 (a->direction > API_DIRECTION_NONE && a->direction < API_DIRECTION_READS))
-			rec_args_put(m, rec_key_of(NULL, a->name), FMT_INT, rec_value_at(c, i));
+			rec_args_put(m, rec_arg_key_name(NULL, a->name), FMT_INT,
+				     rec_call_value_at(c, i));
 		else
-			rec_put_value(m, c, rec_key_of(NULL, a->name), a,
-				      (uint64_t)rec_value_at(c, i));
+			rec_args_put_value(m, c, rec_arg_key_name(NULL, a->name), a,
+					   (uint64_t)rec_call_value_at(c, i));
 	}
 	for (uint32_t i = 0; i < c->n_blobs; i++)
 		if (c->blobs[i].arg < c->api->n_args)
@@ -437,11 +446,11 @@ static void put_described(struct rec_args *m, const struct rec_call *c)
 static void put_words(struct rec_args *m, const struct rec_call *c)
 {
 	for (uint32_t i = 0; i < c->n_words && i < 16; i++)
-		rec_args_put(m, rec_key_index(NULL, "word", i), FMT_INT,
+		rec_args_put(m, rec_arg_key_index(NULL, "word", i), FMT_INT,
 			     (int64_t)c->record->words[i]);
 }
 
-void rec_args_of(struct rec_args *m, const struct rec_call *c)
+void rec_args_add_call(struct rec_args *m, const struct rec_call *c)
 {
 	if (c->api)
 		put_described(m, c);

@@ -20,25 +20,26 @@ static const struct rec_blob *behind(const struct rec_call *c, int arg, unsigned
 }
 
 /* Adds the bytes that a pointer field points to, instead of the address. */
-static void put_behind(struct rec_args *m, const struct rec_call *c, struct rec_key key,
+static void put_behind(struct rec_args *m, const struct rec_call *c, struct rec_arg_key key,
 		       const struct api_field *f, const struct rec_blob *b)
 {
 	if (f->is.length.kind == API_LENGTH_NUL) {
-		rec_put_text(m, key, FMT_STRING, (const char *)b->data, b->len);
+		rec_args_put_text(m, key, FMT_STRING, (const char *)b->data, b->len);
 	} else if (f->is.layout) {
 		const struct api_view all = {f->is.layout, b->data, b->len, c->api,
 					     c->record->words};
 
-		rec_put_structs(m, c, key, &all, -1);
+		rec_args_put_structs(m, c, key, &all, -1);
 	} else if (api_is_handle((enum api_meaning)f->is.meaning) && b->len % 8 == 0 &&
 		   b->len / 8 <= REC_MOST_ELEMENTS) {
-		rec_put_handles(m, c, key, (enum api_meaning)f->is.meaning, b->data, b->len / 8);
+		rec_args_put_handles(m, c, key, (enum api_meaning)f->is.meaning, b->data,
+				     b->len / 8);
 	} else {
-		rec_put_hex(m, key, b->data, b->len);
+		rec_args_put_hex(m, key, b->data, b->len);
 	}
 }
 
-static void put_array(struct rec_args *m, struct rec_key key, const struct api_view *v,
+static void put_array(struct rec_args *m, struct rec_arg_key key, const struct api_view *v,
 		      const struct api_field *f)
 {
 	size_t bytes = (size_t)f->count * f->is.bytes;
@@ -46,17 +47,19 @@ static void put_array(struct rec_args *m, struct rec_key key, const struct api_v
 	if (f->offset > v->len || v->len - f->offset < bytes)
 		return;
 	if (f->is.bytes > 8 || f->is.bytes == 1 || f->count > REC_MOST_ELEMENTS)
-		rec_put_hex(m, key, (const uint8_t *)v->bytes + f->offset, bytes);
+		rec_args_put_hex(m, key, (const uint8_t *)v->bytes + f->offset, bytes);
 	else
-		rec_put_list(m, key, (const uint8_t *)v->bytes + f->offset, f->count, f->is.bytes);
+		rec_args_put_list(m, key, (const uint8_t *)v->bytes + f->offset, f->count,
+				  f->is.bytes);
 }
 
-static void put_field(struct rec_args *m, const struct rec_call *c, struct rec_key prefix,
+static void put_field(struct rec_args *m, const struct rec_call *c, struct rec_arg_key prefix,
 		      const struct api_view *v, unsigned i, int arg)
 {
 	const struct api_field *f = &v->layout->fields[i];
 	const struct rec_blob *b = behind(c, arg, i);
-	const struct rec_key dot = rec_key_of(&prefix, "."), key = rec_key_of(&dot, f->is.name);
+	const struct rec_arg_key dot = rec_arg_key_name(&prefix, "."),
+				 key = rec_arg_key_name(&dot, f->is.name);
 	uint64_t value;
 
 	/* Kernel parameters are added separately. */
@@ -68,20 +71,20 @@ static void put_field(struct rec_args *m, const struct rec_call *c, struct rec_k
 	else if (f->count > 1)
 		put_array(m, key, v, f);
 	else if (api_field_value(v, f, 0, &value))
-		rec_put_value(m, c, key, &f->is, value);
+		rec_args_put_value(m, c, key, &f->is, value);
 }
 
 /* Adds the fields of one struct, or of several with an index in their keys. `arg`: the argument
  * that points to the struct, -1 if a field does. */
-void rec_put_structs(struct rec_args *m, const struct rec_call *c, struct rec_key key,
-		     const struct api_view *all, int arg)
+void rec_args_put_structs(struct rec_args *m, const struct rec_call *c, struct rec_arg_key key,
+			  const struct api_view *all, int arg)
 {
 	size_t size = all->layout->bytes, n = size ? (all->len + size - 1) / size : 0;
 
 	for (size_t i = 0; i < n && i < REC_MOST_ELEMENTS; i++) {
 		struct api_view one = *all;
-		struct rec_key name =
-			n > 1 || arg < 0 ? rec_key_index(&key, "[", (uint32_t)i) : key;
+		struct rec_arg_key name =
+			n > 1 || arg < 0 ? rec_arg_key_index(&key, "[", (uint32_t)i) : key;
 
 		one.bytes = (const uint8_t *)all->bytes + i * size;
 		one.len = all->len - i * size < size ? all->len - i * size : size;
@@ -89,9 +92,9 @@ void rec_put_structs(struct rec_args *m, const struct rec_call *c, struct rec_ke
 			put_field(m, c, name, &one, f, n == 1 ? arg : -1);
 	}
 	if (n > REC_MOST_ELEMENTS)
-		rec_put_hex(m, rec_key_of(&key, ".more"),
-			    (const uint8_t *)all->bytes + REC_MOST_ELEMENTS * size,
-			    all->len - REC_MOST_ELEMENTS * size);
+		rec_args_put_hex(m, rec_arg_key_name(&key, ".more"),
+				 (const uint8_t *)all->bytes + REC_MOST_ELEMENTS * size,
+				 all->len - REC_MOST_ELEMENTS * size);
 }
 
 /* ---- kernel parameters */
@@ -100,12 +103,12 @@ void rec_put_structs(struct rec_args *m, const struct rec_call *c, struct rec_ke
  * use again. */
 static bool is_of_nccl(const struct rec_call *c)
 {
-	fmt_str name = rec_kernel_name(c, (uint64_t)rec_value(c, "f", 0));
+	fmt_str name = rec_call_kernel_name(c, (uint64_t)rec_call_value(c, "f", 0));
 
 	return strstr(fmt_string(c->process->names, name, NULL), "nccl") != NULL;
 }
 
-static void put_parameter(struct rec_args *m, const struct rec_call *c, struct rec_key key,
+static void put_parameter(struct rec_args *m, const struct rec_call *c, struct rec_arg_key key,
 			  const uint8_t *at, uint32_t size)
 {
 	uint64_t v = 0;
@@ -114,14 +117,14 @@ static void put_parameter(struct rec_args *m, const struct rec_call *c, struct r
 		memcpy(&v, at, size);
 		rec_args_put(m, key, FMT_INT, (int64_t)v);
 		if (size == 8)
-			rec_put_memory(m, c, key, v);
+			rec_args_put_memory(m, c, key, v);
 	} else if (size % 8 == 0 && size <= 8 * MOST_WORDS) {
 		for (uint32_t i = 0; i < size; i += 8)
-			put_parameter(m, c, rec_key_index(&key, ".", i), at + i, 8);
+			put_parameter(m, c, rec_arg_key_index(&key, ".", i), at + i, 8);
 	} else if (is_of_nccl(c)) {
-		rec_args_put(m, rec_key_of(&key, ".bytes"), FMT_INT, size);
+		rec_args_put(m, rec_arg_key_name(&key, ".bytes"), FMT_INT, size);
 	} else {
-		rec_put_hex(m, key, at, size);
+		rec_args_put_hex(m, key, at, size);
 	}
 }
 
@@ -136,7 +139,7 @@ static const char *params_field(const struct api_arg *a)
 }
 
 /* "0:4 8:8": offsets and sizes. */
-static void put_layout(struct rec_args *m, const struct rec_call *c, struct rec_key key,
+static void put_layout(struct rec_args *m, const struct rec_call *c, struct rec_arg_key key,
 		       const uint8_t *table, uint64_t n)
 {
 	uint64_t hash = fmt_hash(table + 4, 8 * n);
@@ -163,18 +166,19 @@ static void put_layout(struct rec_args *m, const struct rec_call *c, struct rec_
 }
 
 /* Each parameter by its number; and the layout, from which the packed bytes follow. */
-void rec_put_params(struct rec_args *m, const struct rec_call *c, const struct api_arg *a,
-		    const struct rec_blob *b)
+void rec_args_put_params(struct rec_args *m, const struct rec_call *c, const struct api_arg *a,
+			 const struct rec_blob *b)
 {
-	const struct rec_key name = rec_key_of(NULL, a->name), dot = rec_key_of(&name, ".");
+	const struct rec_arg_key name = rec_arg_key_name(NULL, a->name),
+				 dot = rec_arg_key_name(&name, ".");
 	const char *field = params_field(a);
-	const struct rec_key key = field ? rec_key_of(&dot, field) : name;
+	const struct rec_arg_key key = field ? rec_arg_key_name(&dot, field) : name;
 	const uint8_t *packed = b->data;
 	uint64_t n = 0, bytes;
 	struct cap_param p;
 
-	if (!rec_number(b, 0, 4, &n) || n > (b->len - 4) / 8) {
-		rec_put_hex(m, key, b->data, b->len);
+	if (!rec_blob_number(b, 0, 4, &n) || n > (b->len - 4) / 8) {
+		rec_args_put_hex(m, key, b->data, b->len);
 		return;
 	}
 	bytes = (4 + 8 * n + 7) & ~(uint64_t)7;
@@ -183,7 +187,8 @@ void rec_put_params(struct rec_args *m, const struct rec_call *c, const struct a
 	for (uint32_t i = 0; i < n; i++) {
 		memcpy(&p, b->data + 4 + 8 * (size_t)i, sizeof(p));
 		if (p.offset <= bytes && p.size <= bytes - p.offset)
-			put_parameter(m, c, rec_key_index(&key, "[", i), packed + p.offset, p.size);
+			put_parameter(m, c, rec_arg_key_index(&key, "[", i), packed + p.offset,
+				      p.size);
 	}
-	put_layout(m, c, rec_key_of(&key, ".layout"), b->data, n);
+	put_layout(m, c, rec_arg_key_name(&key, ".layout"), b->data, n);
 }

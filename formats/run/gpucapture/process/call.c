@@ -11,7 +11,7 @@ static int find_arg(const struct api_call *api, const char *name)
 	return -1;
 }
 
-int rec_arg(const struct rec_call *c, const char *name)
+int rec_call_arg(const struct rec_call *c, const char *name)
 {
 	uint64_t hash = ((uintptr_t)c->api + 3 * (uintptr_t)name) * 0x9e3779b97f4a7c15u;
 	struct rec_found_arg *found = &c->process->memo.found_args[hash >> 56];
@@ -23,14 +23,14 @@ int rec_arg(const struct rec_call *c, const char *name)
 	return found->arg;
 }
 
-int64_t rec_value(const struct rec_call *c, const char *name, int64_t otherwise)
+int64_t rec_call_value(const struct rec_call *c, const char *name, int64_t otherwise)
 {
-	int arg = rec_arg(c, name);
+	int arg = rec_call_arg(c, name);
 
-	return arg < 0 ? otherwise : rec_value_at(c, arg);
+	return arg < 0 ? otherwise : rec_call_value_at(c, arg);
 }
 
-const struct rec_blob *rec_pointed_at(const struct rec_call *c, int arg, enum cap_blob_what what)
+const struct rec_blob *rec_call_blob_at(const struct rec_call *c, int arg, enum cap_blob_kind what)
 {
 	for (uint32_t i = 0; i < c->n_blobs; i++)
 		if (c->blobs[i].arg == arg && c->blobs[i].what == what)
@@ -38,15 +38,15 @@ const struct rec_blob *rec_pointed_at(const struct rec_call *c, int arg, enum ca
 	return NULL;
 }
 
-const struct rec_blob *rec_pointed(const struct rec_call *c, const char *name,
-				   enum cap_blob_what what)
+const struct rec_blob *rec_call_blob(const struct rec_call *c, const char *name,
+				     enum cap_blob_kind what)
 {
-	int arg = rec_arg(c, name);
+	int arg = rec_call_arg(c, name);
 
-	return arg < 0 ? NULL : rec_pointed_at(c, arg, what);
+	return arg < 0 ? NULL : rec_call_blob_at(c, arg, what);
 }
 
-int rec_number(const struct rec_blob *b, size_t offset, size_t bytes, uint64_t *ret)
+int rec_blob_number(const struct rec_blob *b, size_t offset, size_t bytes, uint64_t *ret)
 {
 	uint64_t v = 0;
 
@@ -57,10 +57,10 @@ int rec_number(const struct rec_blob *b, size_t offset, size_t bytes, uint64_t *
 	return 1;
 }
 
-int rec_view(const struct rec_call *c, const char *name, struct api_view *ret)
+int rec_call_struct(const struct rec_call *c, const char *name, struct api_view *ret)
 {
-	int arg = rec_arg(c, name);
-	const struct rec_blob *b = arg < 0 ? NULL : rec_pointed_at(c, arg, CAP_BLOB_BEFORE);
+	int arg = rec_call_arg(c, name);
+	const struct rec_blob *b = arg < 0 ? NULL : rec_call_blob_at(c, arg, CAP_BLOB_BEFORE);
 
 	if (!b || !c->api->args[arg].layout)
 		return 0;
@@ -82,7 +82,7 @@ static size_t stem_of(const char *name)
 	return n;
 }
 
-int rec_is(const struct rec_call *c, const char *stem)
+int rec_call_is(const struct rec_call *c, const char *stem)
 {
 	size_t n = strlen(stem);
 

@@ -12,19 +12,19 @@
 
 /* An operation that a nested call launched, kept until the outermost call ends, which may turn it
  * into a collective. In a capture it is a graph node, and `event` is that of the call. */
-struct rec_launched {
+struct rec_launched_op {
 	uint64_t ordinal; /* of the call, within its ring */
 	uint32_t event;	  /* REC_NONE: first reading */
 	uint32_t track, index;
 	uint8_t depth;
 	uint8_t kind; /* enum fmt_kind */
 	bool captured;
-	uint32_t graph, node; /* see struct rec_graph_at */
+	uint32_t graph, node; /* see struct rec_graph_node_ref */
 	uint32_t stream;      /* number of the object */
 };
 
 /* A collective, or the sends and receives of one stream, waiting for the end of their group. */
-struct rec_pending {
+struct rec_pending_collective {
 	struct rec_collective is; /* without event and messages */
 	uint32_t stream;	  /* number of the object */
 	int64_t sent_bytes, received_bytes;
@@ -32,7 +32,7 @@ struct rec_pending {
 	bool is_named; /* an annotation names the sends and receives */
 };
 
-struct rec_sent {
+struct rec_pending_message {
 	uint32_t pending;
 	struct fmt_message message;
 };
@@ -45,20 +45,20 @@ struct rec_thread {
 	uint32_t n_contexts;
 	uint32_t kept_depth; /* calls around the next calls are kept in the prologue if their depth
 				is less */
-	struct rec_launched *launched;
+	struct rec_launched_op *launched;
 	size_t n_launched, launched_cap;
 	uint32_t group; /* depth of ncclGroupStart */
-	struct rec_pending *pending;
+	struct rec_pending_collective *pending;
 	size_t n_pending, pending_cap;
-	struct rec_sent *messages; /* of `pending` */
+	struct rec_pending_message *messages; /* of `pending` */
 	size_t n_messages, messages_cap;
-	struct rec_open *open;
+	struct rec_open_range *open;
 	size_t n_open, open_cap;
 };
 
 struct rec_blob {
 	uint16_t arg;
-	uint8_t what;	/* enum cap_blob_what */
+	uint8_t what;	/* enum cap_blob_kind */
 	uint16_t field; /* as in struct cap_blob_record */
 	const uint8_t *data;
 	uint32_t len;
@@ -85,12 +85,12 @@ struct rec_call {
 };
 
 /* Returns the index of an argument by name, or -1. */
-int rec_arg(const struct rec_call *c, const char *name);
+int rec_call_arg(const struct rec_call *c, const char *name);
 
 /* Returns the value of an argument, extended to 64 bits by its type; `otherwise` if the call has no
  * such argument. */
-int64_t rec_value(const struct rec_call *c, const char *name, int64_t otherwise);
-static inline int64_t rec_value_at(const struct rec_call *c, int arg)
+int64_t rec_call_value(const struct rec_call *c, const char *name, int64_t otherwise);
+static inline int64_t rec_call_value_at(const struct rec_call *c, int arg)
 {
 	const struct api_arg *a = &c->api->args[arg];
 
@@ -99,31 +99,31 @@ static inline int64_t rec_value_at(const struct rec_call *c, int arg)
 
 /* Returns the memory that the argument points to, before or after the call; NULL if not
  * recorded. */
-const struct rec_blob *rec_pointed(const struct rec_call *c, const char *name,
-				   enum cap_blob_what what);
-const struct rec_blob *rec_pointed_at(const struct rec_call *c, int arg, enum cap_blob_what what);
+const struct rec_blob *rec_call_blob(const struct rec_call *c, const char *name,
+				     enum cap_blob_kind what);
+const struct rec_blob *rec_call_blob_at(const struct rec_call *c, int arg, enum cap_blob_kind what);
 
 /* Reads the number of `bytes` bytes at `offset` of a blob. Returns 1, or 0 if out of range. */
-int rec_number(const struct rec_blob *b, size_t offset, size_t bytes, uint64_t *ret);
+int rec_blob_number(const struct rec_blob *b, size_t offset, size_t bytes, uint64_t *ret);
 
 /* Reads the struct that an argument points to, before the call. Returns 1, or 0 if the argument is
  * not a struct or was not recorded. */
-int rec_view(const struct rec_call *c, const char *name, struct api_view *ret);
+int rec_call_struct(const struct rec_call *c, const char *name, struct api_view *ret);
 
 /* Returns the name of a function or kernel handle; the handle in hex if its creation was not
  * recorded. */
-fmt_str rec_kernel_name(const struct rec_call *c, uint64_t handle);
+fmt_str rec_call_kernel_name(const struct rec_call *c, uint64_t handle);
 
-int rec_is(const struct rec_call *c, const char *stem);
+int rec_call_is(const struct rec_call *c, const char *stem);
 
 /* Returns the object of the stream argument. Resolves per-thread default streams and default
  * streams of contexts to separate objects. NULL if out of memory. */
-struct rec_object *rec_stream(const struct rec_call *c);
-struct rec_object *rec_stream_of(const struct rec_call *c, uint64_t handle);
+struct rec_object *rec_call_stream(const struct rec_call *c);
+struct rec_object *rec_call_stream_of(const struct rec_call *c, uint64_t handle);
 
 /* Return the handle of the thread's current context, or 0; its device, or -1 if unknown. */
-uint64_t rec_current_context(const struct rec_call *c);
-int rec_current_device(const struct rec_call *c);
+uint64_t rec_call_context(const struct rec_call *c);
+int rec_call_device(const struct rec_call *c);
 
 /* Returns an event on the thread of the call, with the call's times and no template yet. */
 struct rec_event rec_call_event(const struct rec_call *c, enum fmt_kind kind);
@@ -132,16 +132,17 @@ struct rec_event rec_call_event(const struct rec_call *c, enum fmt_kind kind);
 int rec_call_add(struct rec_call *c);
 
 /* Sets the device of the call, whichever context is current; -1 changes nothing. */
-void rec_call_is_on(const struct rec_call *c, int device);
+void rec_call_set_device(const struct rec_call *c, int device);
 
 /* Marks the call and its enclosing calls as needed by later calls: a window keeps them in its
  * prologue. */
-void rec_call_keep(const struct rec_call *c);
+void rec_call_keep_in_prologue(const struct rec_call *c);
 
-/* Update the objects: rec_call_makes() adds created objects, before the call's event is added;
- * rec_call_ends() removes destroyed ones and sets the current context, after it. */
-int rec_call_makes(struct rec_call *c);
-int rec_call_ends(struct rec_call *c);
+/* Update the objects: rec_call_add_objects() adds created objects, before the call's event is
+ * added; rec_call_remove_objects() removes destroyed ones and sets the current context, after it.
+ */
+int rec_call_add_objects(struct rec_call *c);
+int rec_call_remove_objects(struct rec_call *c);
 /* The same for allocations. */
-int rec_call_allocates(const struct rec_call *c);
-int rec_call_frees(const struct rec_call *c);
+int rec_call_add_allocations(const struct rec_call *c);
+int rec_call_remove_allocations(const struct rec_call *c);

@@ -51,7 +51,7 @@ static int template_of(const struct rec_args *m, const struct rec_call *c, uint3
 	struct rec_last_call *last = last_call(c);
 	int r = 0;
 
-	if (rec_args_are_like(m)) {
+	if (rec_args_match(m)) {
 		*ret = last->template - 1;
 		return 0;
 	}
@@ -66,7 +66,7 @@ struct rec_event rec_call_event(const struct rec_call *c, enum fmt_kind kind)
 				  .correlation = c->record->id + 1,
 				  .track = c->thread->track,
 				  .call = REC_NONE,
-				  .device = (int16_t)rec_current_device(c),
+				  .device = (int16_t)rec_call_device(c),
 				  .kind = kind};
 }
 
@@ -90,19 +90,19 @@ static void put_order(struct rec_args *m, const struct rec_call *c)
 		p->order.track = c->thread->track;
 	p->order.is_used |= p->order.track != c->thread->track;
 	if (p->order.is_used)
-		rec_args_put(m, rec_key_of(NULL, "order"), FMT_INT, (int64_t)p->order.n);
+		rec_args_put(m, rec_arg_key_name(NULL, "order"), FMT_INT, (int64_t)p->order.n);
 }
 
 /* First reading: of a call only its span is needed. */
 static int add_planned(struct rec_call *c)
 {
-	rec_process_span(c->process, c->start_ns, c->end_ns);
+	rec_process_extend_span(c->process, c->start_ns, c->end_ns);
 	c->process->counts.calls++;
 	c->event = REC_NONE;
 	return 0;
 }
 
-void rec_call_keep(const struct rec_call *c)
+void rec_call_keep_in_prologue(const struct rec_call *c)
 {
 	if (c->event == REC_NONE) /* first reading */
 		return;
@@ -115,8 +115,9 @@ void rec_call_keep(const struct rec_call *c)
 static bool is_undone(const struct rec_call *c)
 {
 	return c->record->head.depth > 0 &&
-	       (rec_is(c, "cuCtxSetCurrent") || rec_is(c, "cuCtxPushCurrent") ||
-		rec_is(c, "cuCtxPopCurrent") || rec_is(c, "cuThreadExchangeStreamCaptureMode"));
+	       (rec_call_is(c, "cuCtxSetCurrent") || rec_call_is(c, "cuCtxPushCurrent") ||
+		rec_call_is(c, "cuCtxPopCurrent") ||
+		rec_call_is(c, "cuThreadExchangeStreamCaptureMode"));
 }
 
 static void keep_if_lasting(const struct rec_call *c)
@@ -127,7 +128,7 @@ static void keep_if_lasting(const struct rec_call *c)
 	if (is_around)
 		c->thread->kept_depth = depth;
 	if (is_around || ((!c->api || api_has_lasting_effect(c->api)) && !is_undone(c)))
-		rec_call_keep(c);
+		rec_call_keep_in_prologue(c);
 }
 
 int rec_call_add(struct rec_call *c)
@@ -140,12 +141,12 @@ int rec_call_add(struct rec_call *c)
 		return add_planned(c);
 	e = rec_call_event(c, FMT_CALL);
 	rec_args_begin(&m, c->process->names, last_call(c));
-	rec_args_of(&m, c);
-	rec_args_put(&m, rec_key_of(NULL, "result"), FMT_INT, c->record->result);
+	rec_args_add_call(&m, c);
+	rec_args_put(&m, rec_arg_key_name(NULL, "result"), FMT_INT, c->record->result);
 	if (c->record->head.flags & CAP_CALL_UNENDED)
-		rec_args_put(&m, rec_key_of(NULL, "unended"), FMT_INT, 1);
+		rec_args_put(&m, rec_arg_key_name(NULL, "unended"), FMT_INT, 1);
 	if (c->record->head.flags & CAP_CALL_REPEATED && c->n_words > 0)
-		rec_args_put(&m, rec_key_of(NULL, "repeated"), FMT_INT,
+		rec_args_put(&m, rec_arg_key_name(NULL, "repeated"), FMT_INT,
 			     (int64_t)c->record->words[c->n_words - 1]);
 	put_order(&m, c);
 	rec_args_end(&m);
@@ -159,7 +160,7 @@ int rec_call_add(struct rec_call *c)
 	if (r == 0)
 		note_last(c->process, c, e.template);
 	if (r == 0)
-		rec_digests_await(c->process, c->record->id, c->event);
+		rec_digests_set_event(c->process, c->record->id, c->event);
 	c->process->counts.calls++;
 	c->process->counts.nested += c->record->head.depth > 0;
 	c->process->counts.failed += !api_succeeded(c->api, c->record->result);
@@ -167,7 +168,7 @@ int rec_call_add(struct rec_call *c)
 	return r;
 }
 
-void rec_call_is_on(const struct rec_call *c, int device)
+void rec_call_set_device(const struct rec_call *c, int device)
 {
 	if (device >= 0 && c->event != REC_NONE)
 		c->process->events[c->event].device = (int16_t)device;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* cuMemcpy itself takes any address. */
-static enum rec_side any_side(const struct rec_call *c, uint64_t address)
+static enum rec_copy_side any_side(const struct rec_call *c, uint64_t address)
 {
 	const struct rec_allocation *a = rec_memory_find(&c->process->memory, address);
 
@@ -17,7 +17,7 @@ static enum rec_side any_side(const struct rec_call *c, uint64_t address)
 									      : REC_DEVICE;
 }
 
-static enum rec_side host_side(const struct rec_call *c, uint64_t address)
+static enum rec_copy_side host_side(const struct rec_call *c, uint64_t address)
 {
 	return any_side(c, address) == REC_PINNED ? REC_PINNED : REC_PAGEABLE;
 }
@@ -34,8 +34,8 @@ static uint64_t field_of(const struct api_view *v, const char *prefix, const cha
 	return api_number(v, path);
 }
 
-static enum rec_side side_in(const struct rec_call *c, const struct api_view *v, const char *prefix,
-			     const char *side)
+static enum rec_copy_side side_in(const struct rec_call *c, const struct api_view *v,
+				  const char *prefix, const char *side)
 {
 	uint64_t kind = field_of(v, prefix, side, "MemoryType");
 	uint64_t address = field_of(v, prefix, side, kind == MEMORY_HOST ? "Host" : "Device");
@@ -45,8 +45,8 @@ static enum rec_side side_in(const struct rec_call *c, const struct api_view *v,
 	return kind == MEMORY_HOST ? host_side(c, address) : REC_DEVICE;
 }
 
-void rec_copy_read(const struct rec_call *c, const struct api_view *v, const char *prefix,
-		   struct rec_copy *ret)
+void rec_copy_from_struct(const struct rec_call *c, const struct api_view *v, const char *prefix,
+			  struct rec_copy *ret)
 {
 	char depth[64];
 
@@ -58,26 +58,26 @@ void rec_copy_read(const struct rec_call *c, const struct api_view *v, const cha
 			       (api_field(v->layout, depth) ? api_number(v, depth) : 1));
 }
 
-struct rec_copy rec_copy_of(const struct rec_call *c)
+struct rec_copy rec_copy_from_call(const struct rec_call *c)
 {
 	struct rec_copy copy = {.from = REC_DEVICE, .to = REC_DEVICE};
-	uint64_t from = (uint64_t)rec_value(c, "src", rec_value(c, "srcHost", 0));
-	uint64_t to = (uint64_t)rec_value(c, "dst", rec_value(c, "dstHost", 0));
+	uint64_t from = (uint64_t)rec_call_value(c, "src", rec_call_value(c, "srcHost", 0));
+	uint64_t to = (uint64_t)rec_call_value(c, "dst", rec_call_value(c, "dstHost", 0));
 	struct api_view v;
 
-	copy.bytes = rec_value(c, "ByteCount", -1);
-	if (rec_view(c, "pCopy", &v)) {
-		rec_copy_read(c, &v, "", &copy);
+	copy.bytes = rec_call_value(c, "ByteCount", -1);
+	if (rec_call_struct(c, "pCopy", &v)) {
+		rec_copy_from_struct(c, &v, "", &copy);
 		return copy;
 	}
 	copy.peer = strstr(c->name, "Peer") != NULL;
-	if (rec_arg(c, "srcHost") >= 0)
+	if (rec_call_arg(c, "srcHost") >= 0)
 		copy.from = host_side(c, from);
-	else if (rec_arg(c, "src") >= 0)
+	else if (rec_call_arg(c, "src") >= 0)
 		copy.from = any_side(c, from);
-	if (rec_arg(c, "dstHost") >= 0)
+	if (rec_call_arg(c, "dstHost") >= 0)
 		copy.to = host_side(c, to);
-	else if (rec_arg(c, "dst") >= 0)
+	else if (rec_call_arg(c, "dst") >= 0)
 		copy.to = any_side(c, to);
 	return copy;
 }

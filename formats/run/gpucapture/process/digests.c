@@ -10,36 +10,36 @@
 /* Adds n, which may be negative, to the outstanding digests of the call. */
 static int count(struct rec_process *p, uint64_t id, int64_t n)
 {
-	const struct rec_wait made = {.id = id + 1, .event = REC_NONE, .n = n};
-	struct rec_wait *slot = rec_waits_find(&p->buffers.due, id + 1, 0);
+	const struct rec_pending_entry made = {.id = id + 1, .event = REC_NONE, .n = n};
+	struct rec_pending_entry *slot = rec_pending_find(&p->buffers.due, id + 1, 0);
 
 	if (!slot)
-		return rec_waits_put(&p->buffers.due, &made);
+		return rec_pending_put(&p->buffers.due, &made);
 	slot->n += n;
 	if (slot->n == 0)
-		rec_waits_drop(&p->buffers.due, slot);
+		rec_pending_remove(&p->buffers.due, slot);
 	return 0;
 }
 
-int rec_digests_announced(struct rec_process *p, uint64_t id, uint32_t n)
+int rec_digests_expect(struct rec_process *p, uint64_t id, uint32_t n)
 {
 	return count(p, id, n);
 }
 
-void rec_digests_await(struct rec_process *p, uint64_t id, uint32_t event)
+void rec_digests_set_event(struct rec_process *p, uint64_t id, uint32_t event)
 {
-	struct rec_wait *slot = rec_waits_find(&p->buffers.due, id + 1, 0);
+	struct rec_pending_entry *slot = rec_pending_find(&p->buffers.due, id + 1, 0);
 
 	if (slot)
 		slot->event = event;
 }
 
-uint32_t rec_digests_first(const struct rec_process *p, uint32_t from)
+uint32_t rec_digests_first_pending(const struct rec_process *p, uint32_t from)
 {
 	uint32_t first = REC_NONE;
 
 	for (size_t i = 0; i < p->buffers.due.size; i++) {
-		const struct rec_wait *w = &p->buffers.due.slots[i];
+		const struct rec_pending_entry *w = &p->buffers.due.slots[i];
 
 		if (w->id && w->n > 0 && w->event >= from && w->event < first)
 			first = w->event;
@@ -165,23 +165,23 @@ static int carry_pages(struct rec_process *p)
 static void drop_late(struct rec_process *p)
 {
 	for (size_t i = 0; i < p->buffers.due.size;) {
-		struct rec_wait *w = &p->buffers.due.slots[i];
+		struct rec_pending_entry *w = &p->buffers.due.slots[i];
 
 		if (w->id && w->n < 0 && is_over(p, w->id - 1))
-			rec_waits_drop(&p->buffers.due, w);
+			rec_pending_remove(&p->buffers.due, w);
 		else
 			i++;
 	}
 }
 
-int rec_digests_carry(struct rec_process *p, const uint32_t *to)
+int rec_digests_renumber(struct rec_process *p, const uint32_t *to)
 {
 	int r;
 
 	keep(p, to);
 	r = carry_pages(p);
 	if (r == 0)
-		r = rec_waits_move(&p->buffers.due, to);
+		r = rec_pending_renumber(&p->buffers.due, to);
 	if (r == 0)
 		drop_late(p);
 	return r;

@@ -50,7 +50,7 @@ struct rec_object *rec_handles_find(const struct rec_handles *h, uint32_t kind, 
 	return t && !t->gone ? t : NULL;
 }
 
-struct rec_object *rec_handles_make(struct rec_handles *h, uint32_t kind, uint64_t handle)
+struct rec_object *rec_handles_add(struct rec_handles *h, uint32_t kind, uint64_t handle)
 {
 	struct fmt_hash_slot *slot;
 	struct rec_object *t;
@@ -76,7 +76,7 @@ struct rec_object *rec_handles_get(struct rec_handles *h, uint32_t kind, uint64_
 
 	if (t)
 		return t;
-	t = rec_handles_make(h, kind, handle);
+	t = rec_handles_add(h, kind, handle);
 	if (t) {
 		t->known = 0;
 		h->unknown++;
@@ -84,8 +84,8 @@ struct rec_object *rec_handles_get(struct rec_handles *h, uint32_t kind, uint64_
 	return t;
 }
 
-void rec_handles_each(struct rec_handles *h, void (*each)(struct rec_object *t, void *context),
-		      void *context)
+void rec_handles_for_each(struct rec_handles *h, void (*each)(struct rec_object *t, void *context),
+			  void *context)
 {
 	for (size_t i = 0; i < h->n; i++)
 		if (!h->objects[i].gone)

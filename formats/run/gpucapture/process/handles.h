@@ -37,11 +37,11 @@ struct rec_object *rec_handles_find(const struct rec_handles *h, uint32_t kind, 
 struct rec_object *rec_handles_get(struct rec_handles *h, uint32_t kind, uint64_t handle);
 
 /* Adds a new object for the handle, with known = 1. NULL if out of memory. */
-struct rec_object *rec_handles_make(struct rec_handles *h, uint32_t kind, uint64_t handle);
+struct rec_object *rec_handles_add(struct rec_handles *h, uint32_t kind, uint64_t handle);
 
 /* Calls `each` for all live objects. */
-void rec_handles_each(struct rec_handles *h, void (*each)(struct rec_object *t, void *context),
-		      void *context);
+void rec_handles_for_each(struct rec_handles *h, void (*each)(struct rec_object *t, void *context),
+			  void *context);
 
 /* Returns the number of objects that were used but whose creation was not recorded. */
 uint64_t rec_handles_unknown(const struct rec_handles *h);

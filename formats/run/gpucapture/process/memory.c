@@ -142,12 +142,12 @@ const struct rec_allocation *rec_memory_find(const struct rec_memory *m, uint64_
 	return span ? &m->rows[span->row] : NULL;
 }
 
-int rec_memory_end(struct rec_memory *m, uint64_t address, uint64_t by)
+int rec_memory_remove(struct rec_memory *m, uint64_t address, uint64_t by)
 {
 	return end_at(m, &m->memory, address, by);
 }
 
-int rec_memory_end_range(struct rec_memory *m, uint64_t address, uint64_t bytes, uint64_t by)
+int rec_memory_remove_range(struct rec_memory *m, uint64_t address, uint64_t bytes, uint64_t by)
 {
 	size_t at = span_from(&m->memory, address);
 
@@ -156,14 +156,14 @@ int rec_memory_end_range(struct rec_memory *m, uint64_t address, uint64_t bytes,
 	return end_overlapped(m, &m->memory, address, address + bytes, by);
 }
 
-int rec_memory_end_reserved(struct rec_memory *m, uint64_t address, uint64_t by)
+int rec_memory_remove_reserved(struct rec_memory *m, uint64_t address, uint64_t by)
 {
 	return end_at(m, &m->reserved, address, by);
 }
 
-int rec_memory_end_if(struct rec_memory *m,
-		      bool (*gone)(const struct rec_allocation *a, uint64_t value), uint64_t value,
-		      uint64_t by)
+int rec_memory_remove_if(struct rec_memory *m,
+			 bool (*gone)(const struct rec_allocation *a, uint64_t value),
+			 uint64_t value, uint64_t by)
 {
 	int r = 0;
 

@@ -76,12 +76,12 @@ const struct rec_allocation *rec_memory_find(const struct rec_memory *m, uint64_
 /* End allocations: the one that starts at `address`; all mappings that start in the range; the
  * reservation that starts at `address`; those for which `gone` returns true. `by` is the
  * correlation of the releasing call. */
-int rec_memory_end(struct rec_memory *m, uint64_t address, uint64_t by);
-int rec_memory_end_range(struct rec_memory *m, uint64_t address, uint64_t bytes, uint64_t by);
-int rec_memory_end_reserved(struct rec_memory *m, uint64_t address, uint64_t by);
-int rec_memory_end_if(struct rec_memory *m,
-		      bool (*gone)(const struct rec_allocation *a, uint64_t value), uint64_t value,
-		      uint64_t by);
+int rec_memory_remove(struct rec_memory *m, uint64_t address, uint64_t by);
+int rec_memory_remove_range(struct rec_memory *m, uint64_t address, uint64_t bytes, uint64_t by);
+int rec_memory_remove_reserved(struct rec_memory *m, uint64_t address, uint64_t by);
+int rec_memory_remove_if(struct rec_memory *m,
+			 bool (*gone)(const struct rec_allocation *a, uint64_t value),
+			 uint64_t value, uint64_t by);
 
 /* Returns the number of the allocation that the call made, and sets its device; 0 and -1 if
  * none. */

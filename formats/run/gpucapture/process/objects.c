@@ -5,17 +5,17 @@
 
 #include "base/array.h"
 
-uint64_t rec_current_context(const struct rec_call *c)
+uint64_t rec_call_context(const struct rec_call *c)
 {
 	const struct rec_thread *t = c->thread;
 
 	return t->n_contexts > 0 ? t->contexts[t->n_contexts - 1] : 0;
 }
 
-int rec_current_device(const struct rec_call *c)
+int rec_call_device(const struct rec_call *c)
 {
 	const struct rec_object *context =
-		rec_handles_find(c->process->handles, API_MEANING_CONTEXT, rec_current_context(c));
+		rec_handles_find(c->process->handles, API_MEANING_CONTEXT, rec_call_context(c));
 
 	return context ? context->device : -1;
 }
@@ -24,34 +24,34 @@ int rec_current_device(const struct rec_call *c)
  * point. */
 enum { STREAM_LEGACY = 1, STREAM_PER_THREAD = 2 };
 
-struct rec_object *rec_stream_of(const struct rec_call *c, uint64_t handle)
+struct rec_object *rec_call_stream_of(const struct rec_call *c, uint64_t handle)
 {
 	struct rec_object *s;
 
 	if (handle == 0)
 		handle = c->api && c->api->per_thread ? STREAM_PER_THREAD : STREAM_LEGACY;
 	if (handle == STREAM_LEGACY)
-		handle = rec_current_context(c) | STREAM_LEGACY;
+		handle = rec_call_context(c) | STREAM_LEGACY;
 	else if (handle == STREAM_PER_THREAD)
-		handle = (rec_current_context(c) | STREAM_PER_THREAD) ^
+		handle = (rec_call_context(c) | STREAM_PER_THREAD) ^
 			 (uint64_t)(c->thread->track + 1) << 48;
 	s = rec_handles_find(c->process->handles, API_MEANING_STREAM, handle);
 	if (s)
 		return s;
 	/* The default streams are there without being made. */
 	s = handle & (STREAM_LEGACY | STREAM_PER_THREAD)
-		    ? rec_handles_make(c->process->handles, API_MEANING_STREAM, handle)
+		    ? rec_handles_add(c->process->handles, API_MEANING_STREAM, handle)
 		    : rec_handles_get(c->process->handles, API_MEANING_STREAM, handle);
 	if (s)
-		s->device = rec_current_device(c);
+		s->device = rec_call_device(c);
 	return s;
 }
 
-struct rec_object *rec_stream(const struct rec_call *c)
+struct rec_object *rec_call_stream(const struct rec_call *c)
 {
 	int arg = c->api ? c->api->stream : -1;
 
-	return rec_stream_of(c, arg < 0 ? 0 : (uint64_t)rec_value_at(c, arg));
+	return rec_call_stream_of(c, arg < 0 ? 0 : (uint64_t)rec_call_value_at(c, arg));
 }
 
 /* ---- the current context of the thread */
@@ -78,23 +78,23 @@ static void follow_context(struct rec_call *c)
 	if (c->api->class != API_CLASS_STATE && c->api->class != API_CLASS_CREATE &&
 	    c->api->class != API_CLASS_DESTROY)
 		return;
-	if (rec_is(c, "cuCtxSetCurrent"))
-		set_current(t, (uint64_t)rec_value(c, "ctx", 0));
-	else if (rec_is(c, "cuCtxPushCurrent"))
-		push(t, (uint64_t)rec_value(c, "ctx", 0));
-	else if (rec_is(c, "cuCtxPopCurrent") && t->n_contexts > 0)
+	if (rec_call_is(c, "cuCtxSetCurrent"))
+		set_current(t, (uint64_t)rec_call_value(c, "ctx", 0));
+	else if (rec_call_is(c, "cuCtxPushCurrent"))
+		push(t, (uint64_t)rec_call_value(c, "ctx", 0));
+	else if (rec_call_is(c, "cuCtxPopCurrent") && t->n_contexts > 0)
 		t->n_contexts--;
-	else if (rec_is(c, "cuCtxCreate") &&
-		 rec_number(rec_pointed(c, "pctx", CAP_BLOB_AFTER), 0, 8, &v))
+	else if (rec_call_is(c, "cuCtxCreate") &&
+		 rec_blob_number(rec_call_blob(c, "pctx", CAP_BLOB_AFTER), 0, 8, &v))
 		push(t, v);
-	else if (rec_is(c, "cuCtxDestroy") && t->n_contexts > 0 &&
-		 t->contexts[t->n_contexts - 1] == (uint64_t)rec_value(c, "ctx", 0))
+	else if (rec_call_is(c, "cuCtxDestroy") && t->n_contexts > 0 &&
+		 t->contexts[t->n_contexts - 1] == (uint64_t)rec_call_value(c, "ctx", 0))
 		t->n_contexts--;
 }
 
 /* ---- making */
 
-static int makes(enum api_class class)
+static int is_creation(enum api_class class)
 {
 	return class == API_CLASS_CREATE || class == API_CLASS_MODULE_LOAD ||
 	       class == API_CLASS_ALLOC || class == API_CLASS_RESERVE ||
@@ -103,7 +103,7 @@ static int makes(enum api_class class)
 
 /* Returns 1 for calls that may return an existing object, and for a capture, which may be into an
  * existing graph. */
-static int may_be_there(const struct rec_call *c, enum api_meaning meaning)
+static int may_exist(const struct rec_call *c, enum api_meaning meaning)
 {
 	return c->api->class == API_CLASS_CAPTURE_END || meaning == API_MEANING_CONTEXT ||
 	       meaning == API_MEANING_MODULE || meaning == API_MEANING_FUNCTION ||
@@ -114,17 +114,17 @@ static int may_be_there(const struct rec_call *c, enum api_meaning meaning)
 /* Names a function or kernel: by the requested name, or like the object it was made from. */
 static int name_function(const struct rec_call *c, struct rec_object *t)
 {
-	const struct rec_blob *name = rec_pointed(c, "name", CAP_BLOB_BEFORE);
+	const struct rec_blob *name = rec_call_blob(c, "name", CAP_BLOB_BEFORE);
 	const struct rec_object *kernel;
 	fmt_str s = 0;
 
 	if (name)
 		return fmt_names_string(c->process->names, (const char *)name->data,
 					strnlen((const char *)name->data, name->len), &t->name);
-	if (rec_arg(c, "kernel") < 0)
+	if (rec_call_arg(c, "kernel") < 0)
 		return 0;
 	kernel = rec_handles_find(c->process->handles, API_MEANING_KERNEL,
-				  (uint64_t)rec_value(c, "kernel", 0));
+				  (uint64_t)rec_call_value(c, "kernel", 0));
 	s = kernel ? kernel->name : 0;
 	t->name = s;
 	return 0;
@@ -137,43 +137,43 @@ static int make(const struct rec_call *c, const struct api_arg *a, uint64_t hand
 
 	if (handle == 0)
 		return 0;
-	if (may_be_there(c, (enum api_meaning)a->meaning))
+	if (may_exist(c, (enum api_meaning)a->meaning))
 		t = rec_handles_find(objects, a->meaning, handle);
 	if (!t)
-		t = rec_handles_make(objects, a->meaning, handle);
+		t = rec_handles_add(objects, a->meaning, handle);
 	if (!t)
 		return -ENOMEM;
 	if (a->meaning == API_MEANING_CONTEXT)
-		t->device = (int32_t)rec_value(c, "dev", t->device);
+		t->device = (int32_t)rec_call_value(c, "dev", t->device);
 	else if (t->device < 0)
-		t->device = rec_current_device(c);
+		t->device = rec_call_device(c);
 	if (a->meaning == API_MEANING_MEMORY && t->bytes == 0)
-		t->bytes = (uint64_t)rec_value(c, "size", 0);
+		t->bytes = (uint64_t)rec_call_value(c, "size", 0);
 	if (t->name == 0 &&
 	    (a->meaning == API_MEANING_FUNCTION || a->meaning == API_MEANING_KERNEL))
 		return name_function(c, t);
 	return 0;
 }
 
-int rec_call_makes(struct rec_call *c)
+int rec_call_add_objects(struct rec_call *c)
 {
 	int r = 0, n_args;
 
 	if (!c->api || !api_succeeded(c->api, c->record->result))
 		return 0;
-	n_args = makes((enum api_class)c->api->class) ? c->api->n_args : 0;
+	n_args = is_creation((enum api_class)c->api->class) ? c->api->n_args : 0;
 	for (int i = 0; i < n_args && r == 0; i++) {
 		const struct api_arg *a = &c->api->args[i];
-		const struct rec_blob *b = rec_pointed_at(c, i, CAP_BLOB_AFTER);
+		const struct rec_blob *b = rec_call_blob_at(c, i, CAP_BLOB_AFTER);
 		uint64_t v;
 
 		if (a->direction != API_DIRECTION_OUT || !b ||
 		    !api_is_handle((enum api_meaning)a->meaning))
 			continue;
-		for (size_t at = 0; r == 0 && rec_number(b, at, 8, &v); at += 8)
+		for (size_t at = 0; r == 0 && rec_blob_number(b, at, 8, &v); at += 8)
 			r = make(c, a, v);
 	}
-	return r < 0 ? r : rec_call_allocates(c);
+	return r < 0 ? r : rec_call_add_allocations(c);
 }
 
 /* ---- ending */
@@ -185,11 +185,11 @@ static bool is_owner(const struct rec_call *c, const struct api_arg *a)
 }
 
 /* Ends the first argument of that kind. */
-static void end_one(const struct rec_call *c)
+static void remove_object(const struct rec_call *c)
 {
 	for (int i = 0; i < c->api->n_args; i++) {
 		const struct api_arg *a = &c->api->args[i];
-		uint64_t v = (uint64_t)rec_value_at(c, i);
+		uint64_t v = (uint64_t)rec_call_value_at(c, i);
 		struct rec_object *t;
 
 		if (!api_is_handle((enum api_meaning)a->meaning) || is_owner(c, a))
@@ -201,15 +201,15 @@ static void end_one(const struct rec_call *c)
 	}
 }
 
-int rec_call_ends(struct rec_call *c)
+int rec_call_remove_objects(struct rec_call *c)
 {
 	int r;
 
 	if (!c->api || !api_succeeded(c->api, c->record->result))
 		return 0;
-	r = rec_call_frees(c);
+	r = rec_call_remove_allocations(c);
 	if (c->api->class == API_CLASS_DESTROY)
-		end_one(c);
+		remove_object(c);
 	follow_context(c);
 	return r;
 }

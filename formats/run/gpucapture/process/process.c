@@ -5,12 +5,12 @@
 #include "base/scope.h"
 #include "formats/trace/json.h"
 
-void rec_process_forget(struct rec_process *p)
+void rec_process_clear(struct rec_process *p)
 {
 	free(take(p->events));
 	free(take(p->ranges));
 	free(take(p->values));
-	rec_waits_done(&p->times.waits);
+	rec_pending_done(&p->times.waits);
 	p->n_events = p->events_cap = p->n_ranges = p->ranges_cap = p->n_values = p->values_cap = 0;
 }
 
@@ -23,12 +23,12 @@ void rec_process_free(struct rec_process *p)
 	if (p->graphs)
 		p->free_graphs(p->graphs);
 	rec_memory_done(&p->memory);
-	rec_process_forget(p);
+	rec_process_clear(p);
 	free(p->tracks);
 	free(p->nccl.collectives);
 	free(p->nccl.messages);
 	free(p->nccl.comms);
-	rec_waits_done(&p->buffers.due);
+	rec_pending_done(&p->buffers.due);
 	free(p->buffers.digests);
 	free(p->images);
 	free(p->buffers.pages);
@@ -126,7 +126,7 @@ int rec_add_collective(struct rec_process *p, const struct rec_collective *of,
 	return 0;
 }
 
-void rec_process_span(struct rec_process *p, int64_t start_ns, int64_t end_ns)
+void rec_process_extend_span(struct rec_process *p, int64_t start_ns, int64_t end_ns)
 {
 	if (!p->has_span || start_ns < p->first_ns)
 		p->first_ns = start_ns;
@@ -198,7 +198,7 @@ int rec_add_fact(struct rec_process *p, const char *key, size_t key_len, const c
 	return r;
 }
 
-const char *rec_fact(const struct rec_process *p, const char *key)
+const char *rec_process_fact(const struct rec_process *p, const char *key)
 {
 	for (size_t i = p->n_facts; i-- > 0;)
 		if (strcmp(fmt_string(p->names, p->facts[i].key, NULL), key) == 0)
@@ -206,7 +206,7 @@ const char *rec_fact(const struct rec_process *p, const char *key)
 	return NULL;
 }
 
-bool rec_comms_meet(const struct rec_process *a, const struct rec_process *b)
+bool rec_processes_share_comm(const struct rec_process *a, const struct rec_process *b)
 {
 	for (size_t i = 0; i < a->nccl.n_comms; i++)
 		for (size_t k = 0; k < b->nccl.n_comms; k++)

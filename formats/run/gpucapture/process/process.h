@@ -17,13 +17,13 @@
 #include <stdbool.h>
 
 /* The state of a process at the end of the recording. */
-enum rec_ending { REC_EXITED, REC_RUNNING, REC_KILLED };
+enum rec_end_kind { REC_EXITED, REC_RUNNING, REC_KILLED };
 
 struct rec_thread;
 
 /* The end of a process, and its last call. */
-struct rec_end {
-	uint8_t how;	      /* enum rec_ending */
+struct rec_process_end {
+	uint8_t how;	      /* enum rec_end_kind */
 	uint8_t signal;	      /* that ended it; 0: unknown */
 	bool in_call;	      /* its last call had not returned */
 	int64_t last_call_ns; /* end of the call that ended last */
@@ -68,7 +68,7 @@ struct rec_process {
 	struct rec_memory memory;
 	struct rec_graphs *graphs; /* owned; NULL: none yet */
 	void (*free_graphs)(struct rec_graphs *);
-	struct rec_open *open; /* ranges that may end on another thread */
+	struct rec_open_range *open; /* ranges that may end on another thread */
 	size_t n_open, open_cap;
 	struct fmt_iteration *marks; /* starts of iterations marked by the program */
 	size_t n_marks, marks_cap;
@@ -78,9 +78,10 @@ struct rec_process {
 	size_t n_facts, facts_cap;
 	fmt_str *unknown; /* names of functions without a description, by number */
 	size_t unknown_cap;
-	int64_t first_ns, last_ns; /* span of its calls, if has_span; set by rec_process_span() */
+	int64_t first_ns,
+		last_ns; /* span of its calls, if has_span; set by rec_process_extend_span() */
 	bool has_span;
-	struct rec_end end;
+	struct rec_process_end end;
 	struct rec_order order;
 	struct rec_counts counts;
 	struct rec_memo memo;
@@ -90,7 +91,7 @@ int rec_process_new(struct fmt_names *names, int32_t pid, uint64_t started,
 		    struct rec_process **ret);
 void rec_process_free(struct rec_process *p);
 /* Drops events, ranges and values. */
-void rec_process_forget(struct rec_process *p);
+void rec_process_clear(struct rec_process *p);
 define_cleanup(rec_process_freep, struct rec_process *, rec_process_free);
 
 /* Append one item. Return 0 or a negative errno. */
@@ -99,9 +100,9 @@ int rec_add_range(struct rec_process *p, const struct rec_event *e);
 int rec_add_track(struct rec_process *p, const struct rec_track *track, uint32_t *ret);
 int rec_add_image(struct rec_process *p, const struct cap_image_record *r);
 /* Returns true if both are members of one communicator. */
-bool rec_comms_meet(const struct rec_process *a, const struct rec_process *b);
+bool rec_processes_share_comm(const struct rec_process *a, const struct rec_process *b);
 /* Returns the latest JSON value of a fact of the process, or NULL. */
-const char *rec_fact(const struct rec_process *p, const char *key);
+const char *rec_process_fact(const struct rec_process *p, const char *key);
 int rec_add_fact(struct rec_process *p, const char *key, size_t key_len, const char *value,
 		 size_t value_len);
 
@@ -109,7 +110,7 @@ int rec_add_fact(struct rec_process *p, const char *key, size_t key_len, const c
 int rec_add_collective(struct rec_process *p, const struct rec_collective *of,
 		       const struct fmt_message *messages, uint32_t event);
 /* Extends the span of the process's calls. */
-void rec_process_span(struct rec_process *p, int64_t start_ns, int64_t end_ns);
+void rec_process_extend_span(struct rec_process *p, int64_t start_ns, int64_t end_ns);
 
 /* Appends `n` values and returns the index of the first in *ret. Returns 0 or -ENOMEM. */
 int rec_add_values(struct rec_process *p, const int64_t *values, size_t n, uint32_t *ret);

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "formats/run/collectives/order.h"
-#include "formats/run/gpucapture/process/waits.h"
+#include "formats/run/gpucapture/process/pending.h"
 #include "formats/trace/model.h"
 
 #include <stdbool.h>
@@ -82,7 +82,7 @@ struct rec_image {
 };
 
 /* A range that has not ended. */
-struct rec_open {
+struct rec_open_range {
 	int64_t start_ns;
 	fmt_str text, domain;
 	uint64_t key;
@@ -90,7 +90,7 @@ struct rec_open {
 
 /* Times that wait for their operations, and operations that wait for their times. */
 struct rec_times {
-	struct rec_waits waits;
+	struct rec_pending_table waits;
 	bool none; /* device times are not recorded: nothing waits for them */
 };
 
@@ -107,8 +107,8 @@ struct rec_nccl {
 
 /* Digests and contents that wait for their operations or for the end of the segment. */
 struct rec_buffers {
-	struct rec_waits due;	    /* announced digests, by call */
-	struct rec_digest *digests; /* owned */
+	struct rec_pending_table due; /* announced digests, by call */
+	struct rec_digest *digests;   /* owned */
 	size_t n_digests, digests_cap;
 	uint64_t *pages; /* owned: pages of the digests */
 	size_t n_pages, pages_cap;

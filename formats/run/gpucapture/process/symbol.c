@@ -17,7 +17,7 @@ static char *__cxa_demangle(const char *symbol, char *room, size_t *len, int *st
 }
 #endif
 
-int rec_symbols_are_read(void)
+int rec_symbols_can_demangle(void)
 {
 	scoped(free_ptr) char *name = __cxa_demangle("_Z1fv", NULL, NULL, NULL);
 

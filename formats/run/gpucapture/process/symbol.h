@@ -18,4 +18,4 @@ void rec_symbols_done(struct rec_symbols *s);
 int rec_symbol_name(struct rec_symbols *s, struct fmt_names *names, fmt_str symbol, fmt_str *ret);
 
 /* Returns true if this build has a demangler. */
-int rec_symbols_are_read(void);
+int rec_symbols_can_demangle(void);

@@ -31,14 +31,14 @@ static void set_times(struct rec_process *p, uint32_t event, int64_t start_ns, i
 static int take_times(struct rec_process *p, uint64_t id, uint32_t index, int64_t start_ns,
 		      int64_t end_ns)
 {
-	const struct rec_wait made = {id + 1, index, REC_NONE, {{start_ns, end_ns}}};
-	struct rec_wait *slot = rec_waits_find(&p->times.waits, id + 1, index);
+	const struct rec_pending_entry made = {id + 1, index, REC_NONE, {{start_ns, end_ns}}};
+	struct rec_pending_entry *slot = rec_pending_find(&p->times.waits, id + 1, index);
 
 	if (!slot || slot->event == REC_NONE)
-		return rec_waits_put(&p->times.waits, &made);
-	if (slot->event != REC_NOTHING)
+		return rec_pending_put(&p->times.waits, &made);
+	if (slot->event != REC_DROPPED)
 		set_times(p, slot->event, start_ns, end_ns);
-	rec_waits_drop(&p->times.waits, slot);
+	rec_pending_remove(&p->times.waits, slot);
 	return 0;
 }
 
@@ -72,44 +72,45 @@ int rec_add_times(struct rec_process *p, const struct cap_times_record *t)
 
 int rec_times_ignore(struct rec_process *p, uint64_t id, uint32_t index)
 {
-	const struct rec_wait made = {.id = id + 1, .index = index, .event = REC_NOTHING};
-	struct rec_wait *slot = rec_waits_find(&p->times.waits, made.id, index);
+	const struct rec_pending_entry made = {.id = id + 1, .index = index, .event = REC_DROPPED};
+	struct rec_pending_entry *slot = rec_pending_find(&p->times.waits, made.id, index);
 
 	if (p->only_plan && !p->planned_times)
 		return 0;
 	if (!slot)
-		return rec_waits_put(&p->times.waits, &made);
-	rec_waits_drop(&p->times.waits, slot);
+		return rec_pending_put(&p->times.waits, &made);
+	rec_pending_remove(&p->times.waits, slot);
 	return 0;
 }
 
-static int await(struct rec_process *p, const struct rec_wait *made)
+static int await(struct rec_process *p, const struct rec_pending_entry *made)
 {
-	struct rec_wait *slot = rec_waits_find(&p->times.waits, made->id, made->index);
+	struct rec_pending_entry *slot = rec_pending_find(&p->times.waits, made->id, made->index);
 
 	if (!slot || slot->event != REC_NONE)
-		return rec_waits_put(&p->times.waits, made);
+		return rec_pending_put(&p->times.waits, made);
 	set_times(p, made->event, slot->start_ns, slot->end_ns);
-	rec_waits_drop(&p->times.waits, slot);
+	rec_pending_remove(&p->times.waits, slot);
 	return 0;
 }
 
-int rec_times_await(struct rec_process *p, uint32_t event)
+int rec_times_expect(struct rec_process *p, uint32_t event)
 {
 	struct rec_event *op = &p->events[event];
 
 	op->duration_ns = REC_NO_TIME;
-	return await(p,
-		     &(struct rec_wait){.id = op->correlation, .index = op->index, .event = event});
+	return await(p, &(struct rec_pending_entry){
+				.id = op->correlation, .index = op->index, .event = event});
 }
 
-int rec_times_await_planned(struct rec_process *p, uint64_t id, uint32_t index)
+int rec_times_expect_planned(struct rec_process *p, uint64_t id, uint32_t index)
 {
 	uint32_t last = (uint32_t)p->nccl.n_collectives - 1;
 
-	return p->planned_times
-		       ? await(p, &(struct rec_wait){.id = id + 1, .index = index, .event = last})
-		       : 0;
+	return p->planned_times ? await(p, &(struct rec_pending_entry){.id = id + 1,
+								       .index = index,
+								       .event = last})
+				: 0;
 }
 
 /* Times of one stream arrive roughly in the order of its operations. */
@@ -120,9 +121,9 @@ static bool is_lost(const struct rec_process *p, uint32_t event)
 	return p->tracks[p->events[event].track].timed > event + DISORDER;
 }
 
-uint32_t rec_times_first(const struct rec_process *p, uint32_t from)
+uint32_t rec_times_first_pending(const struct rec_process *p, uint32_t from)
 {
-	const struct rec_waits *w = &p->times.waits;
+	const struct rec_pending_table *w = &p->times.waits;
 	uint32_t first = REC_NONE;
 
 	for (size_t i = 0; !p->times.none && i < w->size; i++) {

@@ -13,14 +13,14 @@ int rec_add_node_times(struct rec_process *p, const struct cap_nodes_record *t);
 /* Drops the times of an operation that has no event. */
 int rec_times_ignore(struct rec_process *p, uint64_t id, uint32_t index);
 /* Registers an operation, by its event, as waiting for its times. */
-int rec_times_await(struct rec_process *p, uint32_t event);
+int rec_times_expect(struct rec_process *p, uint32_t event);
 
 /* First reading: the latest collective waits for the times of the operation with this id and
  * index. */
-int rec_times_await_planned(struct rec_process *p, uint64_t id, uint32_t index);
+int rec_times_expect_planned(struct rec_process *p, uint64_t id, uint32_t index);
 
 /* Returns the number of operations without times. */
 uint64_t rec_times_missing(const struct rec_process *p);
 
 /* Returns the first operation >= `from` whose times are outstanding and not lost, or REC_NONE. */
-uint32_t rec_times_first(const struct rec_process *p, uint32_t from);
+uint32_t rec_times_first_pending(const struct rec_process *p, uint32_t from);

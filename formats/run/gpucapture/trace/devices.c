@@ -29,7 +29,7 @@ static const char *device_fact(const struct rec_process *p, int device, const ch
 	char key[64];
 
 	snprintf(key, sizeof(key), "device.%d.%s", device, what);
-	return rec_fact(p, key);
+	return rec_process_fact(p, key);
 }
 
 /* The length of the JSON number at `text`; 0: not a number. */

@@ -148,7 +148,8 @@ int rec_origin_put(const struct fmt_origin *origin, struct rec_process *const *p
 	return fmt_origin_put(names, &o);
 }
 
-int rec_repetition_put(struct fmt_names *names, const struct rec_iterations_of *steps, uint32_t n)
+int rec_repetition_put(struct fmt_names *names, const struct rec_iterations_state *steps,
+		       uint32_t n)
 {
 	struct facts f = {names, FMT_WHOLE_TRACE, 0};
 	uint32_t first = 0;
@@ -179,7 +180,7 @@ static uint64_t sum(struct rec_process *const *processes, size_t n, size_t offse
 static void put_check(struct facts *f, struct rec_process *const *processes, size_t n,
 		      const struct rec_window *window)
 {
-	const struct rec_unread *unread = &window->unread;
+	const struct rec_unrecorded *unread = &window->unread;
 	uint64_t begun = sum(processes, n, offsetof(struct rec_counts, begun));
 	uint64_t calls = sum(processes, n, offsetof(struct rec_counts, calls));
 
@@ -197,7 +198,7 @@ static void put_check(struct facts *f, struct rec_process *const *processes, siz
 /* Returns the number of operations whose end the library had not seen when the process ended. */
 static uint64_t unended_operations(const struct rec_process *p)
 {
-	const char *fact = rec_fact(p, "device_times"), *value;
+	const char *fact = rec_process_fact(p, "device_times"), *value;
 	size_t len;
 
 	return fact && fmt_json_member(fact, strlen(fact), "unended", &value, &len)
@@ -229,7 +230,7 @@ static void put_window(struct facts *f, const struct rec_window *window)
 }
 
 static void put_times(struct facts *f, struct rec_process *const *processes, size_t n,
-		      const struct rec_result *result, const struct rec_window *window)
+		      const struct rec_trace_counts *result, const struct rec_window *window)
 {
 	uint64_t unended = 0;
 	char why[80];
@@ -271,7 +272,7 @@ static const struct {
 };
 
 int rec_facts_put(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
-		  const struct rec_result *result, const struct rec_window *window,
+		  const struct rec_trace_counts *result, const struct rec_window *window,
 		  struct fmt_names *names)
 {
 	struct facts f = {names, FMT_WHOLE_TRACE, 0};
@@ -299,5 +300,5 @@ int rec_facts_put(struct rec_process *const *processes, size_t n, const struct r
 	put_count(&f, "capture.unmatched_collectives", result->unmatched);
 	for (uint32_t i = 0; i < ranks->n && !f.error; i++)
 		f.error = put_rank(processes, names, i, ranks);
-	return f.error ? f.error : fmt_memberships_missing(names, ranks->n);
+	return f.error ? f.error : fmt_memberships_put_missing(names, ranks->n);
 }

@@ -16,8 +16,9 @@ int rec_origin_put(const struct fmt_origin *origin, struct rec_process *const *p
 		   struct fmt_names *names);
 
 /* If iterations were found by repetition, adds this fact and the number of repetitions in each. */
-int rec_repetition_put(struct fmt_names *names, const struct rec_iterations_of *steps, uint32_t n);
+int rec_repetition_put(struct fmt_names *names, const struct rec_iterations_state *steps,
+		       uint32_t n);
 
 int rec_facts_put(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,
-		  const struct rec_result *result, const struct rec_window *window,
+		  const struct rec_trace_counts *result, const struct rec_window *window,
 		  struct fmt_names *names);

@@ -74,7 +74,7 @@ static void guess(struct rec_hosts *h, const struct fmt_origin *reference)
 }
 
 /* Returns true if each rank of the collective waits for data of all others. */
-static bool do_all_wait(const struct fmt_names *n, fmt_str op)
+static bool is_all_to_all(const struct fmt_names *n, fmt_str op)
 {
 	static const char *const ops[] = {"all_reduce", "all_gather", "reduce_scatter",
 					  "all_to_all", "barrier"};
@@ -85,9 +85,9 @@ static bool do_all_wait(const struct fmt_names *n, fmt_str op)
 	return false;
 }
 
-static int see_process(const struct rec_hosts *h, const struct rec_plan *plan,
-		       const struct rec_process *p, const struct fmt_names *names,
-		       struct sightings *ret)
+static int add_sightings(const struct rec_hosts *h, const struct rec_plan *plan,
+			 const struct rec_process *p, const struct fmt_names *names,
+			 struct sightings *ret)
 {
 	for (size_t i = 0; i < p->nccl.n_collectives; i++) {
 		const struct rec_collective *c = &p->nccl.collectives[i];
@@ -103,7 +103,7 @@ static int see_process(const struct rec_hosts *h, const struct rec_plan *plan,
 				      .start_ns = c->start_ns,
 				      .end_ns = c->end_ns,
 				      .clock = h->clock_of[p->recording],
-				      .all_wait = do_all_wait(names, c->op)};
+				      .all_wait = is_all_to_all(names, c->op)};
 	}
 	return 0;
 }
@@ -113,7 +113,7 @@ static int see_process(const struct rec_hosts *h, const struct rec_plan *plan,
 static int align_by(struct rec_hosts *h, const struct fmt_origin *reference,
 		    const struct sightings *seen, bool all_wait)
 {
-	scoped(free_ptr) struct fmt_sighting *s = malloc((seen->n + 1) * sizeof(*s));
+	scoped(free_ptr) struct fmt_clock_sample *s = malloc((seen->n + 1) * sizeof(*s));
 	size_t n = 0;
 	int r;
 
@@ -121,8 +121,8 @@ static int align_by(struct rec_hosts *h, const struct fmt_origin *reference,
 		return -ENOMEM;
 	for (size_t i = 0; i < seen->n; i++)
 		if (seen->seen[i].all_wait || !all_wait)
-			s[n++] = (struct fmt_sighting){seen->seen[i].moment, seen->seen[i].end_ns,
-						       seen->seen[i].clock};
+			s[n++] = (struct fmt_clock_sample){
+				seen->seen[i].moment, seen->seen[i].end_ns, seen->seen[i].clock};
 	guess(h, reference);
 	r = fmt_clocks_align(s, n, true, h->clocks, h->n_clocks);
 	return r < 0 ? r : fmt_clocks_error(s, n, h->clocks, &h->error);
@@ -171,7 +171,7 @@ int rec_hosts_align(struct rec_hosts *h, const struct rec_plan *plan,
 	reference = &h->origins[recording_of(plan, processes, 0)];
 	for (size_t i = 0; i < n && r == 0; i++)
 		if (h->clock_of[processes[i]->recording] != UINT32_MAX)
-			r = see_process(h, plan, processes[i], names, &s);
+			r = add_sightings(h, plan, processes[i], names, &s);
 	if (r == 0)
 		r = align_by(h, reference, &s, true);
 	for (uint32_t i = 0; i < h->n_clocks; i++)
@@ -195,7 +195,8 @@ struct rank_hosts {
 
 static const char *host_of(const struct rank_hosts *p, uint32_t rank)
 {
-	const char *host = rec_fact(p->processes[p->plan->ranks.ranks[rank].process], "host");
+	const char *host =
+		rec_process_fact(p->processes[p->plan->ranks.ranks[rank].process], "host");
 
 	return host ? host : "null";
 }

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/raw/step_name.h"
+#include "formats/raw/iteration_name.h"
 #include "formats/run/gpucapture/trace/repeats.h"
 
 /* Overlap of consecutive iterations is tolerated up to this fraction of an iteration. */
@@ -49,19 +49,19 @@ static int from_marks(struct fmt_iterations *s, const struct rec_process *p,
 struct prefix {
 	const char *text;
 	size_t len;
-	bool says; /* it is a usual name of iterations */
+	bool is_iteration; /* it is a usual name of iterations */
 };
 
 static bool is_numbered(const struct fmt_names *names, const struct fmt_event *e,
 			struct prefix *prefix, int64_t *number)
 {
-	struct cap_step_name step;
+	struct cap_iteration_name step;
 	size_t len;
 	const char *name = fmt_string(names, fmt_template(names, e->template)->name, &len);
 
-	if (!cap_step_name(name, len, &step))
+	if (!cap_iteration_name(name, len, &step))
 		return false;
-	*prefix = (struct prefix){name, step.prefix_len, step.says};
+	*prefix = (struct prefix){name, step.prefix_len, step.is_iteration};
 	*number = step.number;
 	return true;
 }
@@ -116,7 +116,8 @@ static int64_t collect(const struct fmt_names *names, const struct fmt_run_part 
 static bool is_better(const struct prefix *a, int64_t a_covers, const struct prefix *b,
 		      int64_t b_covers)
 {
-	return a_covers >= 0 && (a->says != b->says ? a->says : a_covers > b_covers);
+	return a_covers >= 0 &&
+	       (a->is_iteration != b->is_iteration ? a->is_iteration : a_covers > b_covers);
 }
 
 /* Finds the prefix of range names that covers the most of the run: at least a quarter, unless the
@@ -151,8 +152,8 @@ static void from_ranges(struct fmt_iterations *s, const struct fmt_names *names,
 
 /* Adds the iterations of a further segment; if their numbers decrease, continues the previous
  * numbers. */
-static int more_ranges(struct fmt_iterations *s, const struct fmt_names *names,
-		       const struct fmt_run_part *part, const struct rec_iterations_of *of)
+static int add_more_ranges(struct fmt_iterations *s, const struct fmt_names *names,
+			   const struct fmt_run_part *part, const struct rec_iterations_state *of)
 {
 	const struct prefix like = {fmt_string(names, of->like, NULL), of->like_len, false};
 	struct prefix prefix;
@@ -175,7 +176,7 @@ static int more_ranges(struct fmt_iterations *s, const struct fmt_names *names,
 }
 
 int rec_iterations_plan(struct fmt_names *names, const struct rec_process *process,
-			const struct fmt_run_part *part, struct rec_iterations_of *ret)
+			const struct fmt_run_part *part, struct rec_iterations_state *ret)
 {
 	scoped(fmt_iterations_done) struct fmt_iterations s = {0};
 	struct prefix like = {0};
@@ -195,7 +196,7 @@ int rec_iterations_plan(struct fmt_names *names, const struct rec_process *proce
 /* Finds repetitions, and numbers them from `next`. */
 static int find_repeats(const struct fmt_run *run, struct fmt_run_rank *rank,
 			const struct fmt_run_part *part, int64_t from_ns,
-			struct rec_iterations_of *of, struct fmt_iterations *s)
+			struct rec_iterations_state *of, struct fmt_iterations *s)
 {
 	int64_t next = of->n > 0 ? of->last.number + 1 : 0;
 	int r = rec_repeats_find(run, rank, part, from_ns, &of->pattern, s);
@@ -211,7 +212,7 @@ static int find_repeats(const struct fmt_run *run, struct fmt_run_rank *rank,
  * no iteration. */
 static int find_one(const struct fmt_run *run, struct fmt_run_rank *rank,
 		    const struct rec_process *process, const struct fmt_run_part *part,
-		    struct rec_iterations_of *of)
+		    struct rec_iterations_state *of)
 {
 	scoped(fmt_iterations_done) struct fmt_iterations s = {0};
 	int64_t from_ns = of->n > 0 ? of->from_ns : INT64_MIN;
@@ -221,7 +222,7 @@ static int find_one(const struct fmt_run *run, struct fmt_run_rank *rank,
 	if (of->way == REC_ITERATIONS_MARKED)
 		r = from_marks(&s, process, part, from_ns);
 	else if (of->way == REC_ITERATIONS_RANGES)
-		r = more_ranges(&s, run->names, part, of);
+		r = add_more_ranges(&s, run->names, part, of);
 	else
 		r = find_repeats(run, rank, part, from_ns, of, &s);
 	if (of->n == 0 && (of->way == REC_ITERATIONS_MARKED || of->way == REC_ITERATIONS_RANGES))
@@ -236,7 +237,7 @@ static int find_one(const struct fmt_run *run, struct fmt_run_rank *rank,
 }
 
 /* Returns the number of the iteration that begins nearest to that time. */
-static int64_t nearest(const struct fmt_run_rank *rank, int64_t at_ns)
+static int64_t nearest_number(const struct fmt_run_rank *rank, int64_t at_ns)
 {
 	const struct fmt_iteration *all = rank->iterations;
 	size_t i = array_bound(k, 0, rank->n_iterations, all[k].start_ns < at_ns);
@@ -255,7 +256,7 @@ static void align_begins(struct fmt_run *run)
 	for (uint32_t i = 1; i < run->n_ranks; i++) {
 		struct fmt_run_rank *rank = &run->ranks[i];
 		size_t middle = rank->n_iterations / 2;
-		int64_t first = nearest(&run->ranks[0], rank->iterations[middle].start_ns) -
+		int64_t first = nearest_number(&run->ranks[0], rank->iterations[middle].start_ns) -
 				(int64_t)middle;
 
 		for (size_t k = 0; k < rank->n_iterations; k++)
@@ -269,8 +270,8 @@ static void align_begins(struct fmt_run *run)
 
 /* Returns true if GPU `a` of a process is better than `b` for finding its iterations: its ranges
  * mark iterations, else it ran more operations. */
-static bool tells_better(const struct fmt_run *run, const struct rec_iterations_of *of, uint32_t a,
-			 uint32_t b)
+static bool is_better_leader(const struct fmt_run *run, const struct rec_iterations_state *of,
+			     uint32_t a, uint32_t b)
 {
 	bool a_says = of[a].way == REC_ITERATIONS_RANGES,
 	     b_says = of[b].way == REC_ITERATIONS_RANGES;
@@ -285,7 +286,7 @@ static bool tells_better(const struct fmt_run *run, const struct rec_iterations_
 }
 
 static uint32_t leader_of(const struct fmt_run *run, const struct rec_ranks *ranks,
-			  const struct rec_iterations_of *of, uint32_t rank)
+			  const struct rec_iterations_state *of, uint32_t rank)
 {
 	uint32_t best = REC_NONE;
 
@@ -293,7 +294,7 @@ static uint32_t leader_of(const struct fmt_run *run, const struct rec_ranks *ran
 		return of[rank].leader - 1;
 	for (uint32_t i = 0; i < run->n_ranks; i++)
 		if (ranks->ranks[i].process == ranks->ranks[rank].process &&
-		    (best == REC_NONE || tells_better(run, of, i, best)))
+		    (best == REC_NONE || is_better_leader(run, of, i, best)))
 			best = i;
 	return best;
 }
@@ -314,7 +315,7 @@ static int copy_steps(const struct fmt_run_rank *from, struct fmt_run_rank *to)
 /* Gives GPUs of one process the same iterations. A GPU with fewer or more iterations, or whose
  * threads have no ranges, gets those of the leader; in a run of several segments, all GPUs do. */
 static int share(const struct fmt_run *run, const struct rec_ranks *ranks, bool more,
-		 struct rec_iterations_of *of)
+		 struct rec_iterations_state *of)
 {
 	int r = 0;
 
@@ -333,13 +334,14 @@ static int share(const struct fmt_run *run, const struct rec_ranks *ranks, bool 
 }
 
 /* Groups several short repetitions into one iteration. */
-static void group(const struct fmt_run *run, struct rec_iterations_of *of)
+static void group(const struct fmt_run *run, struct rec_iterations_state *of)
 {
 	size_t size = 1;
 
 	for (uint32_t i = 0; i < run->n_ranks; i++) {
-		size_t each =
-			of[i].way == REC_ITERATIONS_REPEAT ? rec_repeats_each(&run->ranks[i]) : 1;
+		size_t each = of[i].way == REC_ITERATIONS_REPEAT
+				      ? rec_repeats_group_size(&run->ranks[i])
+				      : 1;
 
 		size = each > size ? each : size;
 	}
@@ -351,7 +353,7 @@ static void group(const struct fmt_run *run, struct rec_iterations_of *of)
 }
 
 /* Numbers a late rank from the number that the first earlier rank has reached. */
-static void align_late(struct fmt_run *run, uint32_t rank, const struct rec_iterations_of *of)
+static void align_late(struct fmt_run *run, uint32_t rank, const struct rec_iterations_state *of)
 {
 	struct fmt_run_rank *late = &run->ranks[rank];
 	int64_t from_ns = late->iterations[0].start_ns, at;
@@ -368,7 +370,7 @@ static void align_late(struct fmt_run *run, uint32_t rank, const struct rec_iter
 		late->iterations[i].number = at + (int64_t)i;
 }
 
-static bool any_begun(const struct fmt_run *run, const struct rec_iterations_of *of)
+static bool any_begun(const struct fmt_run *run, const struct rec_iterations_state *of)
 {
 	for (uint32_t i = 0; i < run->n_ranks; i++)
 		if (of[i].n > 0)
@@ -377,7 +379,7 @@ static bool any_begun(const struct fmt_run *run, const struct rec_iterations_of 
 }
 
 /* Groups and numbers the iterations of the first segment. */
-static void number_first(struct fmt_run *run, bool more, struct rec_iterations_of *of)
+static void number_first(struct fmt_run *run, bool more, struct rec_iterations_state *of)
 {
 	bool repeats = false;
 
@@ -391,7 +393,7 @@ static void number_first(struct fmt_run *run, bool more, struct rec_iterations_o
 }
 
 /* The same for a later segment. */
-static void number_more(struct fmt_run *run, struct rec_iterations_of *of)
+static void number_more(struct fmt_run *run, struct rec_iterations_state *of)
 {
 	for (uint32_t i = 0; i < run->n_ranks; i++)
 		for (uint32_t k = 0; k < run->n_ranks && of[i].n == 0; k++)
@@ -407,7 +409,8 @@ static void number_more(struct fmt_run *run, struct rec_iterations_of *of)
 
 int rec_iterations_find(struct fmt_run *run, const struct rec_ranks *ranks,
 			struct rec_process *const *processes, size_t n,
-			const struct fmt_run_part *parts, bool more, struct rec_iterations_of *of)
+			const struct fmt_run_part *parts, bool more,
+			struct rec_iterations_state *of)
 {
 	bool begun = any_begun(run, of);
 	int r = 0;
@@ -434,7 +437,7 @@ int rec_iterations_find(struct fmt_run *run, const struct rec_ranks *ranks,
 /* Returns the number of iterations that can be written: not the last, which may continue. With
  * repetitions, not the one before either, since it determines the end of the run's last
  * iteration. */
-static size_t count_over(const struct rec_iterations_of *of, const struct fmt_run_rank *rank,
+static size_t count_over(const struct rec_iterations_state *of, const struct fmt_run_rank *rank,
 			 int64_t until_ns)
 {
 	size_t n = array_bound(i, 0, rank->n_iterations, rank->iterations[i].start_ns <= until_ns);
@@ -443,7 +446,7 @@ static size_t count_over(const struct rec_iterations_of *of, const struct fmt_ru
 	return n > stay ? n - stay : 0;
 }
 
-bool rec_iterations_can_cut(const struct rec_iterations_of *of, const struct fmt_run_rank *rank,
+bool rec_iterations_can_cut(const struct rec_iterations_state *of, const struct fmt_run_rank *rank,
 			    int64_t until_ns, bool force)
 {
 	return count_over(of, rank, until_ns) > 0 || (rank->iterations[0].start_ns <= until_ns &&
@@ -451,7 +454,7 @@ bool rec_iterations_can_cut(const struct rec_iterations_of *of, const struct fmt
 }
 
 /* Continues with the iterations after those of the rank. */
-static void pass(struct rec_iterations_of *of, const struct fmt_run_rank *rank)
+static void pass(struct rec_iterations_state *of, const struct fmt_run_rank *rank)
 {
 	bool goes_on = of->inside && rank->iterations[0].number == of->last.number;
 
@@ -462,7 +465,8 @@ static void pass(struct rec_iterations_of *of, const struct fmt_run_rank *rank)
 	of->last = rank->iterations[rank->n_iterations - 1];
 }
 
-void rec_iterations_cut(struct rec_iterations_of *of, struct fmt_run_rank *rank, int64_t until_ns)
+void rec_iterations_cut(struct rec_iterations_state *of, struct fmt_run_rank *rank,
+			int64_t until_ns)
 {
 	struct fmt_iteration *all = rank->iterations;
 	size_t n = count_over(of, rank, until_ns);
@@ -475,13 +479,13 @@ void rec_iterations_cut(struct rec_iterations_of *of, struct fmt_run_rank *rank,
 	of->inside = n == 0 && of->way != REC_ITERATIONS_NONE;
 }
 
-void rec_iterations_end(struct rec_iterations_of *of, const struct fmt_run_rank *rank)
+void rec_iterations_end(struct rec_iterations_state *of, const struct fmt_run_rank *rank)
 {
 	pass(of, rank);
 }
 
-void rec_iterations_of_done(struct rec_iterations_of *of)
+void rec_iterations_state_done(struct rec_iterations_state *of)
 {
 	free(of->pattern.symbols);
-	*of = (struct rec_iterations_of){0};
+	*of = (struct rec_iterations_state){0};
 }

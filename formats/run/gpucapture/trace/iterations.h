@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-enum rec_iterations_way {
+enum rec_iterations_method {
 	REC_ITERATIONS_NONE,
 	REC_ITERATIONS_MARKED,
 	REC_ITERATIONS_RANGES,
@@ -19,8 +19,8 @@ enum rec_iterations_way {
 };
 
 /* State of the search for a rank's iterations, kept from one segment to the next. */
-struct rec_iterations_of {
-	enum rec_iterations_way way;
+struct rec_iterations_state {
+	enum rec_iterations_method way;
 	uint32_t leader; /* 1 + a rank of the same process whose iterations this rank shares; 0:
 			    unknown */
 	fmt_str like;	 /* name of such a range, and the length of their common prefix */
@@ -36,12 +36,12 @@ struct rec_iterations_of {
 	int64_t from_ns;	     /* start of the next segment */
 };
 
-void rec_iterations_of_done(struct rec_iterations_of *of);
+void rec_iterations_state_done(struct rec_iterations_state *of);
 
 /* Decides what delimits the iterations of a rank: markers of its process, or numbered ranges, whose
  * span is in `part`. */
 int rec_iterations_plan(struct fmt_names *names, const struct rec_process *process,
-			const struct fmt_run_part *part, struct rec_iterations_of *ret);
+			const struct fmt_run_part *part, struct rec_iterations_state *ret);
 
 /* Finds the iterations of each rank in a segment; `more`: it is not the last segment. `of` is by
  * rank, from rec_iterations_plan(). `n` is the number of processes that have started. Groups many
@@ -49,14 +49,16 @@ int rec_iterations_plan(struct fmt_names *names, const struct rec_process *proce
  * segment, its numbers continue those of the other ranks. */
 int rec_iterations_find(struct fmt_run *run, const struct rec_ranks *ranks,
 			struct rec_process *const *processes, size_t n,
-			const struct fmt_run_part *parts, bool more, struct rec_iterations_of *of);
+			const struct fmt_run_part *parts, bool more,
+			struct rec_iterations_state *of);
 
 /* Returns true if the segment of a rank can end before the last iteration that begins by
  * `until_ns`: an earlier iteration is complete, there are neither markers nor repetitions, or
  * `force` is set. */
-bool rec_iterations_can_cut(const struct rec_iterations_of *of, const struct fmt_run_rank *rank,
+bool rec_iterations_can_cut(const struct rec_iterations_state *of, const struct fmt_run_rank *rank,
 			    int64_t until_ns, bool force);
 /* Ends the segment of the rank there. */
-void rec_iterations_cut(struct rec_iterations_of *of, struct fmt_run_rank *rank, int64_t until_ns);
+void rec_iterations_cut(struct rec_iterations_state *of, struct fmt_run_rank *rank,
+			int64_t until_ns);
 /* Ends the last iteration with the run. */
-void rec_iterations_end(struct rec_iterations_of *of, const struct fmt_run_rank *rank);
+void rec_iterations_end(struct rec_iterations_state *of, const struct fmt_run_rank *rank);

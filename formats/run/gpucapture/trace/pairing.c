@@ -90,7 +90,7 @@ int rec_pairing_find(struct rec_process *const *processes, size_t n, const struc
 	int r = list_all(&m, processes, n, ranks);
 
 	if (r == 0)
-		r = fmt_collectives_by_order(m.participants, m.n, names);
+		r = fmt_collectives_match_by_order(m.participants, m.n, names);
 	for (size_t i = 0; i < m.n && r == 0; i++) {
 		const struct fmt_participant *p = &m.participants[i];
 

@@ -8,7 +8,7 @@
 void rec_plan_done(struct rec_plan *p)
 {
 	for (uint32_t i = 0; p->steps && i < p->ranks.n; i++)
-		rec_iterations_of_done(&p->steps[i]);
+		rec_iterations_state_done(&p->steps[i]);
 	free(p->steps);
 	rec_pairing_done(&p->pairing);
 	rec_ranks_done(&p->ranks);
@@ -21,8 +21,9 @@ static int add_range(struct fmt_run_part *part, const struct rec_event *e)
 		return -ENOMEM;
 	part->ranges[part->n_ranges++] = (struct fmt_event){
 		.start_ns = e->start_ns, .duration_ns = e->duration_ns, .template = e->template};
-	fmt_run_part_span(part, e->duration_ns >= 0 ? &part->ranges[part->n_ranges - 1]
-						    : &(struct fmt_event){.start_ns = e->start_ns});
+	fmt_run_part_extend(part, e->duration_ns >= 0
+					  ? &part->ranges[part->n_ranges - 1]
+					  : &(struct fmt_event){.start_ns = e->start_ns});
 	return 0;
 }
 
@@ -35,8 +36,8 @@ static int plan_rank(struct rec_plan *plan, uint32_t rank, struct rec_process *p
 	for (size_t i = 0; i < p->n_events; i++) {
 		const struct rec_event *e = &p->events[i];
 
-		rec_process_span(p, e->start_ns,
-				 e->start_ns + (e->duration_ns > 0 ? e->duration_ns : 0));
+		rec_process_extend_span(p, e->start_ns,
+					e->start_ns + (e->duration_ns > 0 ? e->duration_ns : 0));
 	}
 	for (size_t i = 0; i < p->n_ranges && r == 0; i++)
 		if (rec_rank_of(&plan->ranks, p, &p->ranges[i]) == rank)
@@ -69,7 +70,7 @@ int rec_plan_find(struct rec_plan *plan, struct rec_process *const *processes, s
 	return r;
 }
 
-bool rec_plan_fits(const struct rec_plan *plan, struct rec_process *const *processes, size_t n)
+bool rec_plan_matches(const struct rec_plan *plan, struct rec_process *const *processes, size_t n)
 {
 	const uint32_t *first = plan->ranks.first_track;
 	bool fits = n <= plan->n_processes;

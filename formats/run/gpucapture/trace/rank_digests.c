@@ -108,7 +108,7 @@ static int list_events(const struct rec_process *p, const struct rec_rank_events
 			list[(*n)++] =
 				(struct by_id){p->events[i].correlation, i, p->events[i].index,
 					       p->events[i].kind == FMT_CALL,
-					       *rec_rank_event(places, p, i) != FMT_RUN_NONE};
+					       *rec_rank_event_index(places, p, i) != FMT_RUN_NONE};
 	if (*n > 0)
 		qsort(list, *n, sizeof(*list), compare_ids);
 	*ret = list;
@@ -158,7 +158,7 @@ static int attach(struct rec_process *p, const struct rec_rank_events *places,
 			made.op = keyframe.op;
 		} else {
 			rank = rec_rank_of(places->ranks, p, &p->events[of->event]);
-			made.op = *rec_rank_event(places, p, of->event);
+			made.op = *rec_rank_event_index(places, p, of->event);
 		}
 		if (made.op != FMT_RUN_NONE)
 			r = add(p, from, made, &places->parts[rank]);
@@ -166,7 +166,7 @@ static int attach(struct rec_process *p, const struct rec_rank_events *places,
 	return r;
 }
 
-int rec_rank_digests(struct rec_process *p, const struct rec_rank_events *places)
+int rec_rank_add_digests(struct rec_process *p, const struct rec_rank_events *places)
 {
 	scoped(free_ptr) struct by_id *list = NULL;
 	size_t n = 0;

@@ -22,8 +22,8 @@ void rec_rank_events_done(struct rec_rank_events *p)
 	*p = (struct rec_rank_events){0};
 }
 
-uint32_t *rec_rank_event(const struct rec_rank_events *p, const struct rec_process *process,
-			 uint32_t event)
+uint32_t *rec_rank_event_index(const struct rec_rank_events *p, const struct rec_process *process,
+			       uint32_t event)
 {
 	return &p->at[p->first[process->index] + event];
 }
@@ -191,9 +191,9 @@ static int add_event(struct rec_rank_events *p, const struct source *s, uint32_t
 		memcpy(run->values + run->n_values, process->values + e->first_value,
 		       n_values * sizeof(*run->values));
 	run->n_values += n_values;
-	*rec_rank_event(p, process, s->event) = (uint32_t)run->n_events;
+	*rec_rank_event_index(p, process, s->event) = (uint32_t)run->n_events;
 	p->parts[rank].keeps[run->n_events++] = e->keeps;
-	fmt_run_part_span(&p->parts[rank], to);
+	fmt_run_part_extend(&p->parts[rank], to);
 	return 0;
 }
 
@@ -232,8 +232,8 @@ static int find_calls(struct rec_rank_events *p, const struct lists *l, uint32_t
 			const struct rec_process *process = p->processes[s->process];
 			uint32_t call = process->events[s->event].call;
 
-			call_of[n++] =
-				call == REC_NONE ? FMT_RUN_NONE : *rec_rank_event(p, process, call);
+			call_of[n++] = call == REC_NONE ? FMT_RUN_NONE
+							: *rec_rank_event_index(p, process, call);
 		}
 	p->parts[rank].call_of = call_of;
 	return 0;

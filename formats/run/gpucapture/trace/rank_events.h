@@ -27,8 +27,8 @@ int rec_rank_events_new(struct rec_process *const *processes, size_t n, const ui
 void rec_rank_events_done(struct rec_rank_events *p);
 
 /* Returns the index of the event in its rank; FMT_RUN_NONE: left out. */
-uint32_t *rec_rank_event(const struct rec_rank_events *p, const struct rec_process *process,
-			 uint32_t event);
+uint32_t *rec_rank_event_index(const struct rec_rank_events *p, const struct rec_process *process,
+			       uint32_t event);
 
 /* Finds the rank's track for a track of the process, or adds it. Returns 0 or -ENOMEM. */
 int rec_rank_events_track(struct rec_rank_events *p, uint32_t rank,
@@ -36,4 +36,4 @@ int rec_rank_events_track(struct rec_rank_events *p, uint32_t rank,
 
 /* Adds the digests and contents of operations to the parts that contain the operations. Returns 0
  * or -ENOMEM. */
-int rec_rank_digests(struct rec_process *p, const struct rec_rank_events *places);
+int rec_rank_add_digests(struct rec_process *p, const struct rec_rank_events *places);

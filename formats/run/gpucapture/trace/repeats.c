@@ -134,7 +134,7 @@ int rec_repeats_find(const struct fmt_run *run, const struct fmt_run_rank *rank,
 	return r;
 }
 
-size_t rec_repeats_each(const struct fmt_run_rank *rank)
+size_t rec_repeats_group_size(const struct fmt_run_rank *rank)
 {
 	size_t n = rank->n_iterations, each = n > 0 ? rank->n_events / n : 0;
 

@@ -22,7 +22,7 @@ int rec_repeats_find(const struct fmt_run *run, const struct fmt_run_rank *rank,
 		     struct fmt_iterations *s);
 
 /* Returns the number of repetitions to group into one iteration, so that slices are not tiny. */
-size_t rec_repeats_each(const struct fmt_run_rank *rank);
+size_t rec_repeats_group_size(const struct fmt_run_rank *rank);
 
 /* Groups `size` repetitions into each iteration, counted from the last repetition, which is the
  * same on all ranks, or from the first. */

@@ -66,14 +66,15 @@ static int add_ranges(struct rec_segment *s, struct rec_rank_events *places,
 		if (r < 0)
 			return r;
 		part->ranges[part->n_ranges++] = made;
-		fmt_run_part_span(part, &made);
+		fmt_run_part_extend(part, &made);
 	}
 	return 0;
 }
 
 int rec_segment_new(struct rec_process *const *processes, size_t n, const uint32_t *ends,
 		    const struct rec_plan *plan, const struct rec_window *window,
-		    struct fmt_names *names, struct rec_result *result, struct rec_segment **ret)
+		    struct fmt_names *names, struct rec_trace_counts *result,
+		    struct rec_segment **ret)
 {
 	scoped(rec_segment_freep) struct rec_segment *s = calloc(1, sizeof(*s));
 	scoped(rec_rank_events_done) struct rec_rank_events places = {0};
@@ -91,7 +92,7 @@ int rec_segment_new(struct rec_process *const *processes, size_t n, const uint32
 	for (size_t i = 0; i < n && r == 0; i++) {
 		r = add_ranges(s, &places, processes[i]);
 		if (r == 0)
-			r = rec_rank_digests(processes[i], &places);
+			r = rec_rank_add_digests(processes[i], &places);
 	}
 	if (r < 0)
 		return r;
@@ -168,7 +169,7 @@ static int write_rank(struct rec_segment *s, uint32_t i, bool shows, struct fmt_
 		source.progress = show_slice;
 		source.progress_context = &shown;
 	}
-	return fmt_run_write_more(s->run.names, &s->run.ranks[i], i, &source, rank->file, err);
+	return fmt_run_append(s->run.names, &s->run.ranks[i], i, &source, rank->file, err);
 }
 
 /* Writes ranks until all are written, or one failed. */
@@ -208,7 +209,7 @@ static int infer(struct rec_segment *s)
 {
 	if (!s->is_inferred)
 		return 0;
-	return s->is_first ? fmt_infer(&s->run) : fmt_infer_more(&s->run);
+	return s->is_first ? fmt_infer(&s->run) : fmt_infer_segment(&s->run);
 }
 
 int rec_segment_write(struct rec_segment *s, int n_threads, struct fmt_error *err)
@@ -258,7 +259,7 @@ int rec_segment_end(struct rec_segment *s, struct fmt_error *err)
 	return s->r;
 }
 
-void rec_segment_count(const struct rec_segment *s, struct rec_result *ret)
+void rec_segment_count(const struct rec_segment *s, struct rec_trace_counts *ret)
 {
 	for (uint32_t i = 0; i < s->run.n_ranks; i++) {
 		const struct fmt_run_rank *run = &s->run.ranks[i];

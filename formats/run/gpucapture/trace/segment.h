@@ -13,7 +13,7 @@
 #include <pthread.h>
 
 /* Counts of events that are in the trace, and of missing events. */
-struct rec_result {
+struct rec_trace_counts {
 	uint64_t lost_records; /* without space in a ring */
 	uint32_t n_ranks, n_processes, n_iterations;
 	uint64_t calls, ops, collectives, ranges, digests;
@@ -27,8 +27,8 @@ struct rec_result {
 struct rec_segment {
 	struct fmt_run run; /* its ranks are owned */
 	struct rec_segment_rank {
-		struct fmt_run_reading *reading; /* not owned */
-		struct fmt_iteration before;	 /* the last iteration of the segment before */
+		struct fmt_run_part_reader *reading; /* not owned */
+		struct fmt_iteration before;	     /* the last iteration of the segment before */
 		bool has_before;
 		bool is_written;	      /* by this segment */
 		struct fmt_rank_writer *file; /* not owned */
@@ -54,7 +54,8 @@ define_cleanup(rec_segment_freep, struct rec_segment *, rec_segment_free);
  * collectives of unknown communicators to result->unmatched. Returns 0 or a negative errno. */
 int rec_segment_new(struct rec_process *const *processes, size_t n, const uint32_t *ends,
 		    const struct rec_plan *plan, const struct rec_window *window,
-		    struct fmt_names *names, struct rec_result *result, struct rec_segment **ret);
+		    struct fmt_names *names, struct rec_trace_counts *result,
+		    struct rec_segment **ret);
 
 /* Infers dependencies and writes the marked ranks, on at most `n_threads` threads. Returns 0 or a
  * negative errno. */
@@ -67,4 +68,4 @@ void rec_segment_begin(struct rec_segment *s, int n_threads);
 int rec_segment_end(struct rec_segment *s, struct fmt_error *err);
 
 /* Adds the counts of the segment to the result. */
-void rec_segment_count(const struct rec_segment *s, struct rec_result *ret);
+void rec_segment_count(const struct rec_segment *s, struct rec_trace_counts *ret);

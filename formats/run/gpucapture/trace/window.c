@@ -65,8 +65,8 @@ static void keep_events(struct fmt_run_rank *run, struct fmt_run_part *part, uin
 	keep_digests(part, to);
 }
 
-int rec_window_keep(struct fmt_run_rank *run, struct fmt_run_part *part, int64_t from_ns,
-		    int64_t to_ns)
+int rec_window_filter(struct fmt_run_rank *run, struct fmt_run_part *part, int64_t from_ns,
+		      int64_t to_ns)
 {
 	scoped(free_ptr) uint32_t *to = malloc((run->n_events + 1) * sizeof(*to));
 	size_t n = 0;
@@ -104,7 +104,7 @@ static void span(const struct fmt_run_rank *run, struct fmt_run_part *part, int6
 /* A segment before the window has its part of the prologue only. */
 static int keep_prologue(struct fmt_run_rank *run, struct fmt_run_part *part)
 {
-	if (rec_window_keep(run, part, INT64_MAX, INT64_MAX) < 0)
+	if (rec_window_filter(run, part, INT64_MAX, INT64_MAX) < 0)
 		return -ENOMEM;
 	if (run->n_events == 0)
 		return 0;
@@ -120,10 +120,10 @@ static int keep_prologue(struct fmt_run_rank *run, struct fmt_run_part *part)
 	return 0;
 }
 
-void rec_window_of_done(struct rec_window_of *of)
+void rec_window_state_done(struct rec_window_state *of)
 {
 	free(of->skipped);
-	*of = (struct rec_window_of){0};
+	*of = (struct rec_window_state){0};
 }
 
 static bool is_message(const struct fmt_names *names, const struct fmt_template *template)
@@ -136,7 +136,7 @@ static bool is_message(const struct fmt_names *names, const struct fmt_template 
 
 /* Counts the collectives in communicators before this time. */
 static int skip(const struct fmt_names *names, const struct fmt_run_rank *run,
-		const struct fmt_run_part *part, int64_t until_ns, struct rec_window_of *of)
+		const struct fmt_run_part *part, int64_t until_ns, struct rec_window_state *of)
 {
 	for (size_t i = 0; i < run->n_events; i++) {
 		const struct fmt_event *e = &run->events[i];
@@ -160,7 +160,7 @@ static int skip(const struct fmt_names *names, const struct fmt_run_rank *run,
 
 int rec_window_apply(const struct rec_window *w, const struct fmt_names *names,
 		     struct fmt_run_rank *run, struct fmt_run_part *part, bool more,
-		     struct rec_window_of *of)
+		     struct rec_window_state *of)
 {
 	int64_t from_ns = INT64_MAX, to_ns = INT64_MIN;
 	int r = 0;
@@ -183,7 +183,7 @@ int rec_window_apply(const struct rec_window *w, const struct fmt_names *names,
 		of->n += run->n_iterations - (of->n > 0 && run->iterations[0].number == of->last);
 		of->last = last;
 	}
-	if (rec_window_keep(run, part, from_ns, to_ns) < 0)
+	if (rec_window_filter(run, part, from_ns, to_ns) < 0)
 		return -ENOMEM;
 	if (run->n_iterations > 0)
 		span(run, part, from_ns, to_ns < part->last_ns ? to_ns : part->last_ns);

@@ -21,17 +21,17 @@ struct rec_window {
 	int threads;			     /* 0: one for each core */
 	uint32_t digest_level;		     /* enum cap_digest_level */
 	bool untimed;			     /* without device times, so there are no operations */
-	struct rec_unread unread;
-	struct rec_endings endings;
+	struct rec_unrecorded unread;
+	struct rec_end_counts endings;
 	struct rec_progress progress;
 };
 
 /* Keeps events that begin between these times, and the earlier calls that part->keeps marks. An
  * operation is kept if its call is. Returns 0 or -ENOMEM. */
-int rec_window_keep(struct fmt_run_rank *run, struct fmt_run_part *part, int64_t from_ns,
-		    int64_t to_ns);
+int rec_window_filter(struct fmt_run_rank *run, struct fmt_run_part *part, int64_t from_ns,
+		      int64_t to_ns);
 /* The iterations of a rank that were kept so far. */
-struct rec_window_of {
+struct rec_window_state {
 	size_t n;	   /* iterations */
 	int64_t last;	   /* number of the last iteration */
 	bool has_begun;	   /* an earlier segment contains some of them */
@@ -40,7 +40,7 @@ struct rec_window_of {
 	size_t n_skipped, skipped_cap;
 };
 
-void rec_window_of_done(struct rec_window_of *of);
+void rec_window_state_done(struct rec_window_state *of);
 
 /* Keeps the window and its prologue, before edges are found: calls by their start, operations by
  * their calls. `more`: this is not the last segment. A segment before the window becomes the
@@ -48,4 +48,4 @@ void rec_window_of_done(struct rec_window_of *of);
  * Returns 0 or -ENOMEM. */
 int rec_window_apply(const struct rec_window *w, const struct fmt_names *names,
 		     struct fmt_run_rank *run, struct fmt_run_part *part, bool more,
-		     struct rec_window_of *of);
+		     struct rec_window_state *of);

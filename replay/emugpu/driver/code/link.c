@@ -91,7 +91,7 @@ EMU_API CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *
 		return CUDA_ERROR_INVALID_VALUE;
 	if (type != CU_JIT_INPUT_CUBIN && type != CU_JIT_INPUT_PTX &&
 	    type != CU_JIT_INPUT_FATBINARY) {
-		emu_refused_use("libcuda.so.1", "cuLinkAddData_v2 (objects, libraries, NVVM)");
+		emu_refuse_use("libcuda.so.1", "cuLinkAddData_v2 (objects, libraries, NVVM)");
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	return add(l, type, data, bytes);

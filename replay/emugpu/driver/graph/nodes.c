@@ -21,7 +21,7 @@ static CUresult kernel_op(const CUDA_KERNEL_NODE_PARAMS *p, struct emu_op *ret)
 	if (!f)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (p->extra) {
-		emu_refused_use("libcuda.so.1", "cuGraphAddKernelNode_v2 (extra)");
+		emu_refuse_use("libcuda.so.1", "cuGraphAddKernelNode_v2 (extra)");
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	op.kernel = (struct emu_kernel_op){
@@ -202,7 +202,7 @@ EMU_API CUresult cuGraphAddNode_v2(CUgraphNode *ret, CUgraph graph, const CUgrap
 	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
 		return cuGraphAddEventRecordNode(ret, graph, deps, n_deps, p->eventRecord.event);
 	default:
-		emu_refused_use("libcuda.so.1", "cuGraphAddNode_v2 (this kind of node)");
+		emu_refuse_use("libcuda.so.1", "cuGraphAddNode_v2 (this kind of node)");
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 }

@@ -219,7 +219,7 @@ CUresult emu_copy_from_3d(const CUDA_MEMCPY3D *p, struct emu_copy_op *ret)
 	};
 
 	if (p->srcMemoryType == CU_MEMORYTYPE_ARRAY || p->dstMemoryType == CU_MEMORYTYPE_ARRAY) {
-		emu_refused_use("libcuda.so.1", "cuMemcpy3D (arrays)");
+		emu_refuse_use("libcuda.so.1", "cuMemcpy3D (arrays)");
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	if (c.to_pitch < c.width_bytes || c.from_pitch < c.width_bytes)

@@ -287,7 +287,7 @@ EMU_API CUresult cuMemExportToShareableHandle(void *ret, CUmemGenericAllocationH
 	if (!a || !ret || flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
-		emu_refused_use("libcuda.so.1", "cuMemExportToShareableHandle (this kind)");
+		emu_refuse_use("libcuda.so.1", "cuMemExportToShareableHandle (this kind)");
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	fd = fcntl(a->fd, F_DUPFD_CLOEXEC, 0);

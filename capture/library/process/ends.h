@@ -1,6 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#pragma once
-
-/* Called after cuInit. The driver shuts down in its own exit handler; a handler registered here,
- * after the driver's, runs before it. */
-void cap_ends_driver_initialised(void);

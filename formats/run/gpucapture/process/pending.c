@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/run/gpucapture/process/pending.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void rec_pending_done(struct rec_pending_table *w)
+{
+	free(w->slots);
+	*w = (struct rec_pending_table){0};
+}
+
+static size_t home(const struct rec_pending_table *w, const struct rec_pending_entry *s)
+{
+	return ((s->id * 0x9e3779b97f4a7c15u + s->index * 0xc2b2ae3d27d4eb4fu) >> 32) &
+	       (w->size - 1);
+}
+
+/* Returns the slot that contains `of`, or an empty one for it. */
+static struct rec_pending_entry *find_slot(const struct rec_pending_table *w,
+					   const struct rec_pending_entry *of)
+{
+	size_t at = home(w, of);
+
+	while (w->slots[at].id && (w->slots[at].id != of->id || w->slots[at].index != of->index))
+		at = (at + 1) & (w->size - 1);
+	return &w->slots[at];
+}
+
+static int grow(struct rec_pending_table *w)
+{
+	struct rec_pending_table grown = {.size = w->size ? w->size * 2 : 1024, .n = w->n};
+
+	if (w->n * 3 < w->size * 2)
+		return 0;
+	grown.slots = calloc(grown.size, sizeof(*grown.slots));
+	if (!grown.slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->size; i++)
+		if (w->slots[i].id)
+			*find_slot(&grown, &w->slots[i]) = w->slots[i];
+	free(w->slots);
+	*w = grown;
+	return 0;
+}
+
+int rec_pending_put(struct rec_pending_table *w, const struct rec_pending_entry *made)
+{
+	struct rec_pending_entry *slot;
+
+	if (grow(w) < 0)
+		return -ENOMEM;
+	slot = find_slot(w, made);
+	w->n += !slot->id;
+	*slot = *made;
+	return 0;
+}
+
+/* Moves entries whose home is not after the free slot into it (linear probing). */
+void rec_pending_remove(struct rec_pending_table *w, struct rec_pending_entry *slot)
+{
+	size_t mask = w->size - 1, hole = (size_t)(slot - w->slots);
+
+	for (size_t i = (hole + 1) & mask; w->slots[i].id; i = (i + 1) & mask) {
+		if (((i - home(w, &w->slots[i])) & mask) < ((i - hole) & mask))
+			continue;
+		w->slots[hole] = w->slots[i];
+		hole = i;
+	}
+	w->slots[hole].id = 0;
+	w->n--;
+}
+
+struct rec_pending_entry *rec_pending_find(const struct rec_pending_table *w, uint64_t id,
+					   uint32_t index)
+{
+	const struct rec_pending_entry of = {.id = id, .index = index};
+	struct rec_pending_entry *slot = w->size > 0 ? find_slot(w, &of) : NULL;
+
+	return slot && slot->id ? slot : NULL;
+}
+
+int rec_pending_renumber(struct rec_pending_table *w, const uint32_t *to)
+{
+	struct rec_pending_table moved = {0};
+
+	for (size_t i = 0; i < w->size; i++) {
+		struct rec_pending_entry slot = w->slots[i];
+
+		if (!slot.id || (slot.event < REC_DROPPED && to[slot.event] == REC_NONE))
+			continue;
+		if (slot.event < REC_DROPPED)
+			slot.event = to[slot.event];
+		if (rec_pending_put(&moved, &slot) < 0) {
+			rec_pending_done(&moved);
+			return -ENOMEM;
+		}
+	}
+	rec_pending_done(w);
+	*w = moved;
+	return 0;
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/device/placement.h"
+
+#include "base/array.h"
+#include "replay/device/driver.h"
+#include "replay/device/regions.h"
+
+#include <sys/mman.h>
+
+/* The announced allocation. */
+static __thread struct {
+	const char *function;
+	uint64_t address, pitch_bytes;
+} next;
+
+/* ---- the driver */
+
+static struct rex_region *region_of(uint64_t address)
+{
+	size_t i = array_bound(k, 0, rex_regions.n, rex_regions.items[k].end <= address);
+
+	while (i < rex_regions.n && rex_regions.items[i].start <= address &&
+	       rex_regions.items[i].kind == REX_RESERVED)
+		i++;
+	return i < rex_regions.n && rex_regions.items[i].start <= address ? &rex_regions.items[i]
+									  : NULL;
+}
+
+/* Gives access to the device and to all devices that can access its memory. */
+static int give_access(const struct rex_region *r, int device)
+{
+	struct rex_driver_access all[64];
+	int n = 0, devices = 0, can;
+
+	rex_driver.count(&devices);
+	for (int i = 0; i < devices && n < (int)ARRAY_SIZE(all); i++) {
+		if (i != device && (rex_driver.can_access(&can, i, device) != 0 || !can))
+			continue;
+		all[n++] = (struct rex_driver_access){{REX_ON_DEVICE, i}, REX_READ_WRITE};
+	}
+	return rex_driver.set_access(r->here, r->end - r->start, all, (size_t)n);
+}
+
+/* Reserves the addresses of the region with the driver. */
+static int reserve_region(struct rex_region *r, uint64_t bytes)
+{
+	int rc = rex_driver_reserve(&r->here, bytes, r->start);
+
+	rex_regions.moved |= rc == 0 && r->here != r->start;
+	if (rc != 0 || r->here == r->start || rex_regions.relocates)
+		return rc;
+	rex_driver_unreserve(r->here, bytes);
+	rex_regions.refused = r->start;
+	return REX_INVALID_VALUE;
+}
+
+static int map_device(struct rex_region *r)
+{
+	struct rex_driver_prop prop = {.type = REX_PINNED, .location = {REX_ON_DEVICE, 0}};
+	uint64_t handle, bytes = r->end - r->start;
+	int rc = rex_driver.device(&prop.location.id);
+
+	if (rc == 0 && r->guarded)
+		munmap((void *)r->start, bytes);
+	if (rc == 0)
+		rc = reserve_region(r, bytes);
+	if (rc == 0)
+		rc = rex_driver.create(&handle, bytes, &prop, 0);
+	if (rc != 0)
+		return rc;
+	rc = rex_driver.map(r->here, bytes, 0, handle, 0);
+	rex_driver.release(handle); /* the mapping keeps it */
+	return rc ? rc : give_access(r, prop.location.id);
+}
+
+/* Translates a recorded address; maps its region first. A result of the driver. */
+static int place(uint64_t address, uint64_t *ret)
+{
+	struct rex_region *r;
+	int rc = 0;
+
+	pthread_mutex_lock(&rex_regions.lock);
+	r = region_of(address);
+	if (!r)
+		rc = REX_INVALID_VALUE;
+	else if (!r->is_mapped)
+		rc = r->kind == REX_DEVICE
+			     ? map_device(r)
+			     : rex_driver.lock_pages((void *)r->here, r->end - r->start,
+						     REX_PORTABLE | REX_DEVICE_MAP);
+	if (rc == 0) {
+		r->is_mapped = true;
+		*ret = r->here + (address - r->start);
+	}
+	pthread_mutex_unlock(&rex_regions.lock);
+	return rc;
+}
+
+void *rex_placement_host(uint64_t number, uint64_t offset_bytes, uint64_t length_bytes)
+{
+	size_t i = array_bound(k, 0, rex_regions.n_hosts, rex_regions.hosts[k].number < number);
+
+	for (; i < rex_regions.n_hosts && rex_regions.hosts[i].number == number; i++) {
+		const struct rex_region_host *h = &rex_regions.hosts[i];
+		const struct rex_region *r = region_of(h->start);
+
+		if (r && (r->is_mapped || r->kind == REX_PROGRAM) && offset_bytes <= h->bytes &&
+		    length_bytes <= h->bytes - offset_bytes)
+			return (char *)r->here + (h->start - r->start) + offset_bytes;
+	}
+	return NULL;
+}
+
+uint64_t rex_placement_refused(void)
+{
+	return rex_regions.refused;
+}
+
+void rex_placement_count_stale(struct rex_objects *objects, const void *data, size_t bytes)
+{
+	pthread_mutex_lock(&rex_regions.lock);
+	if (rex_regions.moved)
+		rex_regions.old_addresses += rex_count_moved_addresses(objects, data, bytes);
+	pthread_mutex_unlock(&rex_regions.lock);
+}
+
+void rex_placement_count(struct rex_counts *counts)
+{
+	pthread_mutex_lock(&rex_regions.lock);
+	for (size_t i = 0; i < rex_regions.n; i++) {
+		const struct rex_region *r = &rex_regions.items[i];
+
+		counts->regions += r->is_mapped;
+		counts->moved_regions += r->is_mapped && r->here != r->start;
+	}
+	counts->old_addresses += rex_regions.old_addresses;
+	pthread_mutex_unlock(&rex_regions.lock);
+}
+
+int rex_placement_synchronize(void)
+{
+	return rex_driver.synchronize ? rex_driver.synchronize() : 0;
+}
+
+/* ---- replacements of driver functions */
+
+void rex_placement_set_next(const char *function, uint64_t address, uint64_t pitch_bytes)
+{
+	next.function = function;
+	next.address = address;
+	next.pitch_bytes = pitch_bytes;
+}
+
+/* Returns the address announced for a call of that function, or 0. */
+static uint64_t take_next(const char *function)
+{
+	if (!next.address || strcmp(next.function, function) != 0)
+		return 0;
+	return take(next.address);
+}
+
+static bool is_placed(uint64_t here)
+{
+	for (size_t i = 0; i < rex_regions.n; i++)
+		if (rex_regions.items[i].is_mapped && rex_regions.items[i].kind != REX_RESERVED &&
+		    here - rex_regions.items[i].here <
+			    rex_regions.items[i].end - rex_regions.items[i].start)
+			return true;
+	return false;
+}
+
+/* Allocates as recorded if an address was announced; else like the driver. */
+#define ALLOCATES(function, name, real, parameters, arguments)                                     \
+	static int(*real) parameters;                                                              \
+	static int function parameters                                                             \
+	{                                                                                          \
+		uint64_t address = take_next(name);                                                \
+                                                                                                   \
+		return address ? place(address, ret) : real arguments;                             \
+	}
+
+ALLOCATES(alloc, "cuMemAlloc_v2", real_alloc, (uint64_t * ret, size_t n), (ret, n))
+ALLOCATES(alloc_async, "cuMemAllocAsync", real_alloc_async,
+	  (uint64_t * ret, size_t n, void *stream), (ret, n, stream))
+ALLOCATES(alloc_async_ptsz, "cuMemAllocAsync_ptsz", real_alloc_async_ptsz,
+	  (uint64_t * ret, size_t n, void *stream), (ret, n, stream))
+ALLOCATES(alloc_pool, "cuMemAllocFromPoolAsync", real_alloc_pool,
+	  (uint64_t * ret, size_t n, void *pool, void *stream), (ret, n, pool, stream))
+ALLOCATES(alloc_pool_ptsz, "cuMemAllocFromPoolAsync_ptsz", real_alloc_pool_ptsz,
+	  (uint64_t * ret, size_t n, void *pool, void *stream), (ret, n, pool, stream))
+ALLOCATES(alloc_managed, "cuMemAllocManaged", real_alloc_managed,
+	  (uint64_t * ret, size_t n, unsigned flags), (ret, n, flags))
+ALLOCATES(alloc_host, "cuMemAllocHost_v2", real_alloc_host, (uint64_t * ret, size_t n), (ret, n))
+ALLOCATES(host_alloc, "cuMemHostAlloc", real_host_alloc, (uint64_t * ret, size_t n, unsigned flags),
+	  (ret, n, flags))
+
+static int (*real_alloc_pitch)(uint64_t *, size_t *, size_t, size_t, unsigned);
+static int alloc_pitch(uint64_t *ret, size_t *pitch, size_t width, size_t height, unsigned element)
+{
+	uint64_t address = take_next("cuMemAllocPitch_v2");
+
+	if (!address)
+		return real_alloc_pitch(ret, pitch, width, height, element);
+	*pitch = next.pitch_bytes;
+	return place(address, ret);
+}
+
+static int (*real_free)(uint64_t at);
+static int free_device(uint64_t at)
+{
+	return is_placed(at) ? rex_driver.synchronize() : real_free(at);
+}
+
+static int (*real_free_async)(uint64_t at, void *stream);
+static int free_async(uint64_t at, void *stream)
+{
+	return is_placed(at) ? 0 : real_free_async(at, stream);
+}
+
+static int (*real_free_async_ptsz)(uint64_t at, void *stream);
+static int free_async_ptsz(uint64_t at, void *stream)
+{
+	return is_placed(at) ? 0 : real_free_async_ptsz(at, stream);
+}
+
+static int (*real_free_host)(uint64_t at);
+static int free_host(uint64_t at)
+{
+	return is_placed(at) ? rex_driver.synchronize() : real_free_host(at);
+}
+
+/* ---- reservations of the program */
+
+static int (*real_reserve)(uint64_t *, size_t, size_t, uint64_t, unsigned long long);
+static int reserve(uint64_t *ret, size_t bytes, size_t align, uint64_t at, unsigned long long flags)
+{
+	uint64_t address = take_next("cuMemAddressReserve");
+	struct rex_region *r = rex_regions.items, *end = r + rex_regions.n;
+	int rc;
+
+	while (address && r < end &&
+	       (r->kind != REX_RESERVED || r->start != address || r->end - address != bytes))
+		r++;
+	if (!address || r == end)
+		return real_reserve(ret, bytes, align, at, flags);
+	pthread_mutex_lock(&rex_regions.lock);
+	rex_region_unguard(r);
+	rc = reserve_region(r, bytes);
+	r->is_mapped = r->in_use = rc == 0;
+	*ret = r->here;
+	pthread_mutex_unlock(&rex_regions.lock);
+	return rc;
+}
+
+static int unreserve(uint64_t at, size_t bytes)
+{
+	int rc = rex_driver_unreserve(at, bytes);
+
+	pthread_mutex_lock(&rex_regions.lock);
+	for (struct rex_region *r = rex_regions.items;
+	     rc == 0 && r < rex_regions.items + rex_regions.n; r++)
+		if (r->in_use && r->here == at)
+			rex_region_guard_again(r);
+	pthread_mutex_unlock(&rex_regions.lock);
+	return rc;
+}
+
+/* ---- hints */
+
+/* Managed memory is page-locked memory here, for which the driver takes no hints. */
+#define HINTS(function, address, parameters, arguments)                                            \
+	static int(*real_##function) parameters;                                                   \
+	static int function parameters                                                             \
+	{                                                                                          \
+		return is_placed(address) ? 0 : real_##function arguments;                         \
+	}
+
+HINTS(advise, at, (uint64_t at, size_t n, int advice, int device), (at, n, advice, device))
+HINTS(advise_v2, at, (uint64_t at, size_t n, int advice, struct rex_driver_location to),
+      (at, n, advice, to))
+HINTS(prefetch, at, (uint64_t at, size_t n, int device, void *stream), (at, n, device, stream))
+HINTS(prefetch_ptsz, at, (uint64_t at, size_t n, int device, void *stream), (at, n, device, stream))
+HINTS(prefetch_v2, at,
+      (uint64_t at, size_t n, struct rex_driver_location to, unsigned flags, void *stream),
+      (at, n, to, flags, stream))
+HINTS(prefetch_v2_ptsz, at,
+      (uint64_t at, size_t n, struct rex_driver_location to, unsigned flags, void *stream),
+      (at, n, to, flags, stream))
+HINTS(attach, at, (void *stream, uint64_t at, size_t n, unsigned flags), (stream, at, n, flags))
+HINTS(attach_ptsz, at, (void *stream, uint64_t at, size_t n, unsigned flags),
+      (stream, at, n, flags))
+
+void *rex_placement_wrap(const char *name, void *real, void *(*find)(const char *name))
+{
+	static const struct {
+		const char *name;
+		void *here, *real;
+	} all[] = {
+		{"cuMemAlloc_v2", alloc, &real_alloc},
+		{"cuMemAllocAsync", alloc_async, &real_alloc_async},
+		{"cuMemAllocAsync_ptsz", alloc_async_ptsz, &real_alloc_async_ptsz},
+		{"cuMemAllocFromPoolAsync", alloc_pool, &real_alloc_pool},
+		{"cuMemAllocFromPoolAsync_ptsz", alloc_pool_ptsz, &real_alloc_pool_ptsz},
+		{"cuMemAllocManaged", alloc_managed, &real_alloc_managed},
+		{"cuMemAllocPitch_v2", alloc_pitch, &real_alloc_pitch},
+		{"cuMemAllocHost_v2", alloc_host, &real_alloc_host},
+		{"cuMemHostAlloc", host_alloc, &real_host_alloc},
+		{"cuMemFree_v2", free_device, &real_free},
+		{"cuMemFreeAsync", free_async, &real_free_async},
+		{"cuMemFreeAsync_ptsz", free_async_ptsz, &real_free_async_ptsz},
+		{"cuMemFreeHost", free_host, &real_free_host},
+		{"cuMemAddressReserve", reserve, &real_reserve},
+		{"cuMemAddressFree", unreserve, &rex_driver.unreserve},
+		{"cuMemAdvise", advise, &real_advise},
+		{"cuMemAdvise_v2", advise_v2, &real_advise_v2},
+		{"cuMemPrefetchAsync", prefetch, &real_prefetch},
+		{"cuMemPrefetchAsync_ptsz", prefetch_ptsz, &real_prefetch_ptsz},
+		{"cuMemPrefetchAsync_v2", prefetch_v2, &real_prefetch_v2},
+		{"cuMemPrefetchAsync_v2_ptsz", prefetch_v2_ptsz, &real_prefetch_v2_ptsz},
+		{"cuStreamAttachMemAsync", attach, &real_attach},
+		{"cuStreamAttachMemAsync_ptsz", attach_ptsz, &real_attach_ptsz},
+	};
+
+	if (!rex_driver.reserve && real)
+		rex_driver_find(find);
+	if (!real || rex_regions.n == 0)
+		return real;
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		if (strcmp(all[i].name, name) != 0)
+			continue;
+		memcpy(all[i].real, &real, sizeof(real));
+		return all[i].here;
+	}
+	return real;
+}
