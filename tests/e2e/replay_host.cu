@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* `functions`: functions of the host on streams and in a graph. `memory`: the host writes
- * page-locked and managed memory between launches, copies and graphs that read it. With -DPLUGIN
- * only the host kernels. */
+ * page-locked and managed memory between launches, copies and graphs that read it. `threads`: two
+ * threads whose emulated clocks differ. With -DPLUGIN only the host kernels. */
 #include "axpy.cuh"
 #include "check.h"
 #include <gpuemu.h>
@@ -11,7 +11,10 @@
 #define BYTES (N * sizeof(float))
 
 #ifndef PLUGIN
+#include <gputrace.h>
+#include <thread>
 #include <time.h>
+#include <unistd.h>
 #include <vector>
 
 static int calls;
@@ -204,8 +207,75 @@ static int run_memory()
 	return 0;
 }
 
+/* Pipes of two threads, which pass no emulated clock. */
+static int go[2], done[2];
+
+static void put(int to)
+{
+	if (write(to, "", 1) != 1)
+		abort();
+}
+
+static void get(int from)
+{
+	char c;
+
+	if (read(from, &c, 1) != 1)
+		abort();
+}
+
+/* Launches before and after the other thread marks an iteration, in turn ahead of that thread's
+ * clock and behind it. */
+static void run_second()
+{
+	float *x, *y;
+
+	CUDA(cudaSetDevice(1));
+	CUDA(cudaMalloc(&x, BYTES));
+	CUDA(cudaMalloc(&y, BYTES));
+	CUDA(cudaMemset(x, 1, BYTES));
+	CUDA(cudaMemset(y, 2, BYTES));
+	for (int i = 0; i < 4; i++) {
+		get(go[0]);
+		axpy<<<(N + 255) / 256, 256>>>(N, 2, x, y);
+		CUDA(cudaDeviceSynchronize());
+		if (i % 2)
+			usleep(60000);
+		axpy<<<(N + 255) / 256, 256>>>(N, 3, y, x);
+		CUDA(cudaDeviceSynchronize());
+		put(done[1]);
+	}
+}
+
+static int run_threads()
+{
+	if (pipe(go) || pipe(done))
+		return 1;
+	std::thread second(run_second);
+
+	CUDA(cudaSetDevice(0));
+	CUDA(cudaFree(NULL));
+	for (int i = 0; i < 4; i++) {
+		put(go[1]);
+		get(done[0]);
+		if (i % 2 == 0)
+			usleep(60000);
+		gputrace_mark_iteration();
+		CUDA(cudaDeviceSynchronize());
+	}
+	second.join();
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	return argc > 1 && argv[1][0] == 'm' ? run_memory() : run_functions();
+	switch (argc > 1 ? argv[1][0] : 'f') {
+	case 'm':
+		return run_memory();
+	case 't':
+		return run_threads();
+	default:
+		return run_functions();
+	}
 }
 #endif

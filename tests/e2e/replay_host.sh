@@ -60,3 +60,11 @@ assert r['same'] and r['copies_with_unknown_contents'] == 0, r
 assert sum(g['digests'] for g in r['gpus']) > 30, r
 assert not any(g['digests_in_one_only'] for g in r['gpus']), r"
 done
+
+# Each thread has its own emulated clock; whether a call is before a keyframe is decided by time.
+gpucapture --digest=launch --payloads=0-9 --keyframe=1 --embed-images -o threads -- \
+	gpuemu --gpus 2 -o report -- "$program" threads
+for range in 0-1 1-2 2-3; do
+	gpuemu --gpus 2 -o report --kernels "$programs/tests/e2e/replay_host.so" -- \
+		gpureplay --iterations $range threads >same || die "$range: $(cat same)"
+done

@@ -279,7 +279,7 @@ static void digests_before(struct cap_call *c)
 	const struct api_call *call = api_call(c->api);
 
 	if (call && c->depth == 0 && group.depth == 0 && !(1ull << c->class & WAITING))
-		cap_keyframe_await(c);
+		cap_keyframe_await();
 	if (!call || is_harmless(c) || c->class == API_CLASS_ALLOC)
 		return;
 	cap_clock_pause();
@@ -345,6 +345,7 @@ static void digests_after(struct cap_call *c)
 	if (!call)
 		return;
 	cap_clock_pause();
+	cap_keyframe_note_call(c);
 	exchanges -= launches_exchanges(call);
 	if (call->class == API_CLASS_GROUP_END)
 		group_ended();

@@ -28,6 +28,13 @@ static uint32_t holding; /* number of threads that hold the calls of others; ato
 static pthread_mutex_t hold_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t released = PTHREAD_COND_INITIALIZER;
 static uint32_t left_out; /* number of keyframes; atomic */
+
+/* Each thread has its own emulated clock, but whether a call precedes a keyframe is decided by
+ * time. So a keyframe is later than all calls that have returned, and later calls are later than
+ * it. Both are atomic, and 0 if the clock is not emulated. */
+static uint64_t last_start; /* of all calls that have returned */
+static uint64_t last_keyframe;
+
 static __thread bool holds __attribute__((tls_model("initial-exec")));
 
 /* A keyframe in the making. */
@@ -149,16 +156,25 @@ static void hold_at_rest(void)
 	__atomic_fetch_add(&left_out, 1, __ATOMIC_RELAXED);
 }
 
-/* A condition, so that an emulated clock of the thread is not behind the keyframe. */
-void cap_keyframe_await(struct cap_call *c)
+void cap_keyframe_await(void)
 {
-	if (likely(__atomic_load_n(&holding, __ATOMIC_RELAXED) == 0) || holds)
-		return;
-	pthread_mutex_lock(&hold_lock);
-	while (__atomic_load_n(&holding, __ATOMIC_RELAXED) > 0)
-		pthread_cond_wait(&released, &hold_lock);
-	pthread_mutex_unlock(&hold_lock);
-	c->start = cap_ticks(&cap_self); /* after the keyframe */
+	if (unlikely(__atomic_load_n(&holding, __ATOMIC_RELAXED) > 0) && !holds) {
+		pthread_mutex_lock(&hold_lock);
+		while (__atomic_load_n(&holding, __ATOMIC_RELAXED) > 0)
+			pthread_cond_wait(&released, &hold_lock);
+		pthread_mutex_unlock(&hold_lock);
+	}
+	cap_clock_not_before(__atomic_load_n(&last_keyframe, __ATOMIC_RELAXED));
+}
+
+void cap_keyframe_note_call(const struct cap_call *c)
+{
+	uint64_t seen = __atomic_load_n(&last_start, __ATOMIC_RELAXED);
+
+	while (cap_needs_order(&cap_self) && c->start > seen &&
+	       !__atomic_compare_exchange_n(&last_start, &seen, c->start, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED))
+		;
 }
 
 static void synchronise(void *unused, const struct cap_region *r)
@@ -213,6 +229,8 @@ void cap_keyframe_prepare(int64_t number)
 	if (cap_payload_is_enabled() && !is_capturing() &&
 	    is_stored(number, __atomic_load_n(&is_inside, __ATOMIC_RELAXED), &ended))
 		hold_at_rest();
+	if (holds && cap_needs_order(&cap_self))
+		cap_clock_not_before(__atomic_load_n(&last_start, __ATOMIC_RELAXED) + 1);
 }
 
 void cap_keyframe_iteration(int64_t number, uint64_t id)
@@ -229,6 +247,8 @@ void cap_keyframe_iteration(int64_t number, uint64_t id)
 	if (holds || ended)
 		was_inside = is_wanted(number);
 	__atomic_store_n(&is_inside, was_inside, __ATOMIC_RELAXED);
+	if (holds && cap_needs_order(&cap_self))
+		__atomic_store_n(&last_keyframe, cap_ticks(&cap_self), __ATOMIC_RELAXED);
 	if (holds)
 		hold(false);
 }

@@ -13,8 +13,10 @@
  * threads until cap_keyframe_iteration(). */
 void cap_keyframe_prepare(int64_t number);
 
-/* Waits while another thread holds calls. */
-void cap_keyframe_await(struct cap_call *c);
+/* Call before a call: waits while another thread holds calls. */
+void cap_keyframe_await(void);
+/* Call after a call that changes memory or objects. */
+void cap_keyframe_note_call(const struct cap_call *c);
 
 /* Iteration `number` begins, and `id` is that of its marker: stores a keyframe if it is the first
  * iteration of the range, every N-th of it, or the first one after it. */

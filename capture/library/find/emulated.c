@@ -8,7 +8,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-static void (*begin_pause)(void), (*end_pause)(void);
+static void (*begin_pause)(void), (*end_pause)(void), (*not_before)(int64_t ns);
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Open pauses of the thread: the emulated driver may be found between cap_clock_pause() and
  * cap_clock_resume(). */
@@ -24,19 +25,18 @@ void cap_emulated_find(void)
 				 __ATOMIC_RELEASE);
 }
 
-static void find_pause_functions(void)
+static void find_functions(void)
 {
 	begin_pause = (void (*)(void))cap_real(CAP_DRIVER, "gpuemu_clock_pause");
 	end_pause = (void (*)(void))cap_real(CAP_DRIVER, "gpuemu_clock_resume");
+	not_before = (void (*)(int64_t))cap_real(CAP_DRIVER, "gpuemu_thread_not_before");
 }
 
 void cap_clock_pause(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
 	if (depth == 0 && !cap_is_emulated())
 		return;
-	pthread_once(&once, find_pause_functions);
+	pthread_once(&once, find_functions);
 	if (!begin_pause || !end_pause)
 		return;
 	depth++;
@@ -49,4 +49,13 @@ void cap_clock_resume(void)
 		return;
 	depth--;
 	end_pause();
+}
+
+void cap_clock_not_before(uint64_t ns)
+{
+	if (ns == 0 || !cap_is_emulated())
+		return;
+	pthread_once(&once, find_functions);
+	if (not_before)
+		not_before((int64_t)ns);
 }

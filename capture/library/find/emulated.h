@@ -12,3 +12,7 @@ void cap_emulated_find(void);
  * virtual time. Calls nest. No effect on a real driver. */
 void cap_clock_pause(void);
 void cap_clock_resume(void);
+
+/* Advances the emulated clock of the thread to this time, unless it is later already. No effect on
+ * a real driver. */
+void cap_clock_not_before(uint64_t ns);
