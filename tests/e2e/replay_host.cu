@@ -154,7 +154,7 @@ static int run_memory()
 	static float pageable[2][N], result[N];
 	float *x, *y, *mapped, *managed, *locked, *staged, *registered, *graphs[3];
 	const cudaMemLocation device = {cudaMemLocationTypeDevice, 0};
-	cudaGraphExec_t exec;
+	cudaGraphExec_t exec, other;
 
 	CUDA(cudaStreamCreate(&stream));
 	CUDA(cudaMalloc(&x, BYTES));
@@ -171,12 +171,14 @@ static int run_memory()
 	for (int i = 0; i < 3; i++)
 		CUDA(cudaMallocHost(&graphs[i], BYTES));
 	exec = capture(graphs[0], graphs[1], x, y);
+	other = capture(graphs[2], graphs[2], x, y);
 	for (int i = 1; i < 4; i++) {
 		fill(mapped, i);
 		fill(managed, 10 * i);
 		fill(locked, 100 * i);
 		fill(graphs[0], 1000 * i);
 		fill(graphs[1], 2000 * i);
+		fill(graphs[2], 4000 * i);
 		fill(registered, 3000 * i);
 		CUDA(cudaMemPrefetchAsync(managed, BYTES, device, 0, stream));
 		launch(mapped, y);
@@ -188,6 +190,7 @@ static int run_memory()
 		CUDA(cudaMemcpyAsync(x, managed, BYTES / 4, cudaMemcpyDefault, stream));
 		launch(x, y);
 		CUDA(cudaGraphLaunch(exec, stream));
+		CUDA(cudaGraphLaunch(other, stream));
 		fill(pageable[0], 10000 * i);
 		fill(pageable[1], 20000 * i);
 		copy_batches(x, pageable, locked);

@@ -61,6 +61,19 @@ assert sum(g['digests'] for g in r['gpus']) > 30, r
 assert not any(g['digests_in_one_only'] for g in r['gpus']), r"
 done
 
+# A graph launch digests the host memory of that graph only.
+gputrace export -f tsv -o tables memory.comm >/dev/null
+python3 - tables/contents/index tables/gpus/gpu0/allocations <<'PY'
+import collections, csv, sys
+index, allocations = (list(csv.DictReader(open(p), delimiter='\t')) for p in sys.argv[1:])
+graphs = [a['allocation'] for a in allocations if a['kind'] == 'host'][-3:] # in the order of allocation
+used = collections.defaultdict(set)
+for row in index:
+    if row['allocation'] in graphs and not row['access'].startswith('live'):
+        used[row['number']].add(graphs.index(row['allocation']))
+assert sorted(map(sorted, used.values())) == 3 * [[0, 1]] + 3 * [[2]], used
+PY
+
 # Each thread has its own emulated clock; whether a call is before a keyframe is decided by time.
 gpucapture --digest=launch --payloads=0-9 --keyframe=1 --embed-images -o threads -- \
 	gpuemu --gpus 2 -o report -- "$program" threads

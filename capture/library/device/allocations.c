@@ -46,17 +46,6 @@ int cap_allocation_find(uint64_t address, struct cap_region *ret)
 	return found != NULL;
 }
 
-void cap_allocation_mark_in_graph(uint64_t address)
-{
-	struct cap_region *found;
-
-	pthread_mutex_lock(&live.lock);
-	found = cap_regions_find(&live.ranges, address);
-	if (found)
-		found->in_graph = true;
-	pthread_mutex_unlock(&live.lock);
-}
-
 int cap_allocation_is_readable(const struct cap_region *r, int device)
 {
 	uint64_t peers = 0;

@@ -12,9 +12,6 @@ extern const struct cap_hook cap_allocations;
 /* Returns 1 and a copy of the range that contains the address; 0: none. */
 int cap_allocation_find(uint64_t address, struct cap_region *ret);
 
-/* Notes that a captured operation uses the range that contains the address: struct cap_region. */
-void cap_allocation_mark_in_graph(uint64_t address);
-
 /* Returns true if kernels of the device can read the range. Otherwise, reading it would destroy the
  * context. */
 int cap_allocation_is_readable(const struct cap_region *r, int device);

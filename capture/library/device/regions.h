@@ -24,8 +24,19 @@ struct cap_region {
 	void *context;	/* current when it was allocated */
 	int device;	/* of that context */
 	uint8_t kind;	/* enum cap_memory_kind */
-	bool in_graph;	/* a captured operation uses it */
 };
+
+/* Returns true for device memory, false for host memory. */
+static inline bool cap_region_is_device(const struct cap_region *r)
+{
+	return r->kind != CAP_MEMORY_HOST && r->reach;
+}
+
+/* Returns true for memory that the host can write between calls. */
+static inline bool cap_region_is_host_writable(const struct cap_region *r)
+{
+	return r->kind == CAP_MEMORY_HOST || r->kind == CAP_MEMORY_MANAGED;
+}
 
 struct cap_regions {
 	struct cap_region *items; /* owned; sorted by base, without overlap */

@@ -6,6 +6,7 @@
 #include "capture/digest/gd128.h"
 #include "capture/library/call/params.h"
 #include "capture/library/device/contexts.h"
+#include "capture/library/device/graph_memory.h"
 #include "capture/library/digests/batch.h"
 #include "capture/library/find/cu.h"
 
@@ -54,16 +55,6 @@ static void append_reachable(struct cap_buffers *b, uint64_t id, const struct ca
 		append_pieces(b, id, r, address, bytes, output);
 	else if (r->reach)
 		cap_batch_count_missed(1, CU_PEER_ACCESS_NOT_ENABLED);
-}
-
-bool cap_region_is_device(const struct cap_region *r)
-{
-	return r->kind != CAP_MEMORY_HOST && r->reach;
-}
-
-bool cap_region_is_host_writable(const struct cap_region *r)
-{
-	return r->kind == CAP_MEMORY_HOST || r->kind == CAP_MEMORY_MANAGED;
 }
 
 void cap_buffers_add_span(struct cap_buffers *b, uint64_t id, const struct cap_span *s,
@@ -166,34 +157,37 @@ void cap_buffers_add_live(struct cap_buffers *b, uint64_t id, const struct cap_s
 	cap_allocations_for_each(append_live, &l);
 }
 
-static void append_in_graph(void *data, const struct cap_region *r)
+static void append_graph_memory(void *data, const struct cap_region *r)
 {
 	const struct append *to = data;
 
-	if (r->in_graph && cap_region_is_host_writable(r) && !is_listed(to->buffers, r))
+	if (!is_listed(to->buffers, r))
 		append_reachable(to->buffers, to->id, r, r->base, r->bytes, to->output);
 }
 
-void cap_buffers_add_graphs(struct cap_buffers *b, uint64_t id, int output)
+void cap_buffers_add_graph(struct cap_buffers *b, const struct cap_call *c,
+			   const struct api_call *call, int output)
 {
-	struct append to = {b, id, output, true};
+	const struct api_arg *exec = api_arg_of(call, API_MEANING_GRAPH_EXEC);
+	struct append to = {b, c->id, output, true};
 
-	cap_allocations_for_each(append_in_graph, &to);
+	if (exec)
+		cap_graph_memory_for_each(c->words[exec->word], append_graph_memory, &to);
 }
 
-static void put_in_graph(uint64_t value, void *unused)
+static void note_value(uint64_t value, void *graph)
 {
-	(void)unused;
-	cap_allocation_mark_in_graph(value);
+	cap_graph_memory_add(*(const uint64_t *)graph, value);
 }
 
-void cap_buffers_note_captured(const struct cap_call *c, const struct api_call *call)
+void cap_buffers_note_captured(const struct cap_call *c, const struct api_call *call, void *stream)
 {
 	scoped(cap_spans_done) struct cap_spans spans = {0};
+	uint64_t graph = cap_graph_of_capture(stream);
 
 	if (call->class == API_CLASS_LAUNCH)
-		cap_params_for_each_value(c, call, put_in_graph, NULL);
+		cap_params_for_each_value(c, call, note_value, &graph);
 	else if (call->class == API_CLASS_COPY && cap_spans_from_call(c, call, &spans) == 0)
 		for (size_t i = 0; i < spans.n; i++)
-			cap_allocation_mark_in_graph(spans.items[i].address);
+			cap_graph_memory_add(graph, spans.items[i].address);
 }

@@ -25,11 +25,6 @@ struct cap_buffers {
 void cap_buffers_start(uint64_t ring_bytes);
 void cap_buffers_done(struct cap_buffers *b);
 
-/* Returns true for device memory, false for host memory. */
-bool cap_region_is_device(const struct cap_region *r);
-/* Memory that the host can write between calls. */
-bool cap_region_is_host_writable(const struct cap_region *r);
-
 /* Functions below append buffers that call `id` reads (output 0) or wrote (1). A buffer may span
  * several mappings; memory behind them is counted as missed.
  *
@@ -46,8 +41,9 @@ void cap_buffers_add_params(struct cap_buffers *b, const struct cap_call *c,
 /* All known allocations that exist at this point of the stream: */
 void cap_buffers_add_live(struct cap_buffers *b, uint64_t id, const struct cap_stream_ref *ref,
 			  int output);
-/* Memory that the host can write and that captured operations use: */
-void cap_buffers_add_graphs(struct cap_buffers *b, uint64_t id, int output);
+/* Memory that the host can write and that the launched graph uses: */
+void cap_buffers_add_graph(struct cap_buffers *b, const struct cap_call *c,
+			   const struct api_call *call, int output);
 
-/* A captured launch or copy: takes note of what it uses for cap_buffers_add_graphs(). */
-void cap_buffers_note_captured(const struct cap_call *c, const struct api_call *call);
+/* Notes the memory that a captured launch or copy uses, for cap_buffers_add_graph(). */
+void cap_buffers_note_captured(const struct cap_call *c, const struct api_call *call, void *stream);

@@ -140,7 +140,7 @@ static void add_buffers(struct cap_buffers *b, const struct cap_call *c,
 		if (level == CAP_DIGEST_LAUNCH)
 			cap_buffers_add_live(b, c->id, ref, when);
 		if (level == CAP_DIGEST_LAUNCH || when == 0)
-			cap_buffers_add_graphs(b, c->id, when);
+			cap_buffers_add_graph(b, c, call, when);
 		return;
 	case API_CLASS_SET:
 		if (level == CAP_DIGEST_LAUNCH && cap_spans_from_call(c, call, &spans) == 0)
@@ -239,7 +239,7 @@ static void digest_inputs(struct cap_call *c, const struct api_call *call)
 	cap_stream_ref_from_call(c, call, &ref);
 	if (cap_stream_ref_is_capturing(&ref)) {
 		if (exchanges == 0)
-			cap_buffers_note_captured(c, call);
+			cap_buffers_note_captured(c, call, ref.stream);
 		return;
 	}
 	b.context = ref.context;

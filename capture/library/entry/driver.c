@@ -2,6 +2,7 @@
 #include "base/array.h"
 #include "capture/library/call/chain.h"
 #include "capture/library/device/allocations.h"
+#include "capture/library/device/graph_memory.h"
 #include "capture/library/digests/digests.h"
 #include "capture/library/entry/hooks.h"
 #include "capture/library/graphs/graphs.h"
@@ -16,8 +17,8 @@
 
 /* In the order in which they run before a call. `times` is last, so that no hook runs between its
  * event and the call. */
-static const struct cap_hook *const hooks[] = {&cap_allocations, &cap_digests, &cap_graphs,
-					       &cap_times};
+static const struct cap_hook *const hooks[] = {&cap_allocations, &cap_graph_memory, &cap_digests,
+					       &cap_graphs, &cap_times};
 
 static void start_hooks(void)
 {

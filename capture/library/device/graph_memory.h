@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Host-writable memory that captured operations use, by graph: digests of a graph launch cover the
+ * memory of that graph only, since other threads may write other memory at the same time. Any
+ * thread. */
+#pragma once
+
+#include "capture/library/call/hook.h"
+
+#include <stdint.h>
+
+struct cap_region;
+
+/* Copies the notes of a graph that is instantiated, cloned, inserted as a child graph or used for
+ * an update; drops those of destroyed graphs. */
+extern const struct cap_hook cap_graph_memory;
+
+/* Returns the graph to which a stream in capture adds nodes; 0: the driver cannot tell. */
+uint64_t cap_graph_of_capture(void *stream);
+
+/* Notes that an operation of the graph uses the memory at this address, if the host can write it.
+ * Memory of graph 0 counts as memory of all graphs. */
+void cap_graph_memory_add(uint64_t graph, uint64_t address);
+
+/* Calls `act` for each noted allocation of the graph or executable graph; `act` must not call these
+ * functions. */
+void cap_graph_memory_for_each(uint64_t graph, void (*act)(void *data, const struct cap_region *r),
+			       void *data);
