@@ -51,7 +51,7 @@ for byte in none same 70000; do
 	# shellcheck disable=SC2086 # may be none
 	gpucapture --digest=comm -o trace.$byte -- gpuemu -o report -- "$contents" $changed >/dev/null
 done
-gputrace diff trace.none trace.same | has_line 'do the same in the same order'
+gputrace diff trace.none trace.same | has_line 'execute the same calls and operations'
 status=0
 line=$(gputrace diff trace.none trace.70000) || status=$?
 equal "$status" 1
