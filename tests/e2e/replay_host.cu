@@ -213,13 +213,13 @@ static int run_memory()
 /* Pipes of two threads, which pass no emulated clock. */
 static int go[2], done[2];
 
-static void put(int to)
+static void signal_other(int to)
 {
 	if (write(to, "", 1) != 1)
 		abort();
 }
 
-static void get(int from)
+static void wait_for_other(int from)
 {
 	char c;
 
@@ -239,14 +239,14 @@ static void run_second()
 	CUDA(cudaMemset(x, 1, BYTES));
 	CUDA(cudaMemset(y, 2, BYTES));
 	for (int i = 0; i < 4; i++) {
-		get(go[0]);
+		wait_for_other(go[0]);
 		axpy<<<(N + 255) / 256, 256>>>(N, 2, x, y);
 		CUDA(cudaDeviceSynchronize());
 		if (i % 2)
 			usleep(60000);
 		axpy<<<(N + 255) / 256, 256>>>(N, 3, y, x);
 		CUDA(cudaDeviceSynchronize());
-		put(done[1]);
+		signal_other(done[1]);
 	}
 }
 
@@ -259,8 +259,8 @@ static int run_threads()
 	CUDA(cudaSetDevice(0));
 	CUDA(cudaFree(NULL));
 	for (int i = 0; i < 4; i++) {
-		put(go[1]);
-		get(done[0]);
+		signal_other(go[1]);
+		wait_for_other(done[0]);
 		if (i % 2 == 0)
 			usleep(60000);
 		gputrace_mark_iteration();
