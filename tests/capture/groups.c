@@ -14,7 +14,6 @@
 
 #include <nccl.h>
 #include <nvtx3/nvToolsExt.h>
-#include <pthread.h>
 
 #define N 4
 #define COUNT 1000
@@ -40,25 +39,12 @@ static void open_gpu(struct gpu *g, int device)
 	g->to = g->from + N * N * COUNT;
 }
 
-static void *split_one(void *gpu)
-{
-	struct gpu *g = gpu;
-	int i = (int)(g - gpus);
-
-	OK(cuCtxSetCurrent(g->context));
-	NCCL(ncclCommSplit(g->comm, i % 2, i, &g->half, NULL));
-	return NULL;
-}
-
-/* Within a group these are consecutive calls, and the emulated NCCL blocks in the first. */
 static void split(void)
 {
-	pthread_t threads[N];
-
+	NCCL(ncclGroupStart());
 	for (int i = 0; i < N; i++)
-		TRUE(pthread_create(&threads[i], NULL, split_one, &gpus[i]) == 0);
-	for (int i = 0; i < N; i++)
-		pthread_join(threads[i], NULL);
+		NCCL(ncclCommSplit(gpus[i].comm, i % 2, i, &gpus[i].half, NULL));
+	NCCL(ncclGroupEnd());
 }
 
 static void transfer(int from, int to, size_t count)

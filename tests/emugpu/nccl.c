@@ -253,6 +253,43 @@ static void run_threads(struct rank *ranks, int n)
 		pthread_join(threads[i], NULL);
 }
 
+/* Two splits of each communicator in one group: by halves, and without the last rank. */
+static void split_in_group(struct rank *ranks, int n)
+{
+	ncclComm_t halves[MAX], fewer[MAX];
+	int count = 0, device = -1;
+
+	CHECK(ncclGroupStart() == ncclSuccess);
+	for (int i = 0; i < n; i++) {
+		ncclComm_t comm = ranks[i].comm;
+		int color = i < n - 1 ? 7 : NCCL_SPLIT_NOCOLOR;
+
+		CHECK(ncclCommSplit(comm, i % 2, -i, &halves[i], NULL) == ncclSuccess);
+		CHECK(ncclCommSplit(comm, color, 0, &fewer[i], NULL) == ncclSuccess);
+	}
+	CHECK(ncclGroupEnd() == ncclSuccess);
+	CHECK(!fewer[n - 1]);
+	for (int i = 0; i < n - 1; i++) {
+		CHECK(ncclCommCount(fewer[i], &count) == ncclSuccess && count == n - 1);
+		CHECK(ncclCommCuDevice(fewer[i], &device) == ncclSuccess && device == i);
+		CHECK(ncclCommDestroy(fewer[i]) == ncclSuccess);
+	}
+	ncclGroupStart();
+	for (int i = 0; i < n; i++)
+		CHECK(ncclAllReduce((void *)ranks[i].send, (void *)ranks[i].receive, COUNT,
+				    ncclFloat, ncclMax, halves[i], ranks[i].stream) == ncclSuccess);
+	CHECK(ncclGroupEnd() == ncclSuccess);
+	for (int i = 0; i < n; i++) {
+		int highest = n - 1 - (n - 1 - i) % 2, bad = 0;
+
+		CHECK(fetch(&ranks[i]) == CUDA_SUCCESS);
+		for (int k = 0; k < COUNT; k++)
+			bad += ranks[i].host[k] != (float)(highest + k % 10);
+		CHECK(bad == 0);
+		CHECK(ncclCommDestroy(halves[i]) == ncclSuccess);
+	}
+}
+
 static void run_group(struct rank *ranks, int n)
 {
 	ncclComm_t comms[MAX];
@@ -274,10 +311,11 @@ static void run_group(struct rank *ranks, int n)
 	for (int i = 0; i < n; i++)
 		exchange_in_ring(&ranks[i]);
 	CHECK(ncclGroupEnd() == ncclSuccess);
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; i < n; i++)
 		check_ring(&ranks[i]);
+	split_in_group(ranks, n);
+	for (int i = 0; i < n; i++)
 		CHECK(ncclCommDestroy(comms[i]) == ncclSuccess);
-	}
 }
 
 /* Forks a process for each rank. */

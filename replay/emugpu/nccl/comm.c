@@ -74,15 +74,78 @@ static void find_links(ncclComm_t comm)
 	l->compute_capability = (int)(compute * 10 + 0.5);
 }
 
+/* The data that ranks exchange when a communicator is split. */
+struct wish {
+	int32_t color, key;
+	uint8_t id[EMU_SEGMENT_ID_BYTES];
+};
+
+/* The first rank of each color makes the id of the new communicator. */
+static int leads(const struct wish *all, uint32_t n, uint32_t rank)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (all[i].color == all[rank].color &&
+		    (all[i].key < all[rank].key || (all[i].key == all[rank].key && i < rank)))
+			return 0;
+	return 1;
+}
+
+/* Agrees with the other ranks of the parent on the id, size and ranks of the new communicator. */
+static int agree(ncclComm_t comm, const struct ncclComm *parent)
+{
+	scoped(free_ptr) struct wish *all = calloc(parent->n, sizeof(*all));
+	struct wish mine = {.color = comm->color, .key = comm->key};
+	int r;
+
+	if (!all)
+		return -ENOMEM;
+	r = emu_segment_exchange(parent->segment, &mine, sizeof(mine), all);
+	if (r == 0 && mine.color >= 0 && leads(all, parent->n, parent->rank))
+		r = emu_segment_make(mine.id);
+	if (r == 0)
+		r = emu_segment_exchange(parent->segment, &mine, sizeof(mine), all);
+	for (uint32_t i = 0; r == 0 && mine.color >= 0 && i < parent->n; i++) {
+		if (all[i].color != mine.color)
+			continue;
+		comm->n++;
+		comm->rank += all[i].key < mine.key || (all[i].key == mine.key && i < parent->rank);
+		if (leads(all, parent->n, i))
+			memcpy(comm->id, all[i].id, sizeof(comm->id));
+	}
+	return r;
+}
+
+/* Splits of one parent exchange data in the order of their calls. */
+static int agree_in_order(ncclComm_t comm)
+{
+	ncclComm_t parent = comm->parent;
+	int r;
+
+	pthread_mutex_lock(&parent->lock);
+	while (parent->splits_done != comm->split_number)
+		pthread_cond_wait(&parent->changed, &parent->lock);
+	pthread_mutex_unlock(&parent->lock);
+	r = agree(comm, parent);
+	pthread_mutex_lock(&parent->lock);
+	parent->splits_done++;
+	pthread_cond_broadcast(&parent->changed);
+	pthread_mutex_unlock(&parent->lock);
+	return r;
+}
+
 static ncclResult_t join(ncclComm_t comm)
 {
-	int r = emu_segment_join(comm->id, comm->n, comm->rank, comm->device, &comm->segment);
-	ncclResult_t result = r == -ECONNRESET ? ncclRemoteError
-			      : r == -EPROTO   ? ncclInvalidArgument
-			      : r < 0	       ? ncclSystemError
-					       : ncclSuccess;
+	ncclResult_t result = comm->parent ? emu_nccl_result(agree_in_order(comm)) : ncclSuccess;
+	int r = 0;
 
-	if (r == 0)
+	if (result == ncclSuccess && comm->color >= 0) {
+		r = emu_segment_join(comm->id, comm->n, comm->rank, comm->device, &comm->segment);
+		result = r == -ECONNRESET ? ncclRemoteError
+			 : r == -EPROTO	  ? ncclInvalidArgument
+			 : r < 0	  ? ncclSystemError
+					  : ncclSuccess;
+	}
+	if (comm->segment)
 		find_links(comm);
 	__atomic_store_n(&comm->state, (int32_t)result, __ATOMIC_RELEASE);
 	return result;
@@ -96,11 +159,10 @@ static void *join_on_thread(void *comm)
 
 static int32_t waits(const ncclConfig_t *config)
 {
-	return !config || config->blocking != 0;
+	return config->blocking != 0;
 }
 
-static ncclResult_t comm_new(ncclComm_t *ret, int n, const ncclUniqueId *id, int rank,
-			     const ncclConfig_t *config)
+static ncclResult_t comm_new(ncclComm_t *ret, const ncclConfig_t *config)
 {
 	static const ncclConfig_t usual = NCCL_CONFIG_INITIALIZER;
 	const struct emu_gpu *gpu;
@@ -114,15 +176,34 @@ static ncclResult_t comm_new(ncclComm_t *ret, int n, const ncclUniqueId *id, int
 	if (gpu->cuCtxGetCurrent(&comm->context) != CUDA_SUCCESS ||
 	    gpu->cuCtxGetDevice(&comm->device) != CUDA_SUCCESS)
 		return ncclUnhandledCudaError;
-	comm->n = (uint32_t)n;
-	comm->rank = (uint32_t)rank;
 	comm->state = ncclInProgress;
 	comm->config = config ? *config : usual;
-	memcpy(comm->id, id->internal, sizeof(comm->id));
 	pthread_mutex_init(&comm->lock, NULL);
 	pthread_cond_init(&comm->changed, NULL);
 	*ret = take(comm);
 	return ncclSuccess;
+}
+
+static ncclResult_t start_join(ncclComm_t comm, int on_thread, ncclComm_t *ret)
+{
+	ncclResult_t r;
+
+	*ret = comm;
+	if (!on_thread && (waits(&comm->config) || comm->color < 0)) {
+		r = join(comm);
+		if (r == ncclSuccess && comm->color >= 0)
+			return r;
+		*ret = NULL;
+		emu_comm_end(comm, 1);
+		return r;
+	}
+	if (pthread_create(&comm->joining, NULL, join_on_thread, comm) != 0) {
+		*ret = NULL;
+		emu_comm_end(comm, 1);
+		return ncclSystemError;
+	}
+	comm->has_thread = 1;
+	return ncclInProgress;
 }
 
 ncclResult_t emu_comm_init(ncclComm_t *ret, int n, const ncclUniqueId *id, int rank,
@@ -133,25 +214,32 @@ ncclResult_t emu_comm_init(ncclComm_t *ret, int n, const ncclUniqueId *id, int r
 
 	if (!ret || n < 1 || rank < 0 || rank >= n)
 		return ncclInvalidArgument;
-	r = comm_new(&comm, n, id, rank, config);
+	r = comm_new(&comm, config);
 	if (r != ncclSuccess)
 		return r;
-	*ret = comm;
-	if (!on_thread && waits(config)) {
-		r = join(comm);
-		if (r == ncclSuccess)
-			return r;
-		*ret = NULL;
-		emu_comm_end(comm, 1);
+	comm->n = (uint32_t)n;
+	comm->rank = (uint32_t)rank;
+	memcpy(comm->id, id->internal, sizeof(comm->id));
+	return start_join(comm, on_thread, ret);
+}
+
+ncclResult_t emu_comm_split(ncclComm_t parent, int color, int key, const ncclConfig_t *config,
+			    int on_thread, ncclComm_t *ret)
+{
+	ncclComm_t comm = NULL;
+	ncclResult_t r = comm_new(&comm, config);
+
+	if (r != ncclSuccess)
 		return r;
-	}
-	if (pthread_create(&comm->joining, NULL, join_on_thread, comm) != 0) {
-		*ret = NULL;
-		free(comm);
-		return ncclSystemError;
-	}
-	comm->has_thread = 1;
-	return ncclInProgress;
+	comm->context = parent->context;
+	comm->device = parent->device;
+	comm->parent = parent;
+	comm->color = color;
+	comm->key = key;
+	pthread_mutex_lock(&parent->lock);
+	comm->split_number = parent->splits++;
+	pthread_mutex_unlock(&parent->lock);
+	return start_join(comm, on_thread, ret);
 }
 
 ncclResult_t emu_comm_joined(ncclComm_t comm)

@@ -46,12 +46,21 @@ struct ncclComm {
 	pthread_t joining;
 	int has_thread;
 	uint8_t id[EMU_SEGMENT_ID_BYTES];
+	ncclComm_t parent;     /* of a split; then n and rank are 0 until the ranks have agreed */
+	int32_t color, key;    /* of a split */
+	uint64_t split_number; /* among the splits of the parent */
+	uint64_t splits, splits_done;
 };
 
 /* Creates a rank of a communicator and joins it: with `on_thread`, or if the configuration is
  * non-blocking, in a thread of its own (ncclInProgress). */
 ncclResult_t emu_comm_init(ncclComm_t *comm, int n, const ncclUniqueId *id, int rank,
 			   const ncclConfig_t *config, int on_thread);
+
+/* The same for the ranks of `parent` with an equal color, ordered by key. A negative color gives
+ * NULL, or with `on_thread` an object to end after it has joined. */
+ncclResult_t emu_comm_split(ncclComm_t parent, int color, int key, const ncclConfig_t *config,
+			    int on_thread, ncclComm_t *ret);
 
 /* Waits for a rank that joins in a separate thread. */
 ncclResult_t emu_comm_joined(ncclComm_t comm);

@@ -51,10 +51,13 @@ static ncclResult_t run_group(void)
 	ncclResult_t result = group.error;
 
 	for (size_t i = 0; i < group.n_joining; i++) {
-		ncclResult_t r = emu_comm_joined(group.joining[i]);
+		ncclComm_t comm = group.joining[i];
+		ncclResult_t r = emu_comm_joined(comm);
 
 		if (result == ncclSuccess)
 			result = r;
+		if (comm->color < 0) /* the program has no handle of it */
+			emu_comm_end(comm, 0);
 	}
 	for (size_t i = 0; i < group.n; i++) {
 		struct queued *q = &group.queue[i];

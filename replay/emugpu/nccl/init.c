@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/nccl/launch.h"
 
-#include "base/scope.h"
 #include "replay/emugpu/counts.h"
 
 #include <dlfcn.h>
@@ -24,19 +23,22 @@ EMU_NCCL(ncclGetUniqueId, ncclUniqueId *uniqueId)
 	return emu_nccl_result(emu_segment_make((uint8_t *)uniqueId->internal));
 }
 
-/* Implements ncclCommInitRank and similar functions. A communicator created in a group joins at the
- * end of the group. */
+/* The end of the group waits for a communicator created in the group. Sets *comm at once, also for
+ * ncclCommSplit; NCCL sets that one at the end of the group. */
+static ncclResult_t in_group(ncclComm_t *comm, ncclResult_t r)
+{
+	if (r != ncclInProgress || !emu_group_joining(*comm))
+		return r;
+	if ((*comm)->color < 0)
+		*comm = NULL;
+	return ncclSuccess;
+}
+
+/* Implements ncclCommInitRank and similar functions. */
 static ncclResult_t init_comm(ncclComm_t *ret, int n, const ncclUniqueId *id, int rank,
 			      const ncclConfig_t *config)
 {
-	int in_group = emu_group_joining(NULL);
-	ncclResult_t r = emu_comm_init(ret, n, id, rank, config, in_group);
-
-	if (in_group && r == ncclInProgress) {
-		emu_group_joining(*ret);
-		r = ncclSuccess;
-	}
-	return r;
+	return in_group(ret, emu_comm_init(ret, n, id, rank, config, emu_group_joining(NULL)));
 }
 
 EMU_NCCL(ncclCommInitRankConfig, ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank,
@@ -147,63 +149,15 @@ EMU_NCCL(ncclCommUserRank, const ncclComm_t comm, int *rank)
 	return check_ready(comm);
 }
 
-/* The data that ranks exchange when a communicator is split. */
-struct wish {
-	int32_t color, key;
-	uint8_t id[EMU_SEGMENT_ID_BYTES];
-};
-
-/* The first rank of each color makes the id of the new communicator. */
-static int leads(const struct wish *all, uint32_t n, uint32_t rank)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (all[i].color == all[rank].color &&
-		    (all[i].key < all[rank].key || (all[i].key == all[rank].key && i < rank)))
-			return 0;
-	return 1;
-}
-
-static ncclResult_t split(ncclComm_t comm, struct wish mine, ncclComm_t *ret, ncclConfig_t *config)
-{
-	scoped(free_ptr) struct wish *all = calloc(comm->n, sizeof(*all));
-	uint32_t rank = 0, n = 0, leader = comm->rank;
-	ncclUniqueId id = {{0}};
-	int r;
-
-	if (!all)
-		return ncclSystemError;
-	r = emu_segment_exchange(comm->segment, &mine, sizeof(mine), all);
-	if (r == 0 && mine.color >= 0 && leads(all, comm->n, comm->rank))
-		r = emu_segment_make(mine.id);
-	if (r == 0)
-		r = emu_segment_exchange(comm->segment, &mine, sizeof(mine), all);
-	if (r < 0)
-		return emu_nccl_result(r);
-	*ret = NULL;
-	if (mine.color < 0)
-		return ncclSuccess;
-	for (uint32_t i = 0; i < comm->n; i++) {
-		if (all[i].color != mine.color)
-			continue;
-		n++;
-		rank += all[i].key < mine.key || (all[i].key == mine.key && i < comm->rank);
-		if (leads(all, comm->n, i))
-			leader = i;
-	}
-	memcpy(id.internal, all[leader].id, sizeof(all[leader].id));
-	return init_comm(ret, (int)n, &id, (int)rank, config);
-}
-
 EMU_NCCL(ncclCommSplit, ncclComm_t comm, int color, int key, ncclComm_t *newcomm,
 	 ncclConfig_t *config)
 {
-	struct wish mine = {.color = color, .key = key};
-
 	if (!comm || !newcomm || (color < 0 && color != NCCL_SPLIT_NOCOLOR))
 		return ncclInvalidArgument;
 	if (emu_comm_state(comm) != ncclSuccess)
 		return ncclInvalidUsage;
-	return split(comm, mine, newcomm, config ? config : &comm->config);
+	return in_group(newcomm, emu_comm_split(comm, color, key, config ? config : &comm->config,
+						emu_group_joining(NULL), newcomm));
 }
 
 EMU_API const char *pncclGetErrorString(ncclResult_t result)
