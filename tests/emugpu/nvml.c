@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* nvmlDeviceGetTemperature */
+
 static void check_fabric(nvmlDevice_t device, int major)
 {
 	nvmlGpuFabricInfoV_t fabric = {.version = nvmlGpuFabricInfo_v2, .state = 9};
@@ -23,6 +25,26 @@ static void check_fabric(nvmlDevice_t device, int major)
 	fabric.version = 7;
 	CHECK(nvmlDeviceGetGpuFabricInfoV(device, &fabric) ==
 	      (major >= 9 ? NVML_ERROR_ARGUMENT_VERSION_MISMATCH : NVML_ERROR_NOT_SUPPORTED));
+}
+
+/* The emulated GPUs have clocks, but no sensors. */
+static void check_sensors(nvmlDevice_t device, CUdevice d)
+{
+	nvmlUtilization_t utilization;
+	unsigned value;
+	int khz = 0;
+
+	cuDeviceGetAttribute(&khz, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, d);
+	CHECK(nvmlDeviceGetClockInfo(device, NVML_CLOCK_SM, &value) == NVML_SUCCESS);
+	CHECK(value > 0 && (int)value == khz / 1000);
+	cuDeviceGetAttribute(&khz, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, d);
+	CHECK(nvmlDeviceGetClockInfo(device, NVML_CLOCK_MEM, &value) == NVML_SUCCESS);
+	CHECK(value > 0 && (int)value == khz / 1000);
+	CHECK(nvmlDeviceGetClockInfo(device, NVML_CLOCK_VIDEO, &value) == NVML_ERROR_NOT_SUPPORTED);
+	CHECK(nvmlDeviceGetUtilizationRates(device, &utilization) == NVML_ERROR_NOT_SUPPORTED);
+	CHECK(nvmlDeviceGetTemperature(device, NVML_TEMPERATURE_GPU, &value) ==
+	      NVML_ERROR_NOT_SUPPORTED);
+	CHECK(nvmlDeviceGetPowerUsage(device, &value) == NVML_ERROR_NOT_SUPPORTED);
 }
 
 static void compare(unsigned number)
@@ -49,6 +71,7 @@ static void compare(unsigned number)
 	cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, d);
 	CHECK(major == value);
 	check_fabric(device, major);
+	check_sensors(device, d);
 	CHECK(nvmlDeviceGetPciInfo(device, &pci) == NVML_SUCCESS);
 	CHECK(cuDeviceGetPCIBusId(bus, sizeof(bus), d) == CUDA_SUCCESS);
 	CHECK(sscanf(bus, "%x:%x:%x", &domain, &slot, &place) == 3 && pci.bus == slot &&

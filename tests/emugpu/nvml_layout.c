@@ -40,6 +40,20 @@ static void print_device(void)
 	FIELD(nvmlPciInfo_t, busId);
 }
 
+static void print_sensors(void)
+{
+	SIZE(nvmlUtilization_t);
+	FIELD(nvmlUtilization_t, gpu);
+	FIELD(nvmlUtilization_t, memory);
+	SIZE(nvmlClockType_t);
+	SIZE(nvmlTemperatureSensors_t);
+	VALUE(NVML_CLOCK_GRAPHICS);
+	VALUE(NVML_CLOCK_SM);
+	VALUE(NVML_CLOCK_MEM);
+	VALUE(NVML_CLOCK_VIDEO);
+	VALUE(NVML_TEMPERATURE_GPU);
+}
+
 static void print_processes(void)
 {
 	SIZE(nvmlProcessInfo_v1_t);
@@ -87,6 +101,7 @@ int main(void)
 	VALUE(NVML_ERROR_UNKNOWN);
 	print_memory();
 	print_device();
+	print_sensors();
 	print_processes();
 	print_fabric();
 	return 0;

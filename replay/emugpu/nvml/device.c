@@ -205,6 +205,26 @@ EMU_API nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_
 	return NVML_SUCCESS;
 }
 
+/* In MHz. The clocks of the GPU model are constant. */
+EMU_API nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, nvmlClockType_t type,
+					    unsigned int *clock)
+{
+	CUdevice d;
+	nvmlReturn_t r = emu_nvml_device(device, &d);
+
+	if (r == NVML_SUCCESS && !clock)
+		r = NVML_ERROR_INVALID_ARGUMENT;
+	if (r != NVML_SUCCESS)
+		return r;
+	if (type != NVML_CLOCK_GRAPHICS && type != NVML_CLOCK_SM && type != NVML_CLOCK_MEM)
+		return NVML_ERROR_NOT_SUPPORTED;
+	*clock = (unsigned)attribute(d, type == NVML_CLOCK_MEM
+						? CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE
+						: CU_DEVICE_ATTRIBUTE_CLOCK_RATE) /
+		 1000;
+	return NVML_SUCCESS;
+}
+
 EMU_API nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor)
 {
 	CUdevice d;
