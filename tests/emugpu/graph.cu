@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Graphs captured from streams that fork and join, and graphs built by hand. */
-#include <gpuemu.h>
 #include "tests/emugpu/check.h"
+#include <gpuemu.h>
 
 #include <atomic>
 
@@ -156,6 +156,134 @@ static void test_nodes()
 	OK(cudaGraphDestroy(graph));
 }
 
+static cudaGraphNode_t add_node(cudaGraph_t graph, cudaGraphNode_t after, cudaGraphNodeParams *p)
+{
+	cudaGraphNode_t node;
+
+	OK(cudaGraphAddNode(&node, graph, after ? &after : nullptr, nullptr, after ? 1 : 0, p));
+	return node;
+}
+
+static cudaGraphNodeParams params_of(cudaGraphNodeType type)
+{
+	cudaGraphNodeParams p = {};
+
+	p.type = type;
+	return p;
+}
+
+/* Nodes of every kind, made and changed through the generic functions. */
+struct any_nodes {
+	cudaGraph_t graph, child;
+	cudaGraphNode_t set, one, copied;
+	cudaEvent_t event;
+	int by = 5, amount = 7, results[2] = {0, 0};
+	void *args[2] = {&x, &by};
+	cudaGraphNodeParams memset = params_of(cudaGraphNodeTypeMemset);
+	cudaGraphNodeParams kernel = params_of(cudaGraphNodeTypeKernel);
+	cudaGraphNodeParams copy = params_of(cudaGraphNodeTypeMemcpy);
+	cudaGraphNodeParams host = params_of(cudaGraphNodeTypeHost);
+	cudaGraphNodeParams nested = params_of(cudaGraphNodeTypeGraph);
+	cudaGraphNodeParams wait = params_of(cudaGraphNodeTypeWaitEvent);
+	cudaGraphNodeParams record = params_of(cudaGraphNodeTypeEventRecord);
+	cudaGraphNodeParams empty = params_of(cudaGraphNodeTypeEmpty);
+};
+
+static void add_any_nodes(struct any_nodes *a)
+{
+	cudaGraphNode_t last;
+
+	OK(cudaEventCreate(&a->event));
+	OK(cudaGraphCreate(&a->graph, 0));
+	OK(cudaGraphCreate(&a->child, 0));
+	a->memset.memset.dst = x;
+	a->memset.memset.elementSize = 4;
+	a->memset.memset.value = 100;
+	a->memset.memset.width = a->memset.memset.height = 1;
+	a->kernel.kernel.func = (void *)add;
+	a->kernel.kernel.gridDim = a->kernel.kernel.blockDim = dim3(1);
+	a->kernel.kernel.kernelParams = a->args;
+	a->copy.memcpy.copyParams.srcPtr = make_cudaPitchedPtr(x, 4, 4, 1);
+	a->copy.memcpy.copyParams.dstPtr = make_cudaPitchedPtr(a->results, 4, 4, 1);
+	a->copy.memcpy.copyParams.extent = make_cudaExtent(4, 1, 1);
+	a->copy.memcpy.copyParams.kind = cudaMemcpyDefault;
+	a->host.host.fn = note;
+	a->host.host.userData = &a->amount;
+	a->wait.eventWait.event = a->record.eventRecord.event = a->event;
+	a->nested.graph.graph = a->child;
+	add_node(a->child, nullptr, &a->kernel);
+	a->set = add_node(a->graph, nullptr, &a->memset);
+	a->one = add_node(a->graph, a->set, &a->kernel);
+	last = add_node(a->graph, a->one, &a->record);
+	last = add_node(a->graph, last, &a->wait);
+	last = add_node(a->graph, last, &a->empty);
+	last = add_node(a->graph, last, &a->nested);
+	a->copied = add_node(a->graph, last, &a->copy);
+	add_node(a->graph, a->copied, &a->host);
+}
+
+static void run(cudaGraphExec_t exec)
+{
+	OK(cudaGraphLaunch(exec, 0));
+	OK(cudaDeviceSynchronize());
+}
+
+static void change_exec(struct any_nodes *a, cudaGraphExec_t exec)
+{
+	int *y;
+
+	a->memset.memset.value = 200;
+	a->by = 1;
+	a->copy.memcpy.copyParams.dstPtr.ptr = &a->results[1];
+	OK(cudaGraphExecNodeSetParams(exec, a->set, &a->memset));
+	OK(cudaGraphExecNodeSetParams(exec, a->one, &a->kernel));
+	OK(cudaGraphExecNodeSetParams(exec, a->copied, &a->copy));
+	run(exec);
+	TRUE(a->results[0] == 110 && a->results[1] == 206 && called == 14);
+	FAILS(cudaGraphExecNodeSetParams(exec, a->one, &a->memset), cudaErrorInvalidValue);
+	OK(cudaMalloc(&y, 4));
+	OK(cudaGraphExecMemcpyNodeSetParams1D(exec, a->copied, y, x, 4, cudaMemcpyDefault));
+	run(exec);
+	OK(cudaMemcpy(a->results, y, 4, cudaMemcpyDefault));
+	TRUE(a->results[0] == 206);
+	OK(cudaFree(y));
+}
+
+static void test_any_node()
+{
+	auto conditional = params_of(cudaGraphNodeTypeConditional);
+	cudaGraphExec_t exec;
+	cudaGraph_t clone;
+	cudaGraphNode_t found;
+	struct any_nodes a;
+
+	called = 0;
+	add_any_nodes(&a);
+	FAILS(cudaGraphAddNode(&found, a.graph, nullptr, nullptr, 0, &conditional),
+	      cudaErrorNotSupported);
+	OK(cudaGraphInstantiate(&exec, a.graph, 0));
+	run(exec);
+	TRUE(a.results[0] == 110 && called == 7 && cudaEventQuery(a.event) == cudaSuccess);
+	change_exec(&a, exec);
+	OK(cudaGraphExecDestroy(exec));
+
+	OK(cudaGraphNodeSetParams(a.one, &a.kernel));
+	OK(cudaGraphClone(&clone, a.graph));
+	OK(cudaGraphNodeFindInClone(&found, a.set, clone));
+	TRUE(found != a.set);
+	OK(cudaGraphNodeSetParams(found, &a.memset));
+	FAILS(cudaGraphNodeSetParams(found, &a.record), cudaErrorInvalidValue);
+	a.results[0] = 0;
+	OK(cudaGraphInstantiate(&exec, clone, 0));
+	run(exec);
+	TRUE(a.results[0] == 206 && called == 28);
+	OK(cudaGraphExecDestroy(exec));
+	OK(cudaGraphDestroy(clone));
+	OK(cudaGraphDestroy(a.child));
+	OK(cudaGraphDestroy(a.graph));
+	OK(cudaEventDestroy(a.event));
+}
+
 /* Branches run concurrently in virtual time. */
 static void test_time()
 {
@@ -202,6 +330,7 @@ int main()
 	test_capture();
 	test_capture_refuses();
 	test_nodes();
+	test_any_node();
 	test_time();
 	return 0;
 }

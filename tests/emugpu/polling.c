@@ -64,6 +64,41 @@ static void poll_own(CUresult (*query)(void))
 	OK(cuMemFreeHost(gate));
 }
 
+/* A batch of memory operations runs in order. */
+static void batch(void)
+{
+	CUstreamBatchMemOpParams ops[4] = {0};
+	uint64_t *words;
+	CUdeviceptr at;
+
+	OK(cuMemHostAlloc((void **)&words, 16, CU_MEMHOSTALLOC_DEVICEMAP));
+	OK(cuMemHostGetDevicePointer(&at, words, 0));
+	__atomic_store_n(&words[0], 0, __ATOMIC_RELEASE);
+	words[1] = 0;
+	ops[0].operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
+	ops[0].waitValue.address = at;
+	ops[0].waitValue.value = 1;
+	ops[0].waitValue.flags = CU_STREAM_WAIT_VALUE_EQ;
+	ops[1].operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
+	ops[1].writeValue.address = at + 8;
+	ops[1].writeValue.value64 = 5ull << 32;
+	ops[2].operation = CU_STREAM_MEM_OP_WAIT_VALUE_64;
+	ops[2].waitValue.address = at + 8;
+	ops[2].waitValue.value64 = 5ull << 32;
+	ops[3].operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+	ops[3].writeValue.address = at + 8;
+	ops[3].writeValue.value = 9;
+	OK(cuStreamBatchMemOp(stream, 4, ops, 0));
+	FAILS(cuStreamQuery(stream), CUDA_ERROR_NOT_READY);
+	TRUE(words[1] == 0);
+	__atomic_store_n((uint32_t *)words, 1, __ATOMIC_RELEASE);
+	OK(cuStreamSynchronize(stream));
+	TRUE(words[1] == (5ull << 32 | 9));
+	ops[0].operation = (CUstreamBatchMemOpType)77;
+	FAILS(cuStreamBatchMemOp(stream, 1, ops, 0), CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemFreeHost(words));
+}
+
 int main(void)
 {
 	CUcontext context;
@@ -72,6 +107,7 @@ int main(void)
 	OK(cuCtxCreate(&context, NULL, 0, 0));
 	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	OK(cuEventCreate(&event, 0));
+	batch();
 	poll_work(query_stream);
 	poll_work(query_event);
 	poll_own(query_stream);

@@ -90,3 +90,38 @@ static CUresult submit(CUstream stream, CUdeviceptr at, uint64_t value, unsigned
 
 VALUES(32)
 VALUES(64)
+
+EMU_API CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned count,
+				       CUstreamBatchMemOpParams *params, unsigned flags)
+{
+	CUresult r = params && flags == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+
+	for (unsigned i = 0; r == CUDA_SUCCESS && i < count; i++) {
+		const CUstreamBatchMemOpParams *p = &params[i];
+
+		switch ((int)p->operation) {
+		case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+			r = cuStreamWaitValue32_v2(stream, p->waitValue.address, p->waitValue.value,
+						   p->waitValue.flags);
+			break;
+		case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+			r = cuStreamWaitValue64_v2(stream, p->waitValue.address,
+						   p->waitValue.value64, p->waitValue.flags);
+			break;
+		case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+			r = cuStreamWriteValue32_v2(stream, p->writeValue.address,
+						    p->writeValue.value, p->writeValue.flags);
+			break;
+		case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+			r = cuStreamWriteValue64_v2(stream, p->writeValue.address,
+						    p->writeValue.value64, p->writeValue.flags);
+			break;
+		case CU_STREAM_MEM_OP_BARRIER: /* every operation sees the writes before it */
+		case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
+			break;
+		default:
+			r = CUDA_ERROR_INVALID_VALUE;
+		}
+	}
+	return r;
+}

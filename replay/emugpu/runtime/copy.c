@@ -185,7 +185,7 @@ EMU_API cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *fro
 	return e ? e : RT(cuMemcpy3DAsync_v2, &p, rt_stream(stream));
 }
 
-static cudaError_t describe_copy(const struct cudaMemcpy3DParms *q, CUDA_MEMCPY3D *ret)
+cudaError_t rt_describe_copy(const struct cudaMemcpy3DParms *q, CUDA_MEMCPY3D *ret)
 {
 	if (!q)
 		return rt_error(cudaErrorInvalidValue);
@@ -209,7 +209,7 @@ static cudaError_t describe_copy(const struct cudaMemcpy3DParms *q, CUDA_MEMCPY3
 EMU_API cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *q)
 {
 	CUDA_MEMCPY3D p;
-	cudaError_t e = describe_copy(q, &p);
+	cudaError_t e = rt_describe_copy(q, &p);
 
 	return e ? e : copy_box(&p);
 }
@@ -217,7 +217,7 @@ EMU_API cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *q)
 EMU_API cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *q, cudaStream_t stream)
 {
 	CUDA_MEMCPY3D p;
-	cudaError_t e = describe_copy(q, &p);
+	cudaError_t e = rt_describe_copy(q, &p);
 
 	return e ? e : RT(cuMemcpy3DAsync_v2, &p, rt_stream(stream));
 }
@@ -232,7 +232,7 @@ static cudaError_t describe_peer_copy(const struct cudaMemcpy3DPeerParms *q, CUD
 				      .dstPtr = q->dstPtr,
 				      .extent = q->extent};
 
-	return describe_copy(&p, ret);
+	return rt_describe_copy(&p, ret);
 }
 
 EMU_API cudaError_t cudaMemcpy3DPeer(const struct cudaMemcpy3DPeerParms *q)
@@ -298,7 +298,7 @@ EMU_API cudaError_t cudaMemset3D(struct cudaPitchedPtr to, int value, struct cud
 
 /* ---- nodes of graphs ---- */
 
-static CUcontext current(void)
+CUcontext rt_current(void)
 {
 	CUcontext c = NULL;
 
@@ -313,7 +313,7 @@ EMU_API cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *ret, cudaGraph_t g
 {
 	CUDA_MEMCPY3D p = box(to, 0, from, 0, bytes, 1, 1);
 
-	return RT(cuGraphAddMemcpyNode, ret, graph, deps, n, &p, current());
+	return RT(cuGraphAddMemcpyNode, ret, graph, deps, n, &p, rt_current());
 }
 
 EMU_API cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *ret, cudaGraph_t graph,
@@ -321,9 +321,9 @@ EMU_API cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *ret, cudaGraph_t gra
 					   const struct cudaMemcpy3DParms *q)
 {
 	CUDA_MEMCPY3D p;
-	cudaError_t e = describe_copy(q, &p);
+	cudaError_t e = rt_describe_copy(q, &p);
 
-	return e ? e : RT(cuGraphAddMemcpyNode, ret, graph, deps, n, &p, current());
+	return e ? e : RT(cuGraphAddMemcpyNode, ret, graph, deps, n, &p, rt_current());
 }
 
 EMU_API cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *ret, cudaGraph_t graph,
@@ -331,5 +331,29 @@ EMU_API cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *ret, cudaGraph_t gra
 					   const struct cudaMemsetParams *p)
 {
 	return RT(cuGraphAddMemsetNode, ret, graph, deps, n, (const CUDA_MEMSET_NODE_PARAMS *)p,
-		  current());
+		  rt_current());
+}
+
+EMU_API cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *to, const void *from,
+						   size_t bytes, enum cudaMemcpyKind kind)
+{
+	CUDA_MEMCPY3D p = box(to, 0, from, 0, bytes, 1, 1);
+
+	return RT(cuGraphMemcpyNodeSetParams, node, &p);
+}
+
+EMU_API cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node,
+						       void *to, const void *from, size_t bytes,
+						       enum cudaMemcpyKind kind)
+{
+	CUDA_MEMCPY3D p = box(to, 0, from, 0, bytes, 1, 1);
+
+	return RT(cuGraphExecMemcpyNodeSetParams, exec, node, &p, rt_current());
+}
+
+EMU_API cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+						     const struct cudaMemsetParams *p)
+{
+	return RT(cuGraphExecMemsetNodeSetParams, exec, node, (const CUDA_MEMSET_NODE_PARAMS *)p,
+		  rt_current());
 }

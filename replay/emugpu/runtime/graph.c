@@ -4,6 +4,8 @@
  * addresses of their stubs. */
 #include "replay/emugpu/runtime/runtime.h"
 
+#include <string.h>
+
 static cudaError_t kernel_params(const struct cudaKernelNodeParams *p, CUDA_KERNEL_NODE_PARAMS *ret)
 {
 	CUkernel k;
@@ -70,4 +72,55 @@ EMU_API cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaG
 	cudaError_t e = kernel_params(p, &q);
 
 	return e ? e : RT(cuGraphExecKernelNodeSetParams_v2, exec, node, &q);
+}
+
+/* Converts parameters of any kind of node. Runtime and driver share their layout, except for
+ * kernels, copies, and the context of a fill. */
+static cudaError_t node_params(const struct cudaGraphNodeParams *p, CUgraphNodeParams *ret)
+{
+	_Static_assert(sizeof(*p) == sizeof(*ret), "layout of cudaGraphNodeParams");
+	cudaError_t e = rt_ready();
+
+	if (e || !p)
+		return e ? e : rt_error(cudaErrorInvalidValue);
+	memcpy(ret, p, sizeof(*ret));
+	if (p->type == cudaGraphNodeTypeKernel) {
+		ret->kernel.func = NULL;
+		return rt_kernel(p->kernel.func, &ret->kernel.kern);
+	}
+	if (p->type == cudaGraphNodeTypeMemcpy) {
+		ret->memcpy.copyCtx = rt_current();
+		return rt_describe_copy(&p->memcpy.copyParams, &ret->memcpy.copyParams);
+	}
+	if (p->type == cudaGraphNodeTypeMemset)
+		ret->memset.ctx = rt_current();
+	return cudaSuccess;
+}
+
+EMU_API cudaError_t cudaGraphAddNode(cudaGraphNode_t *ret, cudaGraph_t graph,
+				     const cudaGraphNode_t *deps, const cudaGraphEdgeData *data,
+				     size_t n, struct cudaGraphNodeParams *p)
+{
+	CUgraphNodeParams q;
+	cudaError_t e = node_params(p, &q);
+
+	return e ? e
+		 : RT(cuGraphAddNode_v2, ret, graph, deps, (const CUgraphEdgeData *)data, n, &q);
+}
+
+EMU_API cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, struct cudaGraphNodeParams *p)
+{
+	CUgraphNodeParams q;
+	cudaError_t e = node_params(p, &q);
+
+	return e ? e : RT(cuGraphNodeSetParams, node, &q);
+}
+
+EMU_API cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+					       struct cudaGraphNodeParams *p)
+{
+	CUgraphNodeParams q;
+	cudaError_t e = node_params(p, &q);
+
+	return e ? e : RT(cuGraphExecNodeSetParams, exec, node, &q);
 }

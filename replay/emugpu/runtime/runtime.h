@@ -65,3 +65,9 @@ cudaError_t rt_kernel(const void *function, CUkernel *ret);
 
 /* Returns the address and size of a __device__ variable on the current device. */
 cudaError_t rt_symbol(const void *symbol, CUdeviceptr *ret, size_t *bytes);
+
+/* Returns the current context of the thread; after rt_ready(). */
+CUcontext rt_current(void);
+
+/* Converts the parameters of a copy to the driver's. */
+cudaError_t rt_describe_copy(const struct cudaMemcpy3DParms *q, CUDA_MEMCPY3D *ret);

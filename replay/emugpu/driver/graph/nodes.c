@@ -176,35 +176,64 @@ EMU_API CUresult cuGraphAddChildGraphNode(CUgraphNode *ret, CUgraph graph, const
 	return r;
 }
 
-/* Adds a node of any kind. The parameters of each kind begin with those of its specific
- * function. */
+/* The parameters of each kind of node begin with those of its specific functions (make_op).
+ * Returns NULL for an unsupported kind. */
+static const struct emu_op_type *params_of(const CUgraphNodeParams *p, const void **params,
+					   CUcontext *context)
+{
+	*params = NULL;
+	*context = NULL;
+	switch (p->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		*params = &p->kernel;
+		return &emu_kernel_type;
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+		*params = &p->memcpy.copyParams;
+		*context = p->memcpy.copyCtx;
+		return &emu_copy_type;
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		*params = &p->memset;
+		*context = p->memset.ctx;
+		return &emu_set_type;
+	case CU_GRAPH_NODE_TYPE_HOST:
+		*params = &p->host;
+		return &emu_host_type;
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+		return &emu_child_type;
+	case CU_GRAPH_NODE_TYPE_EMPTY:
+		return &emu_empty_type;
+	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+		*params = p->eventWait.event;
+		return &emu_event_wait_type;
+	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+		*params = p->eventRecord.event;
+		return &emu_event_record_type;
+	default:
+		return NULL;
+	}
+}
+
+static CUresult refuse_kind(const char *call)
+{
+	emu_refuse_use("libcuda.so.1", call);
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
 EMU_API CUresult cuGraphAddNode_v2(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
 				   const CUgraphEdgeData *data, size_t n_deps, CUgraphNodeParams *p)
 {
+	const struct emu_op_type *type;
+	const void *params;
+	CUcontext context;
+
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
-	switch (p->type) {
-	case CU_GRAPH_NODE_TYPE_KERNEL:
-		return add(ret, graph, deps, n_deps, &emu_kernel_type, &p->kernel, NULL);
-	case CU_GRAPH_NODE_TYPE_MEMCPY:
-		return add(ret, graph, deps, n_deps, &emu_copy_type, &p->memcpy.copyParams,
-			   p->memcpy.copyCtx);
-	case CU_GRAPH_NODE_TYPE_MEMSET:
-		return add(ret, graph, deps, n_deps, &emu_set_type, &p->memset, p->memset.ctx);
-	case CU_GRAPH_NODE_TYPE_HOST:
-		return add(ret, graph, deps, n_deps, &emu_host_type, &p->host, NULL);
-	case CU_GRAPH_NODE_TYPE_GRAPH:
+	type = params_of(p, &params, &context);
+	if (!type)
+		return refuse_kind("cuGraphAddNode_v2 (this kind of node)");
+	if (type == &emu_child_type)
 		return cuGraphAddChildGraphNode(ret, graph, deps, n_deps, p->graph.graph);
-	case CU_GRAPH_NODE_TYPE_EMPTY:
-		return cuGraphAddEmptyNode(ret, graph, deps, n_deps);
-	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-		return cuGraphAddEventWaitNode(ret, graph, deps, n_deps, p->eventWait.event);
-	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-		return cuGraphAddEventRecordNode(ret, graph, deps, n_deps, p->eventRecord.event);
-	default:
-		emu_refuse_use("libcuda.so.1", "cuGraphAddNode_v2 (this kind of node)");
-		return CUDA_ERROR_NOT_SUPPORTED;
-	}
+	return add(ret, graph, deps, n_deps, type, params, context);
 }
 
 /* ---- changing */
@@ -241,6 +270,36 @@ static CUresult exec_set(CUgraphExec exec, CUgraphNode node, const struct emu_op
 	CUresult r = make_op(type, params, context, &op);
 
 	return r ? r : emu_exec_change(exec, node, &op);
+}
+
+EMU_API CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *p)
+{
+	const struct emu_op_type *type;
+	const void *params;
+	CUcontext context;
+
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	type = params_of(p, &params, &context);
+	if (!type || type == &emu_child_type)
+		return refuse_kind("cuGraphNodeSetParams (this kind of node)");
+	return set(node, type, params);
+}
+
+EMU_API CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *p)
+{
+	const struct emu_op_type *type;
+	const void *params;
+	CUcontext context;
+
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	type = params_of(p, &params, &context);
+	if (!type)
+		return refuse_kind("cuGraphExecNodeSetParams (this kind of node)");
+	if (type == &emu_child_type)
+		return cuGraphExecChildGraphNodeSetParams(exec, node, p->graph.graph);
+	return exec_set(exec, node, type, params, context);
 }
 
 EMU_API CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *p)
