@@ -7,7 +7,6 @@
 #include <elf.h>
 #include <zstd.h>
 
-#define FATBIN_MAGIC 0xba55ed50u
 #define WRAPPER_MAGIC 0x466243b1u
 #define KIND_PTX 1
 #define KIND_ELF 2
@@ -189,11 +188,14 @@ static int merge(struct emu_image *image, struct emu_image *part)
 
 static int parse_linked(struct emu_image *image, const uint8_t *data, int arch)
 {
-	uint32_t n = (uint32_t)read_field(data + 4, 4);
+	const uint8_t *end;
+	struct emu_linked head;
 	int r = 0;
 
-	data += sizeof(struct emu_linked);
-	for (uint32_t i = 0; i < n && r == 0; i++) {
+	memcpy(&head, data, sizeof(head));
+	data += sizeof(head);
+	end = data + head.bytes;
+	while (data < end && r == 0) {
 		uint64_t bytes = read_field(data, 8);
 		struct emu_image part;
 
@@ -212,7 +214,7 @@ int emu_image_parse_bytes(const uint8_t *data, size_t bytes, int arch, struct em
 	struct emu_image image = {.arch = arch};
 	int r;
 
-	if (read_field(data, 4) == FATBIN_MAGIC) {
+	if (read_field(data, 4) == EMU_FATBIN_MAGIC) {
 		r = emu_image_parse_fatbin(&image, data, bytes, arch);
 	} else if (memcmp(data, ELFMAG, SELFMAG) == 0) {
 		r = emu_image_parse_elf(&image, data, bytes);
@@ -236,8 +238,9 @@ int emu_image_parse(const void *image_data, int arch, struct emu_image *ret)
 
 	if (read_field(data, 4) == WRAPPER_MAGIC)
 		data = (const uint8_t *)(uintptr_t)read_field(data + 8, 8);
-	if (read_field(data, 4) !=
-	    EMU_LINKED_MAGIC) /* other forms contain their size or end with a NUL */
+	if (read_field(data, 4) != EMU_FATBIN_MAGIC ||
+	    read_field(data + 4, 2) != EMU_LINKED_VERSION)
+		/* These forms contain their size or end with a NUL. */
 		return emu_image_parse_bytes(
 			data, memcmp(data, ELFMAG, SELFMAG) == 0 ? elf_bytes(data) : SIZE_MAX, arch,
 			ret);

@@ -39,11 +39,15 @@ struct emu_image {
 	size_t n_variables, variables_cap;
 };
 
-/* Header of an image linked by code/link.c. The parts follow: length (8 bytes), bytes, then at
+/* Header of an image linked by code/link.c: that of a fat binary, so that every reader finds the
+ * image's length, with a version of its own. The parts follow: length (8 bytes), bytes, then at
  * least one zero byte up to a multiple of 8. */
-#define EMU_LINKED_MAGIC 0x6b6e6c67u
+#define EMU_FATBIN_MAGIC 0xba55ed50u
+#define EMU_LINKED_VERSION 0x6c67u
 struct emu_linked {
-	uint32_t magic, n;
+	uint32_t magic;
+	uint16_t version, header_bytes;
+	uint64_t bytes; /* of the parts */
 };
 
 /* Reads a file and appends zeroes; the caller frees *ret. */

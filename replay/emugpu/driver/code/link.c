@@ -24,7 +24,9 @@ static struct emu_link *link_of(CUlinkState state)
 EMU_API CUresult cuLinkCreate_v2(unsigned n, CUjit_option *options, void **values, CUlinkState *ret)
 {
 	EMU_ENTER(EMU_CALL_MALLOC);
-	const struct emu_linked head = {.magic = EMU_LINKED_MAGIC};
+	const struct emu_linked head = {.magic = EMU_FATBIN_MAGIC,
+					.version = EMU_LINKED_VERSION,
+					.header_bytes = sizeof(head)};
 	struct emu_context *c;
 	CUresult r = emu_current(self, &c);
 	struct emu_link *l;
@@ -74,7 +76,7 @@ static CUresult add(struct emu_link *l, CUjitInputType type, const void *data, s
 		return r == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : wrong;
 	}
 	emu_image_done(&image);
-	((struct emu_linked *)l->data)->n++;
+	((struct emu_linked *)l->data)->bytes = l->bytes - sizeof(struct emu_linked);
 	return CUDA_SUCCESS;
 }
 
