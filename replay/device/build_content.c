@@ -66,7 +66,8 @@ static bool is_on_host(const struct rex_frame *b, const char *name, bool is_host
 
 	if (!rex_args_int(&b->call->args, rex_key(key, name, "id"), NULL, &id))
 		return is_host;
-	s->at = rex_placement_host((uint64_t)id, argument(b, rex_key(key, name, "offset")), bytes);
+	s->at = rex_placement_host(b->context->objects, (uint64_t)id,
+				   argument(b, rex_key(key, name, "offset")), bytes);
 	s->is_locked = s->at != NULL;
 	return s->is_locked;
 }
@@ -193,7 +194,8 @@ static bool batch_of(const struct rex_frame *b, const struct batch *all, size_t 
 	const uint64_t *from = b->behind[1], *sizes = b->behind[2];
 	uint64_t id = all->from[i];
 
-	ret->at = id ? rex_placement_host(id, all->from_offsets[i], sizes[i]) : (uint8_t *)from[i];
+	ret->at = id ? rex_placement_host(b->context->objects, id, all->from_offsets[i], sizes[i])
+		     : (uint8_t *)from[i];
 	ret->is_locked = id != 0;
 	ret->width = sizes[i];
 	ret->rows = ret->layers = 1;
@@ -440,8 +442,8 @@ int rex_build_host_inputs(struct rex_frame *b)
 
 	for (size_t i = 0; i < n && r == 0; i++) {
 		void *at = list[i].access == FMT_READ
-				   ? rex_placement_host(list[i].allocation, list[i].offset_bytes,
-							list[i].length_bytes)
+				   ? rex_placement_host(b->context->objects, list[i].allocation,
+							list[i].offset_bytes, list[i].length_bytes)
 				   : NULL;
 
 		if (at)

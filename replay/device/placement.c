@@ -96,17 +96,22 @@ static int place(uint64_t address, uint64_t *ret)
 	return rc;
 }
 
-void *rex_placement_host(uint64_t number, uint64_t offset_bytes, uint64_t length_bytes)
+void *rex_placement_host(struct rex_objects *objects, uint64_t number, uint64_t offset_bytes,
+			 uint64_t length_bytes)
 {
 	size_t i = array_bound(k, 0, rex_regions.n_hosts, rex_regions.hosts[k].number < number);
 
 	for (; i < rex_regions.n_hosts && rex_regions.hosts[i].number == number; i++) {
 		const struct rex_region_host *h = &rex_regions.hosts[i];
 		const struct rex_region *r = region_of(h->start);
+		uint64_t here;
 
-		if (r && (r->is_mapped || r->kind == REX_PROGRAM) && offset_bytes <= h->bytes &&
-		    length_bytes <= h->bytes - offset_bytes)
+		if (offset_bytes > h->bytes || length_bytes > h->bytes - offset_bytes)
+			continue;
+		if (r && (r->is_mapped || r->kind == REX_PROGRAM))
 			return (char *)r->here + (h->start - r->start) + offset_bytes;
+		if (!r && rex_memory_address(objects, h->start, &here))
+			return (char *)here + offset_bytes;
 	}
 	return NULL;
 }

@@ -17,7 +17,8 @@
 
 /* Returns the address in this process of host memory that kernels can read, by the recorded
  * allocation number; NULL for other memory. */
-void *rex_placement_host(uint64_t number, uint64_t offset_bytes, uint64_t length_bytes);
+void *rex_placement_host(struct rex_objects *objects, uint64_t number, uint64_t offset_bytes,
+			 uint64_t length_bytes);
 
 /* Returns the recorded address at which the driver did not place memory; 0: none. */
 uint64_t rex_placement_refused(void);

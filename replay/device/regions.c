@@ -81,6 +81,17 @@ static int add_region(const struct rex_call *c, const struct api_arg *a)
 	return 0;
 }
 
+/* cuLibraryGetManaged(dptr, ...). The driver places the variable, so it has no region. */
+static int add_managed_variable(const struct rex_call *c)
+{
+	int64_t address = 0, bytes = 0;
+
+	return rex_args_int(&c->args, "dptr.out", NULL, &address) &&
+			       rex_args_int(&c->args, "bytes.out", NULL, &bytes)
+		       ? add_host(c, &c->api->args[0], (uint64_t)address, (uint64_t)bytes)
+		       : 0;
+}
+
 static int by_number(const void *a, const void *b)
 {
 	const struct rex_region_host *x = a, *y = b;
@@ -110,8 +121,12 @@ int rex_regions_find(const struct rex_process *p)
 	for (size_t i = 0; i < p->n_calls && r == 0; i++) {
 		const struct rex_call *c = &p->calls[i];
 
-		if (c->skipped || c->result != 0 ||
-		    (c->api->class != API_CLASS_ALLOC && c->api->class != API_CLASS_RESERVE))
+		if (c->skipped || c->result != 0)
+			continue;
+		if (strcmp(c->api->name, "cuLibraryGetManaged") == 0)
+			r = add_managed_variable(c);
+		if ((c->api->class != API_CLASS_ALLOC && c->api->class != API_CLASS_RESERVE) ||
+		    r < 0)
 			continue;
 		for (unsigned k = 0; k < c->api->n_args; k++) {
 			const struct api_arg *a = &c->api->args[k];
@@ -122,12 +137,12 @@ int rex_regions_find(const struct rex_process *p)
 			break;
 		}
 	}
-	if (r < 0 || rex_regions.n == 0)
-		return r;
-	qsort(rex_regions.items, rex_regions.n, sizeof(rex_regions.items[0]), by_start);
 	if (rex_regions.n_hosts > 0)
 		qsort(rex_regions.hosts, rex_regions.n_hosts, sizeof(rex_regions.hosts[0]),
 		      by_number);
+	if (r < 0 || rex_regions.n == 0)
+		return r;
+	qsort(rex_regions.items, rex_regions.n, sizeof(rex_regions.items[0]), by_start);
 	for (size_t i = 1; i < rex_regions.n; i++) {
 		struct rex_region *last = &rex_regions.items[kept], *now = &rex_regions.items[i];
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* `functions`: functions of the host on streams and in a graph. `memory`: the host writes
- * page-locked and managed memory between launches, copies and graphs that read it. `threads`: two
- * threads whose emulated clocks differ. With -DPLUGIN only the host kernels. */
+ * page-locked and managed memory, and a managed variable, between launches, copies and graphs that
+ * read it. `threads`: two threads whose emulated clocks differ. With -DPLUGIN only the host
+ * kernels.
+ */
 #include "axpy.cuh"
 #include "check.h"
 #include <gpuemu.h>
@@ -36,6 +38,7 @@ static void CUDART_CB wait_longer(void *ms)
 }
 
 static cudaStream_t stream;
+static __managed__ float variable[N];
 
 static void CUDART_CB wait_5_ms(cudaStream_t on, cudaError_t status, void *ms)
 {
@@ -175,6 +178,7 @@ static int run_memory()
 	for (int i = 1; i < 4; i++) {
 		fill(mapped, i);
 		fill(managed, 10 * i);
+		fill(variable, 30 * i);
 		fill(locked, 100 * i);
 		fill(graphs[0], 1000 * i);
 		fill(graphs[1], 2000 * i);
@@ -184,6 +188,7 @@ static int run_memory()
 		launch(mapped, y);
 		launch(registered, y);
 		launch(managed, y);
+		launch(variable, y);
 		CUDA(cudaMemcpyAsync(x, locked, BYTES, cudaMemcpyDefault, stream));
 		launch(x, y);
 		CUDA(cudaMemcpyAsync(x, registered, BYTES / 2, cudaMemcpyDefault, stream));
