@@ -120,6 +120,7 @@ enum api_meaning {
 	API_MEANING_DEVICE,    /* ordinal */
 	API_MEANING_UNIQUE_ID, /* of a new communicator */
 	API_MEANING_REDUCTION, /* ncclRedOp_t: a number, or an object */
+	API_MEANING_FD,	       /* file descriptor of exported memory */
 	/* Handles from here on. */
 	API_MEANING_CONTEXT,
 	API_MEANING_GREEN_CONTEXT,

@@ -10,7 +10,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define UNKNOWN_BYTES 65536 /* of the memory at a pointer of unknown length */
+#define FABRIC_HANDLE_BYTES 64 /* CUmemFabricHandle */
+#define UNKNOWN_BYTES 65536    /* of the memory at a pointer of unknown length */
 
 void rex_frame_done(struct rex_frame *b)
 {
@@ -117,6 +118,20 @@ static int translate_handle(struct rex_frame *b, enum api_meaning meaning, uint6
 			      (unsigned long long)value);
 }
 
+/* Other processes may export memory as the same number. */
+static int translate_fd(struct rex_frame *b, uint64_t value, uint64_t *ret)
+{
+	if (b->context->process->is_only &&
+	    rex_handle_get(b->context->objects, API_MEANING_FD, value, ret))
+		return 0;
+	return rex_frame_fail(b, -ENOTSUP,
+			      b->context->process->is_only
+				      ? "no recorded call exported the handle 0x%" PRIx64
+				      : "cannot import the handle 0x%" PRIx64
+					" in a recording of several processes",
+			      value);
+}
+
 int rex_translate(struct rex_frame *b, enum api_meaning meaning, uint64_t value, uint64_t bytes,
 		  uint64_t *ret)
 {
@@ -139,6 +154,8 @@ int rex_translate(struct rex_frame *b, enum api_meaning meaning, uint64_t value,
 		if (value <= 2) /* the default streams */
 			return 0;
 		return translate_handle(b, meaning, value, ret);
+	case API_MEANING_FD:
+		return translate_fd(b, value, ret);
 	case API_MEANING_REDUCTION:
 		rex_handle_get(b->context->objects, meaning, value, ret);
 		return 0;
@@ -367,6 +384,8 @@ static int build_pointer(struct rex_frame *b, unsigned i)
 		return r;
 	}
 	bytes = length_of(b, i);
+	if (a->meaning == API_MEANING_FD) /* other kinds of handles are longer */
+		bytes = FABRIC_HANDLE_BYTES;
 	b->bytes[i] = bytes == UINT64_MAX ? UNKNOWN_BYTES : bytes;
 	if (b->bytes[i] > SIZE_MAX / 4)
 		return -ENOMEM;

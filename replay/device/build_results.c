@@ -6,6 +6,7 @@
 #include "base/array.h"
 
 #include <string.h>
+#include <unistd.h>
 
 /* Returns the number of bytes that the call allocated, if its arguments contain it. */
 static uint64_t memory_bytes(const struct rex_frame *b)
@@ -42,6 +43,21 @@ static int note_mapping(struct rex_frame *b)
 	return note_memory(b, (uint64_t)recorded, b->words[0]);
 }
 
+/* The program closed the descriptor that it exported before with the same number. */
+static int note_fd(struct rex_frame *b, const struct api_arg *a, int here)
+{
+	int64_t recorded;
+	uint64_t last;
+	char key[REX_KEY_BYTES];
+
+	if (!rex_args_int(&b->call->args, rex_key(key, a->name, "out"), NULL, &recorded))
+		return 0;
+	if (rex_handle_get(b->context->objects, API_MEANING_FD, (uint64_t)recorded, &last))
+		close((int)last);
+	return rex_handle_set(b->context->objects, API_MEANING_FD, (uint64_t)recorded,
+			      (uint64_t)here);
+}
+
 static int note_pointed(struct rex_frame *b, unsigned i)
 {
 	const struct api_arg *a = &b->call->api->args[i];
@@ -52,6 +68,8 @@ static int note_pointed(struct rex_frame *b, unsigned i)
 
 	n = rex_args_bytes(&b->call->args, rex_key(key, a->name, "out"), 8, recorded,
 			   b->bytes[i] < sizeof(recorded) ? b->bytes[i] : sizeof(recorded));
+	if (a->meaning == API_MEANING_FD)
+		return note_fd(b, a, *(const int *)b->behind[i]);
 	if (a->meaning == API_MEANING_UNIQUE_ID ||
 	    (a->meaning == API_MEANING_BYTES && strncmp(b->call->api->name, "cuIpcGet", 8) == 0))
 		return rex_share_put(b->context->share, recorded, b->bytes[i], b->behind[i]);
@@ -81,7 +99,7 @@ int rex_frame_results(struct rex_frame *b)
 		if (api_is_handle((enum api_meaning)a->meaning) ||
 		    a->meaning == API_MEANING_DEVPTR || a->meaning == API_MEANING_HOST ||
 		    a->meaning == API_MEANING_UNIQUE_ID || a->meaning == API_MEANING_BYTES ||
-		    a->meaning == API_MEANING_REDUCTION)
+		    a->meaning == API_MEANING_REDUCTION || a->meaning == API_MEANING_FD)
 			r = note_pointed(b, i);
 	}
 	return r;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Uses every kind of memory, copies of rows, events between streams, a captured graph, a host
- * function and copies between GPUs, on each GPU; with an argument, only reserved addresses. With
- * -DPLUGIN only the host kernels. */
+ * function and copies between GPUs, on each GPU; with an argument, only reserved addresses,
+ * exported memory and linked code. With -DPLUGIN only the host kernels. */
 #include "axpy.cuh"
 #include "check.h"
 #include <cuda.h>
 #include <gpuemu.h>
 
 #include <cstdint>
+#include <unistd.h>
 #include <vector>
 
 #define N 4096
@@ -84,9 +85,24 @@ GPUEMU_HOST_KERNEL(put_numbers, put_numbers_host)
 			exit((fprintf(stderr, "failed: %s\n", #call), 1));                         \
 	} while (0)
 
+/* The descriptor has the same number for all memory. Frees `memory`. */
+static CUmemGenericAllocationHandle import_exported(CUmemGenericAllocationHandle memory)
+{
+	CUmemGenericAllocationHandle imported;
+	int fd;
+
+	DRIVER(cuMemExportToShareableHandle(&fd, memory, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+					    0));
+	DRIVER(cuMemImportFromShareableHandle(&imported, (void *)(intptr_t)fd,
+					      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+	close(fd);
+	DRIVER(cuMemRelease(memory));
+	return imported;
+}
+
 /* Reserves many addresses and maps memory to few of them, as PyTorch's allocator does. A gap in a
  * parameter holds half of a pointer; with the number before it, it equals a reserved address, or
- * one of memory. */
+ * one of memory. Maps the memory a second time, as it is imported, and reads it there. */
 static void use_reserved()
 {
 	const size_t unit = 2 << 20;
@@ -100,6 +116,7 @@ static void use_reserved()
 
 	CUDA(cudaSetDevice(0));
 	prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+	prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 	/* A part of the addresses is reserved, and freed, twice. */
 	DRIVER(cuMemAddressReserve(&at, (size_t)16 << 30, 0, 0, 0));
 	DRIVER(cuMemAddressFree(at, (size_t)16 << 30));
@@ -113,19 +130,44 @@ static void use_reserved()
 	for (int i = 0; i < 2; i++) {
 		DRIVER(cuMemCreate(&memory, unit, &prop, 0));
 		DRIVER(cuMemMap(at + i * unit, unit, 0, memory, 0));
-		DRIVER(cuMemSetAccess(at + i * unit, unit, &access, 1));
+		memory = import_exported(memory);
+		DRIVER(cuMemMap(at + (2 + i) * unit, unit, 0, memory, 0));
 		DRIVER(cuMemRelease(memory));
 	}
+	DRIVER(cuMemSetAccess(at, 4 * unit, &access, 1));
 	out = (unsigned *)(at + unit);
 	numbered.first = {out, 256, (unsigned)((at >> 32) + 1)};
 	CUDA(cudaMemset(out, 0, sizeof(read)));
 	put_numbers<<<1, 1>>>(numbered.first, numbered);
 	numbered.first = {out + 2, (unsigned)at + 8, (unsigned)(at >> 32)};
 	put_numbers<<<1, 1>>>(numbered.first, numbered);
-	CUDA(cudaMemcpy(read, out, sizeof(read), cudaMemcpyDeviceToHost));
+	CUDA(cudaMemcpy(read, (void *)(at + 3 * unit), sizeof(read), cudaMemcpyDeviceToHost));
 	printf("%u %u %d\n", read[0], read[1], read[2] == (unsigned)at + 8 && read[3] == read[2]);
-	DRIVER(cuMemUnmap(at, 2 * unit));
+	DRIVER(cuMemUnmap(at, 4 * unit));
 	DRIVER(cuMemAddressFree(at, (size_t)16 << 30));
+}
+
+/* Loads an image that the driver linked. */
+static void use_linked()
+{
+	static char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
+			    ".visible .entry nothing() { ret; }\n";
+	CUlinkState link;
+	CUmodule module;
+	CUfunction nothing;
+	size_t bytes;
+	void *image;
+
+	CUDA(cudaSetDevice(0));
+	DRIVER(cuLinkCreate(0, NULL, NULL, &link));
+	DRIVER(cuLinkAddData(link, CU_JIT_INPUT_PTX, ptx, sizeof(ptx), "ptx", 0, NULL, NULL));
+	DRIVER(cuLinkComplete(link, &image, &bytes));
+	DRIVER(cuModuleLoadData(&module, image));
+	DRIVER(cuLinkDestroy(link));
+	DRIVER(cuModuleGetFunction(&nothing, module, "nothing"));
+	DRIVER(cuLaunchKernel(nothing, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+	CUDA(cudaDeviceSynchronize());
+	DRIVER(cuModuleUnload(module));
 }
 
 static void CUDART_CB count_call(void *calls)
@@ -289,6 +331,7 @@ int main(int argc, char **)
 
 	if (argc > 1) {
 		use_reserved();
+		use_linked();
 		return 0;
 	}
 	for (int d = 0; d < gpus; d++) {
