@@ -43,6 +43,8 @@ static int note_mapping(struct rex_frame *b)
 	return note_memory(b, (uint64_t)recorded, b->words[0]);
 }
 
+#define POSIX_FD 1 /* CUmemAllocationHandleType: argument 2 of both functions that export */
+
 /* The program closed the descriptor that it exported before with the same number. */
 static int note_fd(struct rex_frame *b, const struct api_arg *a, int here)
 {
@@ -50,7 +52,8 @@ static int note_fd(struct rex_frame *b, const struct api_arg *a, int here)
 	uint64_t last;
 	char key[REX_KEY_BYTES];
 
-	if (!rex_args_int(&b->call->args, rex_key(key, a->name, "out"), NULL, &recorded))
+	if (b->words[2] != POSIX_FD ||
+	    !rex_args_int(&b->call->args, rex_key(key, a->name, "out"), NULL, &recorded))
 		return 0;
 	if (rex_handle_get(b->context->objects, API_MEANING_FD, (uint64_t)recorded, &last))
 		close((int)last);

@@ -192,6 +192,13 @@ gpuemu -o report --kernels "$programs/tests/e2e/replay_memory.so" -- gpureplay -
 fails -4 env GPUEMU_ADDRESS_HINTS=0 gpuemu -o report -- gpureplay --same-addresses reserved
 grep -q 'the driver does not place memory at its recorded address 0x' stderr || die "$(cat stderr)"
 
+# Imports are refused if another process may have exported the memory.
+gpucapture --digest=launch --embed-images -o processes -- gpuemu -o report -- bash -c '"$0" reserved && "$0" reserved' \
+	"$programs/tests/e2e/replay_memory" >/dev/null
+fails -3 gpuemu -o report -- gpureplay processes
+grep -q 'cuMemImportFromShareableHandle: cannot import the handle 0x.* in a recording of several processes' stderr ||
+	die "$(cat stderr)"
+
 # Without contents of copies from the host, the report says why nothing can be compared.
 gpucapture --digest=launch --embed-images -o bare -- gpuemu -o report -- "$examples/ddp" --steps 1 --hidden 16 >/dev/null
 fails -1 replay 1 bare
