@@ -3,8 +3,7 @@
 /* `functions`: functions of the host on streams and in a graph. `memory`: the host writes
  * page-locked and managed memory, and a managed variable, between launches, copies and graphs that
  * read it. `threads`: two threads whose emulated clocks differ. With -DPLUGIN only the host
- * kernels.
- */
+ * kernels. */
 #include "axpy.cuh"
 #include "check.h"
 #include <gpuemu.h>
