@@ -205,7 +205,7 @@ def params_step(call, i, a):
 
 def has_fields(a, structs):
     """Whether the argument is a struct with pointers to more."""
-    return a.direction == 'in' and a.meaning == 'struct' and any(f.direction == 'in' for f in structs[a.type].fields)
+    return a.direction in BEFORE and a.meaning == 'struct' and any(f.direction == 'in' for f in structs[a.type].fields)
 
 
 def steps_before(call, structs):
