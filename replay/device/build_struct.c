@@ -181,7 +181,10 @@ static int make_struct(const struct made *m)
 			if (when != pass)
 				continue;
 			rex_key(key, m->prefix, f->is.name);
-			r = when == 2 ? make_behind(m, f, key) : make_number(m, f, key);
+			if (when != 2)
+				r = make_number(m, f, key);
+			else if (api_field_counts(&m->view, f))
+				r = make_behind(m, f, key);
 		}
 	return r;
 }

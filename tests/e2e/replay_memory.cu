@@ -209,7 +209,7 @@ static void launch_with_attributes(cudaStream_t stream, float *x, float *y, int 
 	CUDA(cudaLaunchKernelExC(&config, (const void *)axpy, arguments));
 }
 
-/* A graph of one node that was added by hand. */
+/* A graph of nodes that were added by hand, two of them through the generic function. */
 static void launch_node(cudaStream_t stream, float *x, float *y)
 {
 	int n = N;
@@ -217,12 +217,25 @@ static void launch_node(cudaStream_t stream, float *x, float *y)
 	const float *from = x;
 	void *arguments[] = {&n, &a, &from, &y};
 	cudaKernelNodeParams node = {(void *)axpy, N / 256, 256, 0, arguments, NULL};
-	cudaGraphNode_t made;
+	cudaGraphNodeParams any = {}, copy = {};
+	cudaGraphNode_t made, second;
 	cudaGraphExec_t exec;
 	cudaGraph_t graph;
 
+	any.type = cudaGraphNodeTypeKernel;
+	any.kernel.func = (void *)axpy;
+	any.kernel.gridDim = N / 256;
+	any.kernel.blockDim = 256;
+	any.kernel.kernelParams = arguments;
+	copy.type = cudaGraphNodeTypeMemcpy;
+	copy.memcpy.copyParams.srcPtr = make_cudaPitchedPtr(y, 1024, 1024, 1);
+	copy.memcpy.copyParams.dstPtr = make_cudaPitchedPtr(x, 1024, 1024, 1);
+	copy.memcpy.copyParams.extent = make_cudaExtent(1024, 1, 1);
+	copy.memcpy.copyParams.kind = cudaMemcpyDefault;
 	CUDA(cudaGraphCreate(&graph, 0));
 	CUDA(cudaGraphAddKernelNode(&made, graph, NULL, 0, &node));
+	CUDA(cudaGraphAddNode(&second, graph, &made, NULL, 1, &any));
+	CUDA(cudaGraphAddNode(&made, graph, &second, NULL, 1, &copy));
 	CUDA(cudaGraphInstantiate(&exec, graph, 0));
 	CUDA(cudaGraphLaunch(exec, stream));
 	CUDA(cudaStreamSynchronize(stream));
