@@ -5,8 +5,8 @@
 #pragma once
 
 #include "base/arena.h"
+#include "replay/device/allocations.h"
 #include "replay/device/objects.h"
-#include "replay/device/recorded.h"
 #include "replay/device/share.h"
 
 #define REX_WORDS 64
@@ -18,6 +18,7 @@ struct rex_context {
 	const struct rex_process *process;
 	struct rex_objects *objects;
 	struct rex_share *share;
+	struct rex_allocations allocations;
 	uint64_t seed;	 /* for contents that were not recorded */
 	uint64_t seeded; /* number of copies from the host with such contents; atomic */
 };

@@ -356,16 +356,46 @@ static bool is_destination(const struct source *s, const struct rex_content *c)
 				  c->offset_bytes - s->to_offset < s->layers * s->to_layer_bytes);
 }
 
+/* Returns the offset of a content from other contents of the destination, which may have several
+ * allocations; in a batch, from the first byte of this allocation. */
+static uint64_t position_of(const struct rex_frame *b, const struct source *s,
+			    const struct rex_content *c)
+{
+	uint64_t address;
+
+	return !s->is_batched && rex_allocations_find(&b->context->allocations, c, &address)
+		       ? address
+		       : c->offset_bytes;
+}
+
+/* Returns the position of the destination's first byte. */
+static uint64_t first_of(const struct rex_frame *b, const struct source *s,
+			 const struct rex_content *list, size_t n)
+{
+	uint64_t first = UINT64_MAX;
+
+	if (s->is_batched)
+		return s->to_offset;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t position = position_of(b, s, &list[i]);
+
+		if (list[i].access == FMT_WRITTEN && position < first)
+			first = position;
+	}
+	return first;
+}
+
 /* Copies all recorded contents of the destination, and counts them. */
 static int put_contents(const struct rex_frame *b, const struct source *s, size_t *ret)
 {
 	size_t n, found = 0;
 	const struct rex_content *list =
 		rex_find_contents(b->context->process, b->call->correlation, &n);
-	uint64_t first = 0;
+	const uint64_t first = first_of(b, s, list, n);
 
 	for (size_t i = 0; i < n; i++) {
 		scoped(free_ptr) uint8_t *data = NULL;
+		uint64_t offset = position_of(b, s, &list[i]) - first;
 		size_t len;
 		int r;
 
@@ -376,12 +406,11 @@ static int put_contents(const struct rex_frame *b, const struct source *s, size_
 			return r;
 		if (r < 0)
 			continue;
-		first = s->is_batched ? s->to_offset : found ? first : list[i].offset_bytes;
 		found++;
 		if (s->is_locked)
-			r = put_locked(s, list[i].offset_bytes - first, data, len);
+			r = put_locked(s, offset, data, len);
 		else
-			put_content(s, list[i].offset_bytes - first, data, len, false);
+			put_content(s, offset, data, len, false);
 		if (r < 0)
 			return r;
 		rex_placement_count_stale(b->context->objects, data, len);

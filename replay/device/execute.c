@@ -374,7 +374,7 @@ static void enter_window(struct thread *t)
 	pthread_mutex_unlock(&run->lock);
 	if (!is_last || failed)
 		return;
-	r = rex_keyframe_restore(run->process, run->context.objects,
+	r = rex_keyframe_restore(run->process, &run->context.allocations, run->context.objects,
 				 &run->result->counts.missing_bytes);
 	if (r < 0)
 		fail(run, NULL, r, "cannot fill the memory from the keyframe");
@@ -475,10 +475,10 @@ int rex_execute(const struct rex_process *p, const struct rex_options *how, stru
 		.filled = PTHREAD_COND_INITIALIZER,
 		.result = ret,
 	};
-	int r = rex_objects_new(&run.context.objects);
+	int r = rex_objects_new(&run.context.objects)
+			?: rex_allocations_read(p, &run.context.allocations)
+			?: rex_call_order_new((uint32_t)p->n_threads, &run.turns);
 
-	if (r == 0)
-		r = rex_call_order_new((uint32_t)p->n_threads, &run.turns);
 	if (r == 0)
 		r = rex_regions_note(run.context.objects);
 	if (r == 0 && p->is_alone)
@@ -495,6 +495,6 @@ int rex_execute(const struct rex_process *p, const struct rex_options *how, stru
 	}
 	rex_single_rank_free(run.alone);
 	rex_call_order_free(run.turns);
-	/* Objects stay: copies in flight may use the memory. */
-	return r;
+	rex_allocations_done(&run.context.allocations);
+	return r; /* objects stay: copies in flight may use the memory */
 }

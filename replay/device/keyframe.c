@@ -2,7 +2,6 @@
 #include "replay/device/keyframe.h"
 
 #include "formats/trace/store/blobs.h"
-#include "replay/device/allocations.h"
 #include "replay/device/driver.h"
 #include "replay/device/functions.h"
 #include "replay/device/placement.h"
@@ -49,25 +48,23 @@ static int restore(const struct rex_process *p, const struct rex_allocations *a,
 	return rex_driver.copy(here, (uint64_t)data, len) == 0 ? 0 : -EIO;
 }
 
-int rex_keyframe_restore(const struct rex_process *p, struct rex_objects *objects,
-			 uint64_t *missing_bytes)
+int rex_keyframe_restore(const struct rex_process *p, const struct rex_allocations *a,
+			 struct rex_objects *objects, uint64_t *missing_bytes)
 {
-	scoped(rex_allocations_done) struct rex_allocations a = {0};
 	void *context;
 	int r;
 
 	if (p->range.first == FMT_BEFORE)
 		return 0;
-	r = rex_allocations_read(p, &a);
-	for (size_t i = 0; i < a.n && r == 0 && p->n_keyframe == 0; i++)
-		*missing_bytes += a.items[i].bytes;
-	if (r < 0 || p->n_keyframe == 0)
-		return r;
-	r = make_current(p, &a);
+	for (size_t i = 0; i < a->n && p->n_keyframe == 0; i++)
+		*missing_bytes += a->items[i].bytes;
+	if (p->n_keyframe == 0)
+		return 0;
+	r = make_current(p, a);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < p->n_keyframe && r == 0; i++)
-		r = restore(p, &a, objects, &p->keyframe[i], missing_bytes);
+		r = restore(p, a, objects, &p->keyframe[i], missing_bytes);
 	if (r == 0 && rex_driver.synchronize() != 0)
 		r = -EIO;
 	rex_driver.pop(&context);

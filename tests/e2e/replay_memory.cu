@@ -111,7 +111,7 @@ static void use_reserved()
 	CUmemAllocationProp prop = {CU_MEM_ALLOCATION_TYPE_PINNED};
 	struct long_numbered numbered = {};
 	CUmemGenericAllocationHandle memory;
-	unsigned read[4], *out;
+	unsigned read[4], across[32], *out;
 	CUdeviceptr at;
 
 	CUDA(cudaSetDevice(0));
@@ -135,6 +135,10 @@ static void use_reserved()
 		DRIVER(cuMemRelease(memory));
 	}
 	DRIVER(cuMemSetAccess(at, 4 * unit, &access, 1));
+	/* Crosses the border between two mappings. */
+	for (unsigned i = 0; i < 32; i++)
+		across[i] = i + 1;
+	CUDA(cudaMemcpy((void *)(at + unit - 64), across, sizeof(across), cudaMemcpyHostToDevice));
 	out = (unsigned *)(at + unit);
 	numbered.first = {out, 256, (unsigned)((at >> 32) + 1)};
 	CUDA(cudaMemset(out, 0, sizeof(read)));
