@@ -35,7 +35,12 @@ static uint32_t left_out; /* number of keyframes; atomic */
 static uint64_t last_start; /* of all calls that have returned */
 static uint64_t last_keyframe;
 
+/* Number of calls that may still start work: they have passed cap_keyframe_await() and have not
+ * returned. Atomic, as is `holding`: a call is counted before it looks whether calls are held. */
+static uint32_t under_way;
+
 static __thread bool holds __attribute__((tls_model("initial-exec")));
+static __thread bool is_counted __attribute__((tls_model("initial-exec"))); /* in under_way */
 
 /* A keyframe in the making. */
 struct keyframe {
@@ -105,6 +110,15 @@ static void nap(void)
 	nanosleep(&(struct timespec){0, NAP_NS}, NULL);
 }
 
+/* The number of operations that have not ended, and of calls of other threads that may start one.
+ */
+static uint64_t count_left(void)
+{
+	uint32_t calls = __atomic_load_n(&under_way, __ATOMIC_SEQ_CST) - is_counted;
+
+	return (holds ? calls : 0) + cap_streams_outstanding(NULL);
+}
+
 /* Waits until all operations have ended, and no other begins within a nap. False: `naps` passed, or
  * with `progress`, they passed without the end of an operation. */
 static bool rest(unsigned naps, bool progress)
@@ -112,7 +126,7 @@ static bool rest(unsigned naps, bool progress)
 	uint64_t before = UINT64_MAX;
 
 	for (unsigned passed = 0; passed < naps; passed++) {
-		uint64_t left = cap_streams_outstanding(NULL);
+		uint64_t left = count_left();
 
 		if (left == 0 && before == 0)
 			return true;
@@ -133,7 +147,7 @@ static bool is_capturing(void)
 static void hold(bool begin)
 {
 	pthread_mutex_lock(&hold_lock);
-	__atomic_fetch_add(&holding, begin ? 1 : UINT32_MAX, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&holding, begin ? 1 : UINT32_MAX, __ATOMIC_SEQ_CST);
 	if (!begin)
 		pthread_cond_broadcast(&released);
 	pthread_mutex_unlock(&hold_lock);
@@ -158,18 +172,27 @@ static void hold_at_rest(void)
 
 void cap_keyframe_await(void)
 {
-	if (unlikely(__atomic_load_n(&holding, __ATOMIC_RELAXED) > 0) && !holds) {
+	__atomic_fetch_add(&under_way, 1, __ATOMIC_SEQ_CST);
+	if (unlikely(__atomic_load_n(&holding, __ATOMIC_SEQ_CST) > 0) && !holds) {
+		__atomic_fetch_sub(&under_way, 1, __ATOMIC_SEQ_CST);
 		pthread_mutex_lock(&hold_lock);
 		while (__atomic_load_n(&holding, __ATOMIC_RELAXED) > 0)
 			pthread_cond_wait(&released, &hold_lock);
+		__atomic_fetch_add(&under_way, 1, __ATOMIC_SEQ_CST);
 		pthread_mutex_unlock(&hold_lock);
 	}
+	is_counted = true;
 	cap_clock_not_before(__atomic_load_n(&last_keyframe, __ATOMIC_RELAXED));
 }
 
 void cap_keyframe_note_call(const struct cap_call *c)
 {
 	uint64_t seen = __atomic_load_n(&last_start, __ATOMIC_RELAXED);
+
+	if (is_counted && c->depth == 0) {
+		is_counted = false;
+		__atomic_fetch_sub(&under_way, 1, __ATOMIC_SEQ_CST);
+	}
 
 	while (cap_needs_order(&cap_self) && c->start > seen &&
 	       !__atomic_compare_exchange_n(&last_start, &seen, c->start, true, __ATOMIC_RELAXED,
