@@ -9,12 +9,19 @@
  * not as often. */
 #define MOST_PAUSE_NS (10 * INFER_US) /* between two queries */
 #define LEAST_POLLS 8
+#define LEAST_NS (20 * INFER_US) /* PyTorch queries ready events in shorter bursts */
 
 static bool asks_again(const struct infer_view *v, const struct infer_call *a,
 		       const struct infer_call *b)
 {
+	static const char *const handles[] = {"hEvent", "hStream"};
 	const struct fmt_event *events = v->rank->events;
+	int64_t x, y;
 
+	for (size_t i = 0; b->api == INFER_API_POLL && i < 2; i++)
+		if (infer_event_arg(v, a->event, handles[i], &x) &&
+		    infer_event_arg(v, b->event, handles[i], &y) && x != y)
+			return false;
 	return b->api == INFER_API_POLL &&
 	       fmt_template(v->names, events[a->event].template)->name ==
 		       fmt_template(v->names, events[b->event].template)->name;
@@ -35,7 +42,7 @@ static uint32_t loop_of(const struct infer_view *v, const struct infer_call *c, 
 	while (k + 1 < n && asks_again(v, &c[k], &c[k + 1]) &&
 	       c[k + 1].start_ns - c[k].end_ns <= MOST_PAUSE_NS)
 		k++;
-	return k + 1 >= LEAST_POLLS ? k + 1 : 1;
+	return k + 1 >= LEAST_POLLS && c[k].start_ns - c->start_ns >= LEAST_NS ? k + 1 : 1;
 }
 
 void infer_merge_polls(struct infer_view *v, uint32_t first, uint32_t end)
