@@ -190,7 +190,7 @@ static int parse(FILE *in, struct cost_gpu *m, uint8_t *set, char *why, size_t w
 
 double cost_gpu_watts(const struct cost_gpu *m)
 {
-	return m->power_watts - m->memory_joules_per_byte * m->memory_bytes_per_s;
+	return fmax(0.1, m->power_watts - m->memory_joules_per_byte * m->memory_bytes_per_s);
 }
 
 double cost_cache_hits(const struct cost_gpu *m, double held)
@@ -209,8 +209,8 @@ static void set_sustained_clock(struct cost_gpu *m, uint8_t *set)
 			continue;
 		m->sustained_clock = 1;
 		if (m->operations_per_joule > 0 && m->fp32 > 0)
-			m->sustained_clock = fmin(1, fmax(0.1, cost_gpu_watts(m)) *
-							     m->operations_per_joule / m->fp32);
+			m->sustained_clock =
+				fmin(1, cost_gpu_watts(m) * m->operations_per_joule / m->fp32);
 		set[i] = 1;
 	}
 }

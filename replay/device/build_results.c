@@ -25,6 +25,10 @@ static int note_memory(struct rex_frame *b, uint64_t recorded, uint64_t here)
 {
 	uint64_t bytes = memory_bytes(b);
 
+	/* A damaged trace may contain another size than the variable has. */
+	if (strcmp(b->call->api->name, "cuLibraryGetManaged") == 0 && b->behind[1] &&
+	    *(const size_t *)b->behind[1] < bytes)
+		bytes = *(const size_t *)b->behind[1];
 	if (bytes == 0 || b->call->api->class == API_CLASS_QUERY)
 		return 0;
 	return b->call->api->class == API_CLASS_RESERVE

@@ -110,8 +110,9 @@ void *rex_placement_host(struct rex_objects *objects, uint64_t number, uint64_t 
 			continue;
 		if (r && (r->is_mapped || r->kind == REX_PROGRAM))
 			return (char *)r->here + (h->start - r->start) + offset_bytes;
-		if (!r && rex_memory_address(objects, h->start, &here))
-			return (char *)here + offset_bytes;
+		if (!r && rex_address_is_mapped(objects, h->start + offset_bytes, length_bytes) &&
+		    rex_memory_address(objects, h->start + offset_bytes, &here))
+			return (char *)here;
 	}
 	return NULL;
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_NODES 1024 /* as REPRO_NODES of tools/repro */
+
 /* The description of a graph in the version that was launched. */
 struct graph {
 	const char *nodes, *calls;
@@ -185,7 +187,7 @@ int extract_graph_nodes(struct extract_search *s, const struct rex_args *op)
 		else if (number == g.node)
 			s->ret->n_before = s->ret->n_nodes;
 		else if (uses_memory(node, len))
-			r = add_node(s, call);
+			r = s->ret->n_nodes < MOST_NODES ? add_node(s, call) : 1;
 	}
 	s->ret->has_nodes = r == 0;
 	return r < 0 ? r : 0;

@@ -172,6 +172,8 @@ static void hold_at_rest(void)
 
 void cap_keyframe_await(void)
 {
+	if (!cap_payload_is_enabled())
+		return;
 	__atomic_fetch_add(&under_way, 1, __ATOMIC_SEQ_CST);
 	if (unlikely(__atomic_load_n(&holding, __ATOMIC_SEQ_CST) > 0) && !holds) {
 		__atomic_fetch_sub(&under_way, 1, __ATOMIC_SEQ_CST);

@@ -3,6 +3,7 @@
 /* Kernels that read or write elements by their indices: embeddings, gather, scatter. */
 #include "replay/emugpu/torch/torch.h"
 
+#include "replay/emugpu/data.h"
 #include "replay/emugpu/torch/offsets.h"
 
 #include <errno.h>
@@ -18,7 +19,8 @@ static int run_embedding_backward(const struct emu_torch *t, const struct gpuemu
 		padding = emu_int_of(l, args, 5);
 	void *to = emu_pointer_of(args, 2);
 
-	if (!emu_torch_computes_work((double)n * (double)columns))
+	/* Without data, indices may be anything. */
+	if (!emu_has_data() || !emu_torch_computes_work((double)n * (double)columns))
 		return -ENOTSUP;
 	for (int64_t row = 0; row < n; row++) {
 		int64_t index = (int64_t)emu_load(t->in[1], indices, row);

@@ -5,6 +5,7 @@
 #include "replay/emugpu/torch/torch.h"
 
 #include "base/scope.h"
+#include "replay/emugpu/data.h"
 #include "replay/emugpu/torch/offsets.h"
 
 #include <errno.h>
@@ -73,6 +74,8 @@ static int run_count(const struct emu_torch *t, const struct gpuemu_launch *l, v
 	int64_t n = l->arg_bytes(l, 2) == 4 ? *(const int32_t *)args[2] : *(const int64_t *)args[2];
 	int64_t count = 0;
 
+	if (!emu_has_data() && !emu_torch_computes_work((double)n))
+		return -ENOTSUP;
 	for (int64_t i = 0; i < n; i++)
 		count += emu_load(t->in[0], in, i) != 0;
 	**(int32_t **)args[1] = (int32_t)count;
@@ -87,6 +90,8 @@ static int run_select(const struct emu_torch *t, const struct gpuemu_launch *l, 
 	int64_t n = l->arg_bytes(l, 7) == 4 ? *(const int32_t *)args[7] : *(const int64_t *)args[7];
 	int32_t selected = 0;
 
+	if (!emu_has_data() && !emu_torch_computes_work((double)n))
+		return -ENOTSUP;
 	for (int64_t i = 0; i < n; i++)
 		if (emu_load(t->in[0], flags, i) != 0)
 			out[selected++] = first + i;
@@ -126,8 +131,11 @@ static int run_sort(const struct emu_torch *t, const struct gpuemu_launch *l, vo
 	const char *values = *(const char **)args[2];
 	char *sorted_keys = *(char **)args[1], *sorted = *(char **)args[3];
 	int64_t n = l->arg_bytes(l, 4) == 4 ? *(const int32_t *)args[4] : *(const int64_t *)args[4];
-	scoped(free_ptr) struct item *items = calloc((size_t)n + 1, sizeof(*items));
+	scoped(free_ptr) struct item *items = NULL;
 
+	if (!emu_has_data() && !emu_torch_computes_work((double)n))
+		return -ENOTSUP;
+	items = calloc((size_t)n + 1, sizeof(*items));
 	if (!items)
 		return -ENOMEM;
 	for (int64_t i = 0; i < n; i++) {

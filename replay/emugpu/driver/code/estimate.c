@@ -34,7 +34,8 @@ static struct held held_by(const struct emu_function_kind *kind, const struct em
 	if (h.region.kind != EMU_UNKNOWN)
 		h.elements = (double)(h.region.base + h.region.bytes - value) / h.element;
 	else if (type == EMU_NAME_INTEGER || (type == EMU_NAME_ANY && value < 1 << 29))
-		h.integer = e->params[i].bytes == 4 ? (double)(int32_t)value : (double)value;
+		h.integer =
+			e->params[i].bytes == 4 ? (double)(int32_t)value : (double)(int64_t)value;
 	return h;
 }
 
@@ -76,7 +77,9 @@ double emu_kernel_estimate(const struct emu_device *d, const struct emu_function
 		else
 			ns = fmax(ns, far_ns(d, &h->region, count * h->element));
 		if (pointers++ < 3)
-			matrices *= h->elements;
+			/* No dimension exceeds the largest integer, if one is given. */
+			matrices *= most * most >= threads ? fmin(h->elements, most * most)
+							   : h->elements;
 		half |= h->element == 2;
 	}
 	if (kind->name.class == COST_CLASS_PRODUCT && pointers >= 3) {

@@ -199,6 +199,8 @@ static int parse_linked(struct emu_image *image, const uint8_t *data, int arch)
 		uint64_t bytes = read_field(data, 8);
 		struct emu_image part;
 
+		if (end - data < 16 || bytes > (uint64_t)(end - data) - 8)
+			return -EBADMSG;
 		r = emu_image_parse_bytes(data + 8, bytes, arch, &part);
 		if (r < 0)
 			break;
