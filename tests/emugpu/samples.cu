@@ -239,6 +239,8 @@ template <typename F> static double seconds_of(F launch)
 	OK(cudaEventRecord(end));
 	OK(cudaEventSynchronize(end));
 	OK(cudaEventElapsedTime(&ms, begin, end));
+	OK(cudaEventDestroy(begin));
+	OK(cudaEventDestroy(end));
 	return ms * 1e-3;
 }
 
