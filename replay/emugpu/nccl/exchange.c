@@ -55,9 +55,8 @@ static uint8_t *slot(const struct step *t, uint32_t rank, uint64_t element)
 /* Returns 1 if the rank's slot of this step was not written, and counts as zeros. */
 static int is_absent(const struct step *t, uint32_t rank)
 {
-	unsigned turn = emu_segment_memory(t->s)->turn;
-
-	return !t->is_small && emu_segment_member(t->s, rank)->absent[turn];
+	return !t->is_small &&
+	       emu_segment_member(t->s, rank)->absent[emu_segment_memory(t->s)->turn];
 }
 
 static int all_absent(const struct step *t)
