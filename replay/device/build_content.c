@@ -426,7 +426,7 @@ static int put_source(struct rex_context *context, struct rex_frame *b, const st
 
 	if (r < 0)
 		return rex_frame_fail(b, r, "cannot read what was copied");
-	/* What a graph reads is put there when it is launched. */
+	/* The inputs of a graph are restored when it is launched. */
 	if (found == 0 && (!s->is_locked || rex_find_op(context->process, b->call->correlation))) {
 		put_seed(s, context->seed ^ b->call->correlation);
 		__atomic_add_fetch(&context->seeded, 1, __ATOMIC_RELAXED);

@@ -16,8 +16,8 @@ struct compile {
 	struct sim_point *points; /* those of `to`, and their scales */
 	uint16_t *scales;
 	uint32_t n_points;
-	size_t edge;	 /* the first edge that ends in the current event or later */
-	size_t edge_end; /* the event in which it ends; SIZE_MAX: there is none */
+	size_t edge;	 /* index of the first edge that ends in the current event or later */
+	size_t edge_end; /* index of the event in which that edge ends; SIZE_MAX: no edge left */
 	int error;
 };
 

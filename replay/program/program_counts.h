@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a program (program.h) consists of, so far. */
+/* Counts of the operations of a program (program.h), kept while it is compiled. */
 #pragma once
 
 #include <stdint.h>

@@ -2,22 +2,10 @@
 #include "replay/cost/name.h"
 #include "replay/cost/product.h"
 
-#include "tests/unit/test.h"
+#include "tests/unit/cost.h"
 
 #include <math.h>
 #include <string.h>
-
-#define VECTOR "void at::native::vectorized_elementwise_kernel<4, at::native::"
-#define GELU VECTOR "GeluCUDAKernelImpl<float>, at::detail::Array<char*, 2> >(int, F, A)"
-
-static struct cost_gpu gpu_of(const char *name)
-{
-	struct cost_gpu g;
-	char why[400];
-
-	ck_assert_msg(cost_gpu_load(name, &g, why, sizeof(why)) == 0, "%s: %s", name, why);
-	return g;
-}
 
 static const struct {
 	const char *name;

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What a parameter holds. */
+/* The value of a kernel parameter: a pointer, an integer, or something else. */
 struct held {
 	struct emu_region region; /* kind EMU_UNKNOWN: not a pointer */
 	double element;		  /* bytes */

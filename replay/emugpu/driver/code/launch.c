@@ -64,8 +64,21 @@ static CUresult unpack(void **extra, struct emu_op *op)
 	return CUDA_SUCCESS;
 }
 
+/* The blocks of a cooperative launch wait for each other, so all must fit at once. */
+static CUresult check_cooperative(struct emu_device *d, const struct emu_function *f,
+				  const struct emu_kernel_op *k)
+{
+	uint64_t blocks = (uint64_t)k->grid[0] * k->grid[1] * k->grid[2];
+	int held = emu_occupancy(d, f, (int)(k->block[0] * k->block[1] * k->block[2]),
+				 k->shared_bytes + (size_t)f->entry->shared_bytes);
+
+	return blocks > (uint64_t)held * (uint64_t)d->model.sms
+		       ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
+		       : CUDA_SUCCESS;
+}
+
 static CUresult launch(struct emu_thread *self, CUfunction function, CUstream stream,
-		       struct emu_op *op, void **params, void **extra)
+		       struct emu_op *op, int is_cooperative, void **params, void **extra)
 {
 	struct emu_function *f = emu_function_of(function);
 	struct emu_stream *s;
@@ -80,6 +93,8 @@ static CUresult launch(struct emu_thread *self, CUfunction function, CUstream st
 	op->kernel.args = params;
 	__atomic_store_n(&f->loaded, 1, __ATOMIC_RELAXED);
 	r = check_shape(s->context->device, f, &op->kernel);
+	if (!r && is_cooperative)
+		r = check_cooperative(s->context->device, f, &op->kernel);
 	if (!r && extra)
 		r = unpack(extra, op);
 	else if (!r && !params && f->entry->n_params > 0)
@@ -98,29 +113,7 @@ EMU_API CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, u
 			   .shared_bytes = shared_bytes},
 	};
 
-	return launch(self, function, stream, &op, params, extra);
-}
-
-/* The blocks of a cooperative launch wait for each other, so all must fit at once. */
-static CUresult check_cooperative(struct emu_thread *self, CUfunction function, CUstream stream,
-				  const struct emu_kernel_op *k)
-{
-	struct emu_function *f = emu_function_of(function);
-	struct emu_stream *s;
-	CUresult r = emu_stream_of(self, stream, &s);
-
-	if (r)
-		return r;
-	if (!f)
-		return CUDA_ERROR_INVALID_HANDLE;
-	struct emu_device *d = s->context->device;
-	uint64_t blocks = (uint64_t)k->grid[0] * k->grid[1] * k->grid[2];
-	int held = emu_occupancy(d, f, (int)(k->block[0] * k->block[1] * k->block[2]),
-				 k->shared_bytes + (size_t)f->entry->shared_bytes);
-
-	return blocks > (uint64_t)held * (uint64_t)d->model.sms
-		       ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
-		       : CUDA_SUCCESS;
+	return launch(self, function, stream, &op, 0, params, extra);
 }
 
 EMU_API CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned gx, unsigned gy,
@@ -128,13 +121,13 @@ EMU_API CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned gx, uns
 					   unsigned shared_bytes, CUstream stream, void **params)
 {
 	EMU_ENTER(EMU_CALL_LAUNCH);
-	struct emu_kernel_op k = {
-		.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared_bytes = shared_bytes};
-	CUresult r = check_cooperative(self, function, stream, &k);
+	struct emu_op op = {
+		.kernel = {.grid = {gx, gy, gz},
+			   .block = {bx, by, bz},
+			   .shared_bytes = shared_bytes},
+	};
 
-	return r ? r
-		 : cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared_bytes, stream, params,
-				  NULL);
+	return launch(self, function, stream, &op, 1, params, NULL);
 }
 
 /* Most launch attributes are hints for the hardware. Only cooperative launches and an event
@@ -143,6 +136,7 @@ EMU_API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, 
 				  void **extra)
 {
 	EMU_ENTER(EMU_CALL_LAUNCH);
+	int is_cooperative = 0;
 	CUresult r;
 
 	if (!c || (c->numAttrs && !c->attrs))
@@ -153,13 +147,10 @@ EMU_API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, 
 			   .shared_bytes = c->sharedMemBytes},
 	};
 
-	r = CUDA_SUCCESS;
-	for (unsigned i = 0; !r && i < c->numAttrs; i++)
-		if (c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE &&
-		    c->attrs[i].value.cooperative)
-			r = check_cooperative(self, function, c->hStream, &op.kernel);
-	if (!r)
-		r = launch(self, function, c->hStream, &op, params, extra);
+	for (unsigned i = 0; i < c->numAttrs; i++)
+		is_cooperative |= c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE &&
+				  c->attrs[i].value.cooperative;
+	r = launch(self, function, c->hStream, &op, is_cooperative, params, extra);
 	for (unsigned i = 0; !r && i < c->numAttrs; i++) {
 		const CUlaunchAttribute *a = &c->attrs[i];
 		struct emu_stream *s;

@@ -176,40 +176,36 @@ EMU_API CUresult cuGraphAddChildGraphNode(CUgraphNode *ret, CUgraph graph, const
 	return r;
 }
 
-/* The parameters of each kind of node begin with those of its specific functions (make_op).
- * Returns NULL for an unsupported kind. */
-static const struct emu_op_type *params_of(const CUgraphNodeParams *p, const void **params,
-					   CUcontext *context)
+/* The parameters of any kind of node, as make_op() takes them. */
+struct generic {
+	const struct emu_op_type *type;
+	const void *params;
+	CUcontext context;
+};
+
+/* The parameters of each kind of node begin with those of its specific functions. `type` is NULL
+ * for an unsupported kind. */
+static struct generic generic_of(const CUgraphNodeParams *p)
 {
-	*params = NULL;
-	*context = NULL;
 	switch (p->type) {
 	case CU_GRAPH_NODE_TYPE_KERNEL:
-		*params = &p->kernel;
-		return &emu_kernel_type;
+		return (struct generic){&emu_kernel_type, &p->kernel, NULL};
 	case CU_GRAPH_NODE_TYPE_MEMCPY:
-		*params = &p->memcpy.copyParams;
-		*context = p->memcpy.copyCtx;
-		return &emu_copy_type;
+		return (struct generic){&emu_copy_type, &p->memcpy.copyParams, p->memcpy.copyCtx};
 	case CU_GRAPH_NODE_TYPE_MEMSET:
-		*params = &p->memset;
-		*context = p->memset.ctx;
-		return &emu_set_type;
+		return (struct generic){&emu_set_type, &p->memset, p->memset.ctx};
 	case CU_GRAPH_NODE_TYPE_HOST:
-		*params = &p->host;
-		return &emu_host_type;
+		return (struct generic){&emu_host_type, &p->host, NULL};
 	case CU_GRAPH_NODE_TYPE_GRAPH:
-		return &emu_child_type;
+		return (struct generic){&emu_child_type, NULL, NULL};
 	case CU_GRAPH_NODE_TYPE_EMPTY:
-		return &emu_empty_type;
+		return (struct generic){&emu_empty_type, NULL, NULL};
 	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-		*params = p->eventWait.event;
-		return &emu_event_wait_type;
+		return (struct generic){&emu_event_wait_type, p->eventWait.event, NULL};
 	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-		*params = p->eventRecord.event;
-		return &emu_event_record_type;
+		return (struct generic){&emu_event_record_type, p->eventRecord.event, NULL};
 	default:
-		return NULL;
+		return (struct generic){NULL, NULL, NULL};
 	}
 }
 
@@ -219,21 +215,26 @@ static CUresult refuse_kind(const char *call)
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
+/* `call` is used in the message about an unsupported kind. */
+static CUresult take_generic(const char *call, const CUgraphNodeParams *p, struct generic *ret)
+{
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = generic_of(p);
+	return ret->type ? CUDA_SUCCESS : refuse_kind(call);
+}
+
 EMU_API CUresult cuGraphAddNode_v2(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
 				   const CUgraphEdgeData *data, size_t n_deps, CUgraphNodeParams *p)
 {
-	const struct emu_op_type *type;
-	const void *params;
-	CUcontext context;
+	struct generic g;
+	CUresult r = take_generic("cuGraphAddNode_v2 (this kind of node)", p, &g);
 
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	type = params_of(p, &params, &context);
-	if (!type)
-		return refuse_kind("cuGraphAddNode_v2 (this kind of node)");
-	if (type == &emu_child_type)
+	if (r)
+		return r;
+	if (g.type == &emu_child_type)
 		return cuGraphAddChildGraphNode(ret, graph, deps, n_deps, p->graph.graph);
-	return add(ret, graph, deps, n_deps, type, params, context);
+	return add(ret, graph, deps, n_deps, g.type, g.params, g.context);
 }
 
 /* ---- changing */
@@ -274,32 +275,25 @@ static CUresult exec_set(CUgraphExec exec, CUgraphNode node, const struct emu_op
 
 EMU_API CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *p)
 {
-	const struct emu_op_type *type;
-	const void *params;
-	CUcontext context;
+	struct generic g;
+	CUresult r = take_generic("cuGraphNodeSetParams (this kind of node)", p, &g);
 
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	type = params_of(p, &params, &context);
-	if (!type || type == &emu_child_type)
-		return refuse_kind("cuGraphNodeSetParams (this kind of node)");
-	return set(node, type, params);
+	if (r)
+		return r;
+	return g.type == &emu_child_type ? refuse_kind("cuGraphNodeSetParams (this kind of node)")
+					 : set(node, g.type, g.params);
 }
 
 EMU_API CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *p)
 {
-	const struct emu_op_type *type;
-	const void *params;
-	CUcontext context;
+	struct generic g;
+	CUresult r = take_generic("cuGraphExecNodeSetParams (this kind of node)", p, &g);
 
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	type = params_of(p, &params, &context);
-	if (!type)
-		return refuse_kind("cuGraphExecNodeSetParams (this kind of node)");
-	if (type == &emu_child_type)
+	if (r)
+		return r;
+	if (g.type == &emu_child_type)
 		return cuGraphExecChildGraphNodeSetParams(exec, node, p->graph.graph);
-	return exec_set(exec, node, type, params, context);
+	return exec_set(exec, node, g.type, g.params, g.context);
 }
 
 EMU_API CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *p)
