@@ -439,7 +439,16 @@ static int64_t bytes_of(const struct compile *c, const struct fmt_event *e,
 	return at < c->slice->n_values ? c->slice->values[at] : -1;
 }
 
-/* Joins the operation that ends at `point` with others on a communicator. */
+/* Returns 1 if a rank of the communicator may be missing in the trace. If process groups were not
+ * recorded, communicators list only ranks of the trace. */
+static int may_be_incomplete(const struct compile *c, const struct template *template,
+			     uint32_t comm)
+{
+	return c->p->incomplete[comm] || (c->p->misses_ranks && !template->is_sized);
+}
+
+/* Joins the operation that ends at `point` with others on a communicator. An operation without a
+ * transfer time was not matched at import, unless it has peers. */
 static void op_join_collective(struct compile *c, struct sim_point *point, size_t i,
 			       const struct fmt_edge *transfer, uint32_t comm, int64_t seq)
 {
@@ -448,12 +457,16 @@ static void op_join_collective(struct compile *c, struct sim_point *point, size_
 	struct part part = {.transfer = transfer};
 	uint32_t member =
 		sim_participant(sim_collectives(c->p->sim), c->index, c->rank->groups[comm]);
-	uint32_t scaled = c->p->incomplete[comm] ? SIM_NONE : comm;
+	int alone = !transfer && !template->peers;
+	int separable = !alone && !may_be_incomplete(c, template, comm);
+	uint32_t scaled = separable ? comm : SIM_NONE;
 	int64_t bytes = bytes_of(c, e, template);
 
 	part.scale = change_collective_scale(c->p->change, c->index, e->template, scaled, bytes);
-	if (c->p->incomplete[comm])
+	if (!separable)
 		count(&c->p->counts.unmatched, &c->p->counts.unmatched_ns, e);
+	if (alone)
+		c->p->counts.alone_ns += e->duration_ns;
 	if (change_has_no_latency(c->p->change, e->template, scaled))
 		count(&c->p->counts.no_latency, &c->p->counts.no_latency_ns, e);
 	compile_scale(c, part.scale);
