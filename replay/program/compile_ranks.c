@@ -140,7 +140,7 @@ static void op_join_collective(struct compile *c, struct sim_point *point, size_
 	struct part part = {.transfer = transfer};
 	uint32_t member =
 		sim_participant(sim_collectives(c->p->sim), c->index, c->rank->groups[comm]);
-	int alone = !transfer && !template->peers;
+	int alone = !transfer && !template->peers && c->p->has_transfers;
 	int separable = !alone && !may_be_incomplete(c, template, comm);
 	uint32_t scaled = separable ? comm : SIM_NONE;
 	int64_t bytes = bytes_of(c, e, template);

@@ -253,6 +253,7 @@ static void read_rules(struct program *p)
 		/* Earlier versions called the rule "room". */
 		int capacity = strcmp(name, "capacity") == 0 || strcmp(name, "room") == 0;
 
+		p->has_transfers |= strcmp(name, "transfer") == 0;
 		p->scales[i] = capacity				? PROGRAM_FROM
 			       : strcmp(name, "graph-gap") == 0 ? PROGRAM_DEVICE
 								: PROGRAM_CONSTANT;

@@ -112,8 +112,9 @@ struct program {
 	size_t templates_cap;
 
 	enum what_if_overlap overlap;
-	uint8_t scales[256]; /* by rule: enum program_scales */
-	uint8_t shares[256]; /* by rule: operations share the device or its queue */
+	uint8_t has_transfers; /* transfer times of matched collectives were measured */
+	uint8_t scales[256];   /* by rule: enum program_scales */
+	uint8_t shares[256];   /* by rule: operations share the device or its queue */
 
 	/* State of the current slice. */
 	struct launches launches;
