@@ -2,6 +2,7 @@
 #include "replay/clock/path.h"
 
 #include "replay/clock/cause.h"
+#include "replay/clock/sim_impl.h"
 
 #include "formats/trace/wrap.h"
 
@@ -10,23 +11,31 @@
 #include "base/scope.h"
 
 #include <stdalign.h>
+#include <stddef.h>
 
 #define NOTHING SIM_REF_MASK /* no earlier moment */
 
-/* A time, and the time before it on the path. */
-struct time {
-	int64_t at_ns; /* on the common clock */
-	uint64_t from; /* SIM_REF, or NOTHING; the kind of the time in between in the highest 4 bits
-			*/
+/* A point without its own time. */
+struct place {
+	uint32_t slot;
+	uint32_t wait; /* the first, or SIM_NONE */
 };
 
 /* A slice. */
 struct part {
 	uint64_t first; /* moment */
-	uint32_t n_slots;
+	uint32_t n_slots, n_points;
 	uint32_t *templates; /* of its events */
-	struct time *times;  /* by run, then slot */
+	int64_t *times;	     /* by run, then slot, on the rank's clock */
+	struct place *points;
+	struct sim_wait *waits;
+	uint64_t *far;
+	uint32_t *ends;	   /* by track: the end of its points */
+	uint32_t *by_slot; /* the number of the point, and whether it is INSIDE a call; NULL: not
+			      listed yet */
 };
+
+#define INSIDE (1u << 31)
 
 /* An iteration of a rank in a run, or several. */
 struct span {
@@ -40,7 +49,6 @@ struct path_rank {
 	size_t n_parts, cap;
 	uint32_t first; /* slice */
 	uint32_t n_tracks;
-	uint64_t *last; /* by track: moment of its last point, or NOTHING */
 	struct span *spans;
 	uint64_t last_within; /* as the function returned for the last iteration */
 	int64_t n_iterations;
@@ -49,11 +57,11 @@ struct path_rank {
 
 struct path {
 	struct arena arena; /* of the parts' arrays */
+	const struct sim *sim;
 	const struct fmt_names *names;
 	struct path_rank *ranks;
 	uint32_t n_ranks, n_runs;
-	uint8_t *kinds; /* of the events of the current slice */
-	size_t kinds_cap;
+	struct path_summary summary;
 };
 
 void path_free(struct path *p)
@@ -64,12 +72,11 @@ void path_free(struct path *p)
 		struct path_rank *r = &p->ranks[i];
 
 		free(r->parts);
-		free(r->last);
 		free(r->spans);
 	}
 	free(p->ranks);
-	free(p->kinds);
 	arena_done(&p->arena);
+	path_summary_done(&p->summary);
 	free(p);
 }
 
@@ -88,15 +95,12 @@ int path_new(const struct fmt_names *names, uint32_t n_ranks, uint32_t n_runs,
 	p->ranks = calloc(n_ranks + 1ul, sizeof(*p->ranks));
 	for (uint32_t i = 0; p->ranks && i < n_ranks; i++) {
 		struct path_rank *r = &p->ranks[i];
-		uint32_t n = fmt_n_tracks(names, source[i]);
 
-		r->n_tracks = n;
+		r->n_tracks = fmt_n_tracks(names, source[i]);
 		r->first = first[i];
-		r->last = malloc((n + 1ul) * sizeof(*r->last));
 		r->spans = calloc(n_runs, sizeof(*r->spans));
-		if (!r->last || !r->spans)
+		if (!r->spans)
 			return -ENOMEM;
-		memset(r->last, 0xff, n * sizeof(*r->last));
 		for (uint32_t k = 0; k < n_runs; k++)
 			r->spans[k].last = NOTHING;
 	}
@@ -115,136 +119,63 @@ static uint8_t kind_of(const struct path *p, uint32_t template)
 	return t ? t->kind : FMT_CALL;
 }
 
-/* Returns the kind of an operation's duration. */
-static enum path_kind work_kind(uint8_t kind)
+static int take_arrays(struct path *p, const struct path_rank *r, struct part *part,
+		       const struct sim_program *from)
 {
-	return kind == FMT_COLLECTIVE ? PATH_NETWORK : kind == FMT_MEMCPY ? PATH_COPY : PATH_GPU;
-}
-
-/* Returns the kind of the time before a point: `end` of its event, of the kind `kind`, `inside`
- * another call, determined by the wait, if any; `from`: the kind of the event that it waited
- * for. */
-static enum path_kind before_point(uint8_t kind, int end, int inside, const struct sim_wait *w,
-				   uint8_t from)
-{
-	if (FMT_IS_OP(kind) && end)
-		return work_kind(kind);
-	if (FMT_IS_OP(kind))
-		return !w		   ? PATH_GAP
-		       : w->kind == SIM_AT ? PATH_START
-		       : !FMT_IS_OP(from)  ? PATH_LATENCY
-		       : w->scale	   ? PATH_GPU
-					   : PATH_GAP;
-	if (end)
-		return w ? PATH_BLOCKING : PATH_LAUNCH;
-	return inside ? PATH_LAUNCH : w && w->kind == SIM_AT ? PATH_START : PATH_HOST;
-}
-
-/* A block in one run. */
-struct recording {
-	const struct sim *sim;
-	const struct sim_block *b;
-	const uint8_t *kinds; /* of its events */
-	const int64_t *times;
-	struct time *to;
-	int64_t clock_ns;
-	uint32_t rank, run;
-};
-
-/* Returns the kind of the event of a moment; FMT_KERNEL in an earlier slice. */
-static uint8_t kind_at(const struct recording *r, uint64_t ref)
-{
-	uint64_t slot = SIM_REF_MOMENT(ref) - r->b->first;
-
-	return slot < r->b->n_slots ? r->kinds[slot / 2] : FMT_CALL;
-}
-
-static inline void record_point(const struct recording *r, uint32_t at, uint64_t before, int inside)
-{
-	const struct sim_point *point = &r->b->program->points[at];
-	uint32_t slot = point->slot;
-	uint64_t ref = before;
-	const struct sim_wait *w =
-		point->wait == SIM_NONE ? NULL
-					: sim_find_cause(r->sim, r->rank, r->b, at, r->run, &ref);
-	enum path_kind kind = before_point(r->kinds[slot / 2], slot & 1, inside, w,
-					   w && w->kind != SIM_AT ? kind_at(r, ref) : 0);
-
-	if (!w)
-		ref = before == NOTHING ? NOTHING : SIM_REF(r->rank, before);
-	else if (w->kind == SIM_AT)
-		ref = NOTHING;
-	r->to[slot] = (struct time){
-		.at_ns = fmt_sub(r->times[slot], r->clock_ns),
-		.from = ref | (uint64_t)kind << 60,
+	const size_t sizes[] = {
+		part->n_slots / 2 * sizeof(*part->templates),
+		(size_t)part->n_slots * p->n_runs * sizeof(*part->times),
+		from->n_points * sizeof(*part->points),
+		from->n_waits * sizeof(*part->waits),
+		from->n_far * sizeof(*part->far),
+		r->n_tracks * sizeof(*part->ends),
 	};
-}
+	void *arrays[ARRAY_SIZE(sizes)];
 
-/* Records the points of a track. Those of a thread are nested. */
-static void record_track(struct recording r, const struct sim_range *range, uint64_t before)
-{
-	int depth = 0;
-
-	for (uint32_t at = range->at; at < range->end; at++) {
-		uint32_t slot = r.b->program->points[at].slot;
-
-		record_point(&r, at, before, depth > 0);
-		depth += slot & 1 ? -1 : 1;
-		before = r.b->first + slot;
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		arrays[i] = arena_take(&p->arena, sizes[i] + 1, alignof(max_align_t));
+		if (!arrays[i])
+			return -ENOMEM;
 	}
-}
-
-/* Remembers the last point of each track for the next slice. */
-static void keep_last(struct path_rank *r, const struct sim_block *b)
-{
-	for (uint32_t i = 0; i < r->n_tracks; i++)
-		if (b->ranges[i].at < b->ranges[i].end)
-			r->last[i] = b->first + b->program->points[b->ranges[i].end - 1].slot;
+	part->templates = arrays[0];
+	part->times = arrays[1];
+	part->points = arrays[2];
+	part->waits = arrays[3];
+	part->far = arrays[4];
+	part->ends = arrays[5];
+	return 0;
 }
 
 int path_add_block(struct path *p, const struct sim *sim, uint32_t rank,
 		   const struct fmt_slice *slice, const struct sim_block *b)
 {
 	struct path_rank *r = &p->ranks[rank];
-	struct part part = {.first = b->first, .n_slots = b->n_slots};
+	const struct sim_program *from = b->program;
+	struct part part = {
+		.first = b->first,
+		.n_slots = b->n_slots,
+		.n_points = from->n_points,
+	};
 
-	if (slice->index < r->first) {
-		keep_last(r, b);
+	if (slice->index < r->first)
 		return 0;
-	}
 	if (array_reserve(&r->parts, r->n_parts + 1, &r->cap) < 0 ||
-	    array_reserve(&p->kinds, slice->n_events, &p->kinds_cap) < 0)
+	    take_arrays(p, r, &part, from) < 0)
 		return -ENOMEM;
-	part.templates = arena_take(&p->arena, (b->n_slots / 2 + 1ul) * sizeof(*part.templates),
-				    alignof(uint32_t));
-	part.times =
-		arena_take(&p->arena, ((size_t)b->n_slots * p->n_runs + 1) * sizeof(*part.times),
-			   alignof(struct time));
-	if (!part.templates || !part.times)
-		return -ENOMEM;
-	if (r->n_parts == 0)
-		r->clock_ns = sim_clock_ns(sim, rank);
-	r->parts[r->n_parts++] = part;
-	for (size_t i = 0; i < slice->n_events; i++) {
+	p->sim = sim;
+	r->clock_ns = sim_clock_ns(sim, rank);
+	for (size_t i = 0; i < slice->n_events; i++)
 		part.templates[i] = slice->events[i].template;
-		p->kinds[i] = kind_of(p, part.templates[i]);
-	}
-	for (uint32_t run = 0; run < p->n_runs; run++) {
-		struct recording recording = {
-			.sim = sim,
-			.b = b,
-			.kinds = p->kinds,
-			.times = run == 0 ? b->times : b->variants + (run - 1) * (size_t)b->n_slots,
-			.to = part.times + (size_t)run * b->n_slots,
-			.clock_ns = r->clock_ns,
-			.rank = rank,
-			.run = run,
-		};
-
-		for (uint32_t i = 0; i < r->n_tracks; i++)
-			record_track(recording, &b->ranges[i], r->last[i]);
-	}
-	keep_last(r, b);
+	for (uint32_t i = 0; i < from->n_points; i++)
+		part.points[i] = (struct place){from->points[i].slot, from->points[i].wait};
+	for (uint32_t i = 0; i < r->n_tracks; i++)
+		part.ends[i] = b->ranges[i].end;
+	memcpy(part.times, b->times, b->n_slots * sizeof(*b->times));
+	memcpy(part.times + b->n_slots, b->variants,
+	       (size_t)b->n_slots * (p->n_runs - 1) * sizeof(*b->variants));
+	memcpy(part.waits, from->waits, from->n_waits * sizeof(*from->waits));
+	memcpy(part.far, from->far, from->n_far * sizeof(*from->far));
+	r->parts[r->n_parts++] = part;
 	return 0;
 }
 
@@ -288,18 +219,157 @@ void path_set_iteration(struct path *p, uint32_t run, uint32_t rank, const struc
 
 /* ---- the path ---- */
 
-static const struct time *find_time(const struct path *p, uint32_t run, uint64_t ref,
-				    uint32_t *template)
+/* Returns the slice with a moment and its slot; NULL if it is not stored. */
+static struct part *find_part(const struct path *p, uint64_t ref, uint32_t *slot)
 {
 	const struct path_rank *r = &p->ranks[SIM_REF_RANK(ref)];
 	uint64_t moment = SIM_REF_MOMENT(ref);
 	size_t i = array_bound(k, 0, r->n_parts, r->parts[k].first <= moment);
-	const struct part *part = i > 0 ? &r->parts[i - 1] : NULL;
+	struct part *part = i > 0 ? &r->parts[i - 1] : NULL;
 
 	if (!part || moment - part->first >= part->n_slots)
 		return NULL;
-	*template = part->templates[(moment - part->first) / 2];
-	return &part->times[(size_t)run * part->n_slots + (moment - part->first)];
+	*slot = (uint32_t)(moment - part->first);
+	return part;
+}
+
+/* Returns the time of a moment in a run, on its rank's clock; SIM_NEVER if it is not stored. */
+static int64_t time_of(const struct path *p, uint32_t run, uint64_t ref)
+{
+	uint32_t slot;
+	const struct part *part = find_part(p, ref, &slot);
+
+	return part ? part->times[(size_t)run * part->n_slots + slot] : SIM_NEVER;
+}
+
+/* Lists the points of a slice by slot. Those of a thread are nested. */
+static int list_slots(struct path *p, struct part *part)
+{
+	uint32_t depth = 0;
+
+	if (part->by_slot)
+		return 0;
+	part->by_slot = arena_take(&p->arena, (part->n_slots + 1ul) * sizeof(*part->by_slot),
+				   alignof(uint32_t));
+	if (!part->by_slot)
+		return -ENOMEM;
+	memset(part->by_slot, 0, part->n_slots * sizeof(*part->by_slot));
+	for (uint32_t at = 0; at < part->n_points; at++) {
+		uint32_t slot = part->points[at].slot;
+
+		part->by_slot[slot] = at | (depth > 0 ? INSIDE : 0);
+		depth += slot & 1 ? -1u : 1;
+	}
+	return 0;
+}
+
+/* Returns the moment of the point before point `at` of a slice on the same track; NOTHING if it is
+ * not stored. */
+static uint64_t moment_before(const struct path_rank *r, const struct part *part, uint32_t at)
+{
+	uint32_t track = UINT32_MAX, first = 0;
+
+	for (uint32_t i = 0; i < r->n_tracks; i++) {
+		uint32_t end = part->ends[i];
+
+		if (end > at && (track == UINT32_MAX || end < part->ends[track]))
+			track = i;
+		if (end <= at && end > first)
+			first = end;
+	}
+	if (at > first)
+		return part->first + part->points[at - 1].slot;
+	while (track < r->n_tracks && part-- > r->parts)
+		if (part->ends[track] > 0)
+			return part->first + part->points[part->ends[track] - 1].slot;
+	return NOTHING;
+}
+
+/* Returns the wait that determined the time of point `at` of a slice in the run; sets *ref to the
+ * moment that it waited for. NULL: the previous point determined it. */
+static const struct sim_wait *find_cause(const struct path *p, uint32_t run, uint32_t rank,
+					 const struct part *part, uint32_t at, uint64_t *ref)
+{
+	const struct place *point = &part->points[at];
+	int64_t t = part->times[(size_t)run * part->n_slots + point->slot];
+
+	for (const struct sim_wait *w = &part->waits[point->wait]; point->wait != SIM_NONE; w++) {
+		int64_t lag_ns = run == 0 ? w->lag_ns : sim_variants_lag(p->sim, run - 1, w);
+		int64_t when_ns = 0;
+
+		if (w->kind == SIM_COLLECTIVE || w->kind == SIM_TRANSFER) {
+			*ref = sim_last_arrival(p->sim, w->on, run);
+			return w;
+		}
+		*ref = w->kind == SIM_AT      ? NOTHING
+		       : w->kind == SIM_OTHER ? part->far[w->on]
+		       : w->kind == SIM_FAR   ? SIM_REF(rank, part->far[w->on])
+					      : SIM_REF(rank, part->first + w->on);
+		if (w->kind != SIM_AT)
+			when_ns = time_of(p, run, *ref);
+		if (when_ns > SIM_NEVER && fmt_add(when_ns, lag_ns) == t)
+			return w;
+		if (w->last)
+			break;
+	}
+	return NULL;
+}
+
+/* Returns the kind of the event of a moment; FMT_CALL if it is not stored. */
+static uint8_t kind_at(const struct path *p, uint64_t ref)
+{
+	uint32_t slot;
+	const struct part *part = ref == NOTHING ? NULL : find_part(p, ref, &slot);
+
+	return part ? kind_of(p, part->templates[slot / 2]) : FMT_CALL;
+}
+
+/* A moment on the path. */
+struct moment {
+	uint64_t ref;
+	int64_t at_ns; /* on the common clock */
+	uint32_t template;
+};
+
+/* Sets *ret to a moment of a run. Returns 0 if it is not stored. */
+static int find_moment(const struct path *p, uint32_t run, uint64_t ref, struct moment *ret)
+{
+	uint32_t slot;
+	const struct part *part = ref == NOTHING ? NULL : find_part(p, ref, &slot);
+
+	if (!part)
+		return 0;
+	*ret = (struct moment){
+		.ref = ref,
+		.at_ns = fmt_sub(part->times[(size_t)run * part->n_slots + slot],
+				 p->ranks[SIM_REF_RANK(ref)].clock_ns),
+		.template = part->templates[slot / 2],
+	};
+	return 1;
+}
+
+/* Finds the moment before one on the path, or NOTHING, and the kind of the time between them. */
+static int step_back(struct path *p, uint32_t run, uint64_t ref, uint64_t *before,
+		     enum path_kind *kind)
+{
+	uint32_t rank = SIM_REF_RANK(ref), slot, at;
+	struct part *part = find_part(p, ref, &slot);
+	const struct sim_wait *w;
+
+	*before = NOTHING;
+	if (list_slots(p, part) < 0)
+		return -ENOMEM;
+	at = part->by_slot[slot] & ~INSIDE;
+	w = find_cause(p, run, rank, part, at, before);
+	*kind = path_kind_before(kind_of(p, part->templates[slot / 2]), slot & 1,
+				 (part->by_slot[slot] & INSIDE) != 0, w,
+				 w ? kind_at(p, *before) : 0);
+	if (!w) {
+		*before = moment_before(&p->ranks[rank], part, at);
+		if (*before != NOTHING)
+			*before = SIM_REF(rank, *before);
+	}
+	return 0;
 }
 
 /* Returns the name for the time between two events: of the earlier one, if it fills the device,
@@ -327,33 +397,34 @@ static void add(struct path_summary *s, int64_t *sums, uint32_t run, uint32_t ra
 
 /* Follows the path of a run back from the end of a rank's last iteration to the start of its first.
  * The sums are by template, then kind; those without a template come last. */
-static void follow(const struct path *p, uint32_t run, uint32_t rank, int64_t *sums,
-		   struct path_summary *s)
+static int follow(struct path *p, uint32_t run, uint32_t rank, int64_t *sums,
+		  struct path_summary *s)
 {
 	const struct span *span = &p->ranks[rank].spans[run];
-	uint64_t ref = SIM_REF(rank, span->last);
-	uint32_t template, earlier;
-	const struct time *t = find_time(p, run, ref, &template);
+	struct moment t, before = {0};
+	int known = find_moment(p, run, SIM_REF(rank, span->last), &t);
 
-	if (t)
+	if (known)
 		add(s, sums, run, rank, PATH_HOST, fmt_n_templates(p->names),
-		    fmt_sub(span->end_ns, t->at_ns));
-	while (t && t->at_ns > span->start_ns) {
-		enum path_kind kind = (enum path_kind)(t->from >> 60);
-		uint64_t from = t->from & SIM_REF_MASK;
-		const struct time *before =
-			from == NOTHING ? NULL : find_time(p, run, from, &earlier);
-		int64_t since =
-			before && before->at_ns > span->start_ns ? before->at_ns : span->start_ns;
-		/* A kernel that fills the device delays the later one. */
-		uint32_t of = before && kind == PATH_GPU && SIM_REF_MOMENT(ref) % 2 == 0 ? earlier
-											 : template;
+		    fmt_sub(span->end_ns, t.at_ns));
+	while (known && t.at_ns > span->start_ns) {
+		enum path_kind kind;
+		uint64_t from;
+		int64_t since = span->start_ns;
+		uint32_t of;
 
-		add(s, sums, run, SIM_REF_RANK(ref), kind, of, fmt_sub(t->at_ns, since));
-		ref = from;
+		if (step_back(p, run, t.ref, &from, &kind) < 0)
+			return -ENOMEM;
+		known = find_moment(p, run, from, &before);
+		if (known && before.at_ns > since)
+			since = before.at_ns;
+		/* A kernel that fills the device delays the later one. */
+		of = known && kind == PATH_GPU && SIM_REF_MOMENT(t.ref) % 2 == 0 ? before.template
+										 : t.template;
+		add(s, sums, run, SIM_REF_RANK(t.ref), kind, of, fmt_sub(t.at_ns, since));
 		t = before;
-		template = earlier;
 	}
+	return 0;
 }
 
 /* Adds the sums of a run to the rows, and clears them. */
@@ -395,7 +466,7 @@ static uint32_t last_rank(const struct path *p, uint32_t run)
 	return best;
 }
 
-int path_finish(const struct path *p, struct path_summary *ret)
+int path_follow(struct path *p)
 {
 	scoped(path_summary_done) struct path_summary s = {0};
 	scoped(free_ptr) int64_t *sums =
@@ -409,13 +480,20 @@ int path_finish(const struct path *p, struct path_summary *ret)
 			continue;
 		if (run == 0)
 			s.n_iterations = p->ranks[rank].n_iterations;
-		follow(p, run, rank, sums, &s);
-		r = add_rows(p, run, sums, &s);
+		r = follow(p, run, rank, sums, &s) ?: add_rows(p, run, sums, &s);
 	}
 	if (r < 0)
 		return r;
 	path_summary_sort(&s);
-	*ret = s;
+	p->summary = s;
 	s = (struct path_summary){0};
 	return 0;
+}
+
+struct path_summary path_take(struct path *p)
+{
+	struct path_summary s = p->summary;
+
+	p->summary = (struct path_summary){0};
+	return s;
 }

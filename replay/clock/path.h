@@ -32,6 +32,12 @@ enum path_kind {
 
 extern const char *const path_kind_names[PATH_KINDS];
 
+/* Returns the kind of the time before a point: `end` of its event, of the kind `kind`, `inside`
+ * another call, determined by the wait, or NULL; `from`: the kind of the event that it waited
+ * for. */
+enum path_kind path_kind_before(uint8_t kind, int end, int inside, const struct sim_wait *w,
+				uint8_t from);
+
 /* Time on the path, of a kind and a name. */
 struct path_row {
 	enum path_kind kind;
@@ -71,7 +77,7 @@ int path_new(const struct fmt_names *names, uint32_t n_ranks, uint32_t n_runs,
 	     const uint32_t *first, const uint32_t *source, struct path **ret);
 void path_free(struct path *p);
 
-/* Processes the next finished block of the rank, before its release. The clock must record causes
+/* Stores the next finished block of the rank, before its release. The clock must record causes
  * (sim_record_causes()). */
 int path_add_block(struct path *p, const struct sim *sim, uint32_t rank,
 		   const struct fmt_slice *slice, const struct sim_block *b);
@@ -81,5 +87,8 @@ int path_add_block(struct path *p, const struct sim *sim, uint32_t rank,
 void path_set_iteration(struct path *p, uint32_t run, uint32_t rank, const struct fmt_slice *slice,
 			uint32_t thread, int64_t start_ns, int64_t end_ns);
 
-/* Call after the last slice. The caller ends *ret by path_summary_done(). */
-int path_finish(const struct path *p, struct path_summary *ret);
+/* Finds the paths, after the last slice and before the clock is freed. */
+int path_follow(struct path *p);
+
+/* Returns what path_follow() found. Call once; the caller ends it by path_summary_done(). */
+struct path_summary path_take(struct path *p);

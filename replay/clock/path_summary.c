@@ -116,3 +116,25 @@ void path_summary_sort(struct path_summary *s)
 	if (s->n_rows > 0)
 		qsort_r(s->rows, s->n_rows, sizeof(*s->rows), by_time, &s->n_runs);
 }
+
+/* Returns the kind of an operation's duration. */
+static enum path_kind work_kind(uint8_t kind)
+{
+	return kind == FMT_COLLECTIVE ? PATH_NETWORK : kind == FMT_MEMCPY ? PATH_COPY : PATH_GPU;
+}
+
+enum path_kind path_kind_before(uint8_t kind, int end, int inside, const struct sim_wait *w,
+				uint8_t from)
+{
+	if (FMT_IS_OP(kind) && end)
+		return work_kind(kind);
+	if (FMT_IS_OP(kind))
+		return !w		   ? PATH_GAP
+		       : w->kind == SIM_AT ? PATH_START
+		       : !FMT_IS_OP(from)  ? PATH_LATENCY
+		       : w->scale	   ? PATH_GPU
+					   : PATH_GAP;
+	if (end)
+		return w ? PATH_BLOCKING : PATH_LAUNCH;
+	return inside ? PATH_LAUNCH : w && w->kind == SIM_AT ? PATH_START : PATH_HOST;
+}

@@ -329,7 +329,7 @@ static int finish(struct emulation *e, struct replay_report *ret)
 	int r = reporter_finish(e->reporter, ret);
 
 	if (r == 0 && e->path)
-		r = path_finish(e->path, &ret->path);
+		ret->path = path_take(e->path);
 	if (r == 0 && e->stability)
 		r = stability_finish(e->stability, e->numbers, &ret->stability);
 	return r;

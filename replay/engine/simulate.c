@@ -144,6 +144,8 @@ int replay_simulate(const struct replay_source *source, struct replay_counts *re
 	while (r > 0);
 	if (r == 0)
 		r = release_taken(&f, 1);
+	if (r == 0 && source->path)
+		r = path_follow(source->path);
 	ret->sim = *sim_counts(f.sim);
 	ret->program = *program_counts(f.program);
 	return r;
