@@ -4,7 +4,8 @@
  *
  *     cost_eval [--shape] [--busy] [GPU:KEY=VALUE...] <rows
  *
- * A row has tab-separated fields: GPU, operator, shape ("b=8 h=768"), kernel, grid, block. With
+ * A row has tab-separated fields: GPU, operator, shape ("b=8 h=768"), kernel, grid, block. Products
+ * and convolutions are in FP32; "matmul" and "convolution" have a math and a direction. With
  * --shape, tiles of products and algorithms of convolutions are those that the model chooses, not
  * those of the kernel. With --busy, the GPU has computed before without pause. ":KEY=VALUE" sets a
  * value of all GPUs. Prints the nanoseconds of each row; -1: not an operator. */
@@ -98,6 +99,22 @@ static struct cost product(const struct cost_gpu *g, char **f)
 	return cost_of_tiled_product(g, &p, GPUEMU_FP32, busy_ns, &t);
 }
 
+static enum gpuemu_math math_of(const char *shape)
+{
+	return (enum gpuemu_math)number(shape, "math");
+}
+
+/* A product of matrices in row order. */
+static struct cost matmul(const struct cost_gpu *g, const char *shape)
+{
+	struct gpuemu_product p = {.m = number(shape, "n"),
+				   .n = number(shape, "m"),
+				   .k = number(shape, "k"),
+				   .batch = number(shape, "b")};
+
+	return cost_of_product(g, &p, math_of(shape), busy_ns);
+}
+
 static enum cost_algorithm algorithm_of(const char *kernel)
 {
 	if (strstr(kernel, "winograd"))
@@ -125,6 +142,11 @@ static struct cost convolution(const struct cost_gpu *g, char **f)
 		.dilation = {1, 1, 1},
 	};
 
+	if (f[OPERATOR][4]) {
+		c.direction = (enum gpuemu_direction)number(shape, "direction");
+		c.channels_last = number(shape, "last") > 0;
+		return cost_of_convolution(g, &c, math_of(shape), busy_ns);
+	}
 	return cost_of_convolution_by(g, &c, GPUEMU_FP32, busy_ns,
 				      by_shape ? COST_ALGORITHMS : algorithm_of(f[KERNEL]));
 }
@@ -154,7 +176,9 @@ static struct cost cost_of_row(char **f)
 		return (struct cost){.ns = -1};
 	if (strncmp(f[OPERATOR], "bmm", 3) == 0 || strcmp(f[OPERATOR], "linear") == 0)
 		return product(g, f);
-	if (strcmp(f[OPERATOR], "conv") == 0)
+	if (strcmp(f[OPERATOR], "matmul") == 0)
+		return matmul(g, f[SHAPE]);
+	if (strncmp(f[OPERATOR], "conv", 4) == 0)
 		return convolution(g, f);
 	if (strcmp(f[OPERATOR], "all_reduce") == 0)
 		return all_reduce(g, f[SHAPE]);

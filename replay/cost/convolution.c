@@ -35,6 +35,16 @@
  * Institute, GPU profiling), and from Hopper on needs the instructions of one warp. */
 #define TRANSPOSED_PART 0.8
 
+/* cuDNN's FP32 kernels in machine code are for GPUs up to compute capability 8.9, among them
+ * Winograd's in one kernel. Later GPUs use compiled kernels (sm80_xmma_fprop_implicit_gemm...ffma):
+ * the parts of the other kernels' rates that they reach, and the steps of k that they load first,
+ * were chosen after the times of an H200 had been seen (doc/durations.md). Their heuristics use
+ * products, not Winograd, for images of less than WINOGRAD_PIXELS. */
+#define COMPILED_PART 0.88
+#define COMPILED_GRADIENT_PART 0.5
+#define COMPILED_PROLOGUE 32
+#define WINOGRAD_PIXELS 64
+
 static double volume(const double v[3])
 {
 	return v[0] * v[1] * v[2];
@@ -56,6 +66,11 @@ struct job {
 static int uses_tensor(const struct job *j)
 {
 	return j->g->compute >= 7 && j->math != GPUEMU_FP32 && j->math != GPUEMU_FP64;
+}
+
+static int is_compiled(const struct job *j)
+{
+	return j->g->compute >= 9 && !uses_tensor(j);
 }
 
 /* With a stride, a gradient of the data falls into one product for each remainder of a position
@@ -133,6 +148,8 @@ static double padded(const struct job *j, double channels)
  * except where TF32 needs transposed operands. */
 static double efficiency_of(const struct job *j)
 {
+	if (is_compiled(j))
+		return j->filter_gradient ? COMPILED_GRADIENT_PART : COMPILED_PART;
 	if (!uses_tensor(j))
 		return j->g->convolution_efficiency;
 	/* Few channels are loaded one by one in any case. */
@@ -154,7 +171,8 @@ static struct cost implicit(const struct job *j)
 				.most_splits = j->math == GPUEMU_FP32,
 				.reuse = j->taps,
 				.filled = j->in / in,
-				.efficiency = efficiency_of(j)};
+				.efficiency = efficiency_of(j),
+				.prologue = is_compiled(j) ? COMPILED_PROLOGUE : 0};
 	struct cost c;
 
 	if (j->filter_gradient) {
@@ -238,7 +256,9 @@ static struct cost winograd(const struct job *j)
 				   .batch = 36 * j->groups,
 				   .a_bytes = j->element,
 				   .b_transposed = 1};
-	struct cost_tiling t = {.tiles = COST_TILES_WINOGRAD, .reuse = 1, .efficiency = 1};
+	struct cost_tiling t = {.tiles = COST_TILES_WINOGRAD,
+				.reuse = 1,
+				.efficiency = is_compiled(j) ? COMPILED_PART : 1};
 
 	if (j->filter_gradient) {
 		p.m = j->in;
@@ -276,9 +296,10 @@ static int is_used(const struct job *j, const struct gpuemu_convolution *c,
 	case COST_DIRECT:
 		return c->groups > 1 || c->direction != GPUEMU_FORWARD;
 	case COST_WINOGRAD_FUSED:
-		return transforms && !j->filter_gradient;
+		return transforms && !j->filter_gradient && !is_compiled(j);
 	case COST_WINOGRAD:
-		return transforms;
+		return transforms && (!is_compiled(j) || j->filter_gradient ||
+				      j->height * j->width >= WINOGRAD_PIXELS);
 	default:
 		return 1;
 	}

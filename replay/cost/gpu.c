@@ -200,6 +200,12 @@ double cost_cache_hits(const struct cost_gpu *m, double held)
 	return fmin(1, fmax(0, hits));
 }
 
+double cost_memory_rate(const struct cost_gpu *m, double read_part)
+{
+	return m->memory_bytes_per_s * m->memory_efficiency *
+	       (1 - m->write_penalty * (2.0 / 3 - read_part));
+}
+
 /* The clock, as a part of the boost clock, at which FP32 arithmetic takes the power of the board.
  */
 static void set_sustained_clock(struct cost_gpu *m, uint8_t *set)

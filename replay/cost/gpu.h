@@ -75,5 +75,8 @@ double cost_gpu_watts(const struct cost_gpu *m);
  * much as fits from the previous operation. */
 double cost_cache_hits(const struct cost_gpu *m, double held);
 
+/* Returns the bandwidth of the memory in bytes per second, if read_part (0 to 1) is read. */
+double cost_memory_rate(const struct cost_gpu *m, double read_part);
+
 /* Returns the value of a key, or NULL. */
 const double *cost_gpu_value(const struct cost_gpu *m, const char *key);

@@ -84,14 +84,6 @@ static double product_of(const uint32_t v[3])
 	return (double)v[0] * v[1] * v[2];
 }
 
-/* Returns the bandwidth in bytes per second for a share of reads: of memory, and of the L2
- * cache. */
-static double memory_rate(const struct cost_gpu *g, double read_part)
-{
-	return g->memory_bytes_per_s * g->memory_efficiency *
-	       (1 - g->write_penalty * (2.0 / 3 - read_part));
-}
-
 static double cache_rate(const struct cost_gpu *g)
 {
 	return fmax(g->memory_bytes_per_s * g->memory_efficiency,
@@ -106,7 +98,7 @@ static double stream_ns(const struct cost_gpu *g, double bytes, double held, dou
 	double hits = cost_cache_hits(g, held);
 	double saturated = fmin(1, blocks / g->sms / SATURATING_PART);
 
-	return 1e9 * bytes * (hits / cache_rate(g) + (1 - hits) / memory_rate(g, read_part)) /
+	return 1e9 * bytes * (hits / cache_rate(g) + (1 - hits) / cost_memory_rate(g, read_part)) /
 	       saturated;
 }
 

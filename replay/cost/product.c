@@ -19,7 +19,7 @@ struct tile {
 
 /* The rate of FP8, limited by power, as a part of that of FP16: the products of an H200 server and
  * of an H100, which has the same chip. */
-#define FP8_PART 0.935
+#define FP8_PART 0.875
 
 /* Warps of 128 registers a thread on a multiprocessor. */
 #define WARPS 16
@@ -77,12 +77,11 @@ static int tiles_of(const struct cost_gpu *g, enum gpuemu_math math, struct tile
 	return n;
 }
 
-/* Returns the FP32 efficiency: with 128 lanes per multiprocessor, shared memory limits products. */
-static double wide(const struct cost_gpu *g, enum gpuemu_math math)
+/* Returns 1 if multiprocessors have 128 FP32 lanes instead of 64. Then shared memory limits FP32
+ * products, and twice the warps are needed to keep the lanes busy. */
+static int is_wide(const struct cost_gpu *g, enum gpuemu_math math)
 {
-	double lanes = g->fp32 / (2 * g->sms * g->clock_khz * 1e3);
-
-	return math == GPUEMU_FP32 && lanes > 96 ? g->wide_efficiency : 1;
+	return math == GPUEMU_FP32 && g->fp32 / (2 * g->sms * g->clock_khz * 1e3) > 96;
 }
 
 static double clock_of(const struct cost_gpu *g, double sustained, double ns)
@@ -109,7 +108,7 @@ struct job {
 	enum gpuemu_math math;
 	double element, stored; /* bytes */
 	double reuse, filled;	/* of A */
-	double efficiency;
+	double efficiency, prologue;
 	double busy_ns;	    /* since the last pause; 0: the boost clock */
 	double most_splits; /* 0: as cuBLAS */
 	enum cost_tiles tiles;
@@ -120,8 +119,17 @@ static struct job job_of(const struct cost_gpu *g, const struct gpuemu_product *
 {
 	double element = p->a_bytes ? p->a_bytes : cost_element_bytes(math);
 
-	return (struct job){g, p, math, element,	  p->d_bytes ? p->d_bytes : element, 1, 1,
-			    1, 0, 0,	COST_TILES_CUBLAS};
+	return (struct job){.g = g,
+			    .p = p,
+			    .math = math,
+			    .element = element,
+			    .stored = p->d_bytes ? p->d_bytes : element,
+			    .reuse = 1,
+			    .filled = 1,
+			    .efficiency = 1,
+			    .prologue =
+				    uses_tensor(g, math) ? g->tensor_prologue : g->product_prologue,
+			    .tiles = COST_TILES_CUBLAS};
 }
 
 static int is_aligned(const struct gpuemu_product *p)
@@ -160,13 +168,26 @@ static void reads(const struct job *j, const struct tile *t, double splits, doub
 	*b = 1 + (1 / part - 1) * (1 - cost_cache_hits(g, whole * t->n * p->k * j->element));
 }
 
+/* Returns 1 if blocks share loads. On GPUs with clusters, pairs of cuBLAS's blocks read the larger
+ * of their tiles once (nvjet_tst_128x256_64x4_2x1), by copies that need alignment. */
+static int shares_loads(const struct job *j, const struct tile *t)
+{
+	double others = t->m >= t->n ? ceil(j->p->n / t->n) : ceil(j->p->m / t->m);
+
+	return j->tiles == COST_TILES_CUBLAS && others > 1 && uses_tensor(j->g, j->math) &&
+	       cost_has_clusters(j->g) && aligned_elements(j) * j->element >= VECTOR_BYTES;
+}
+
 /* Bytes of the operands: from memory for each wave, and from the L2 cache once for each tile. */
-static void traffic(const struct job *j, const struct tile *t, double splits, double *memory,
-		    double *cache)
+struct traffic {
+	double memory, written, cache;
+};
+
+static struct traffic traffic_of(const struct job *j, const struct tile *t, double splits)
 {
 	const struct cost_gpu *g = j->g;
 	const struct gpuemu_product *p = j->p;
-	double a = 1, b = 1, times_a, times_b, d = p->m * p->n * j->stored * (p->adds ? 2 : 1);
+	double a = 1, b = 1, times_a, times_b, d = p->m * p->n * j->stored;
 
 	/* Runs along k are as short as a step of the tile: of odd dimensions, sectors are read and
 	 * written in parts. */
@@ -175,14 +196,28 @@ static void traffic(const struct job *j, const struct tile *t, double splits, do
 		b = p->b_transposed ? 1 : p->a_transposed ? g->product_rows : g->product_columns;
 		d *= g->product_store;
 	}
-	if (splits > 1)
-		d += p->m * p->n * 4 * 2 * splits;
+	double partial = splits > 1 ? p->m * p->n * 4 * splits : 0; /* each written and read */
+	double tile_a = t->m * a * j->filled, tile_b = t->n * b;
+
+	if (shares_loads(j, t))
+		*(t->m >= t->n ? &tile_a : &tile_b) /= 2;
 	reads(j, t, splits, &times_a, &times_b);
-	*memory = p->batch * ((p->m * a * j->filled / j->reuse * times_a + p->n * b * times_b) *
-				      p->k * j->element +
-			      d);
-	*cache = p->batch * ceil(p->m / t->m) * ceil(p->n / t->n) *
-		 (t->m * a * j->filled + t->n * b) * p->k * j->element;
+	double memory = (p->m * a * j->filled / j->reuse * times_a + p->n * b * times_b) * p->k *
+				j->element +
+			d * (p->adds ? 2 : 1) + 2 * partial;
+	return (struct traffic){.memory = p->batch * memory,
+				.written = p->batch * (d + partial),
+				.cache = p->batch * ceil(p->m / t->m) * ceil(p->n / t->n) *
+					 (tile_a + tile_b) * p->k * j->element};
+}
+
+/* Returns the size of the operands and the result. */
+static double held_bytes(const struct job *j)
+{
+	const struct gpuemu_product *p = j->p;
+
+	return p->batch *
+	       ((p->m * j->filled / j->reuse + p->n) * p->k * j->element + p->m * p->n * j->stored);
 }
 
 /* Returns the clock at which arithmetic and the memory share the power of the board:
@@ -203,23 +238,20 @@ static double tile_ns(const struct job *j, const struct tile *t, double splits)
 	const struct cost_gpu *g = j->g;
 	const struct gpuemu_product *p = j->p;
 	double q = ceil(p->m / t->m) * ceil(p->n / t->n) * p->batch * splits / g->sms;
-	double depth = ceil(p->k / splits) +
-		       (uses_tensor(g, j->math) ? g->tensor_prologue : g->product_prologue);
-	double memory, cache;
-
-	traffic(j, t, splits, &memory, &cache);
-	double clock = clock_in(j, q * g->sms * t->m * t->n * 2 * depth, memory);
-	double rate = cost_peak(g, j->math) / g->sms * t->efficiency * wide(g, j->math) *
-		      j->efficiency * clock;
+	double depth = ceil(p->k / splits) + j->prologue;
+	struct traffic x = traffic_of(j, t, splits);
+	double clock = clock_in(j, q * g->sms * t->m * t->n * 2 * depth, x.memory);
+	double rate = cost_peak(g, j->math) / g->sms * t->efficiency * j->efficiency * clock *
+		      (is_wide(g, j->math) ? g->wide_efficiency : 1);
 	if (p->a_transposed && !uses_tensor(g, j->math)) {
 		double far = p->k / (g->compute < 7 ? FAR_ON_PASCAL : FAR);
 
 		rate *= g->product_gather / (1 + g->product_stride * fmax(0, log2(far)));
 	}
 	double waves = g->product_wave * ceil(q) + (1 - g->product_wave) * fmax(q, 1);
-	double busy = fmin(1, ceil(q) * t->warps / g->product_warps);
+	double most_warps = g->product_warps * (is_wide(g, j->math) ? 2 : 1);
+	double busy = fmin(1, ceil(q) * t->warps / most_warps);
 	double math_s = waves * t->m * t->n * 2 * depth / (rate * busy);
-	double sustained = g->memory_bytes_per_s * g->memory_efficiency, power = g->product_norm;
 	double per_cycle = g->product_l2;
 
 	if (uses_tensor(g, j->math)) {
@@ -229,7 +261,11 @@ static double tile_ns(const struct job *j, const struct tile *t, double splits)
 			n < VECTOR_BYTES ? n * LOADS_PER_CYCLE : g->tensor_cache_bytes_per_cycle;
 	}
 	double cache_rate = per_cycle * g->sms * g->clock_khz * 1e3;
-	double memory_s = fmax(memory / sustained, cache / cache_rate);
+	/* Other operations may have left the operands in the cache. */
+	double missed = x.memory * (1 - cost_cache_hits(g, held_bytes(j)));
+	double memory_s =
+		fmax(missed / cost_memory_rate(g, 1 - x.written / x.memory), x.cache / cache_rate);
+	double power = g->product_norm;
 
 	return 1e9 * pow(pow(math_s, power) + pow(memory_s, power), 1 / power) +
 	       (splits > 1 ? g->kernel_ns : 0);
@@ -245,7 +281,9 @@ static int is_used(const struct job *j, const struct tile *t)
 	if (uses_tensor(j->g, j->math))
 		return 1;
 	if (j->tiles == COST_TILES_IMPLICIT)
-		return t->m == 128 && !t->sliced;
+		return t->m == 128 && !t->sliced &&
+		       (compute < 9 || uses_tensor(j->g, j->math) ||
+			t->n == (j->p->n <= 64 ? 64 : 128));
 	if (j->tiles == COST_TILES_WINOGRAD)
 		return t->m * t->n <= 128 * 64 && !t->sliced;
 	if (compute < 7 && j->math == GPUEMU_FP32 && j->p->a_transposed && !is_aligned(j->p))
@@ -326,13 +364,15 @@ struct cost cost_of_tiled_product(const struct cost_gpu *g, const struct gpuemu_
 	struct job j = job_of(g, p, cost_math_on(g, math));
 	double bytes;
 
-	j.reuse = t && t->reuse ? t->reuse : 1;
-	j.filled = t && t->filled ? t->filled : 1;
-	j.most_splits = t ? t->most_splits : 0;
-	j.tiles = t ? t->tiles : COST_TILES_CUBLAS;
-	j.efficiency = t && t->efficiency ? t->efficiency : 1;
-	bytes = p->batch *
-		((p->m * j.filled / j.reuse + p->n) * p->k * j.element + p->m * p->n * j.stored);
+	if (t) {
+		j.reuse = t->reuse ? t->reuse : 1;
+		j.filled = t->filled ? t->filled : 1;
+		j.most_splits = t->most_splits;
+		j.tiles = t->tiles;
+		j.efficiency = t->efficiency ? t->efficiency : 1;
+		j.prologue = t->prologue ? t->prologue : j.prologue;
+	}
+	bytes = held_bytes(&j);
 	/* Never less than the peaks allow. Small operands may be in the cache. */
 	double math_ns = 1e9 * 2 * p->m * p->n * p->k * p->batch / cost_peak(g, j.math);
 	double memory_ns = 1e9 * fmax(0, bytes - g->l2_bytes) / g->memory_bytes_per_s;

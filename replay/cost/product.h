@@ -5,12 +5,20 @@
 
 #include "replay/cost/cost.h"
 
+/* Hopper and B200 have clusters of blocks and instructions of four warps; consumer GPUs have
+ * neither.
+ */
+static inline int cost_has_clusters(const struct cost_gpu *g)
+{
+	return g->compute >= 9 && g->compute < 12;
+}
+
 /* The part of the peak that tensor cores reach by instructions of one warp. On Hopper and B200,
  * only those of four warps reach all (Luo et al., Benchmarking and Dissecting the Nvidia Hopper GPU
  * Architecture); others have none. */
 static inline double cost_warp_part(const struct cost_gpu *g)
 {
-	return g->compute >= 9 && g->compute < 12 ? 0.63 : 1;
+	return cost_has_clusters(g) ? 0.63 : 1;
 }
 
 /* Sets of tiles that a library chooses from. */
@@ -30,6 +38,7 @@ struct cost_tiling {
 	double reuse;	    /* number of uses of each element of A in memory; 0: 1 */
 	double filled;	    /* share of A that is not padding and must be read; 0: all */
 	double efficiency;  /* multiplied with that of the tile; 0: 1 */
+	double prologue;    /* steps of k before the first result; 0: as cuBLAS */
 };
 
 /* `t` may be NULL: the fastest tiling. */
