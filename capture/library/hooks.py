@@ -38,7 +38,6 @@ TOP = '''/* Made by capture/library/hooks.py. */
 #include "capture/library/entry/launch.h"
 #include "capture/library/find/real.h"
 #include "capture/library/graphs/graphs.h"
-#include "capture/library/node_times/nodes.h"
 
 #include <string.h>
 
@@ -78,43 +77,8 @@ MORE = {
 }
 
 
-# Calls that create executable graphs.
-INSTANTIATE = '''	struct cap_instance instance;
-	uint64_t graph = cap_before_instantiate(&instance, on ? &c : NULL, a1, {flags});
-	int r = real({passed});
-	if (cap_after_instantiate(&instance, r, a0))
-		r = real({again});'''
-
-UPDATE = '''	struct cap_instance instance;
-	uint64_t graph = cap_before_update(&instance, on ? &c : NULL, a0, a1);
-	int r = real({passed});
-	cap_after_update(&instance, r, (const uint64_t[2]){{{nodes}}});'''
-
-CHILD = '''	struct cap_instance instance;
-	int r = real(a0, cap_node_in_clone(a0, a1), cap_child_graph(&instance, a0, a1, a2));
-	cap_child_graph_done(&instance);'''
-
-NODE_PARAMS = '''	struct cap_instance instance;
-	uint64_t copy[CAP_PARAMS_WORDS];
-	int r = real(a0, cap_node_in_clone(a0, a1), cap_node_params(&instance, a0, a1, a2, copy));
-	cap_child_graph_done(&instance);'''
-
-LAUNCH = '''	cap_node_launch(on ? &c : NULL, a0);
-	int r = real({passed});'''
-
-DESTROY = '''	struct cap_exec *exec = cap_before_exec_destroy(a0);
-	int r = real({passed});
-	cap_after_exec_destroy(exec, r);'''
-
-# Expressions for the flags of an instantiation.
-FLAGS = {
-    'cuGraphInstantiateWithFlags': 'a2',
-    'cuGraphInstantiateWithParams': 'a2 ? *(const uint64_t *)a2 : 0',
-    'cuGraphInstantiateWithParams_ptsz': 'a2 ? *(const uint64_t *)a2 : 0',
-}
-
-# Addresses of results that are nodes: CUgraphExecUpdateResultInfo has two.
-NODES = {'cuGraphExecUpdate': 'a2, 0', 'cuGraphExecUpdate_v2': 'a2 ? a2 + 8 : 0, a2 ? a2 + 16 : 0'}
+# Calls with a graph whose structure is recorded: the graph is their second argument.
+RECORDS_GRAPH = re.compile(r'cuGraph(Instantiate|ExecUpdate)')
 
 # Calls that return handles of nodes, or change nodes: the graph's structure is then asked of the driver.
 TOUCHES = re.compile(r'cuGraph(GetNodes|GetRootNodes|GetEdges|Node(GetDepend|FindInClone|SetParams)|DestroyNode|'
@@ -283,22 +247,9 @@ def touches(call):
 
 
 def forward(call, passed, void):
-    """The call itself, with some of its arguments replaced."""
-    names = [f'a{i}' for i in range(len(call.args))]
-    if call.name.startswith('cuGraphInstantiate'):
-        return INSTANTIATE.format(flags=FLAGS.get(call.name, '0'), again=passed, passed=', '.join(['a0', 'graph', *names[2:]]))
-    if call.name in NODES:
-        return UPDATE.format(nodes=NODES[call.name], passed=', '.join(['a0', 'graph', *names[2:]]))
-    if call.name == 'cuGraphExecChildGraphNodeSetParams':
-        return CHILD
-    if call.name == 'cuGraphExecNodeSetParams':
-        return NODE_PARAMS
-    if call.verb == 'graph-launch':
-        return LAUNCH.format(passed=passed)
-    if call.name == 'cuGraphExecDestroy':
-        return DESTROY.format(passed=passed)
-    if [a.meaning for a in call.args[:2]] == ['graph-exec', 'graph-node']:
-        passed = ', '.join(['a0', 'cap_node_in_clone(a0, a1)', *names[2:]])
+    """The call itself."""
+    if RECORDS_GRAPH.match(call.name):
+        return f'	cap_graphs_record(on ? &c : NULL, (void *)a1);\n	int r = real({passed});'
     return f'	real({passed});' if void else f'	{result_type(call.result)} r = real({passed});'
 
 

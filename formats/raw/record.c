@@ -19,7 +19,6 @@ static const uint32_t fixed_bytes[CAP_KINDS] = {
 	[CAP_PAYLOAD] = sizeof(struct cap_payload_record),
 	[CAP_ANNOUNCED] = sizeof(struct cap_announced_record),
 	[CAP_NODE] = sizeof(struct cap_node_record),
-	[CAP_NODES] = sizeof(struct cap_nodes_record),
 	[CAP_LAYOUT] = sizeof(struct cap_layout_record),
 	[CAP_PARAMS] = sizeof(struct cap_params_record),
 };
@@ -43,8 +42,6 @@ static uint64_t asked_bytes(const struct cap_record *r)
 		return (uint64_t)range->text_len + range->domain_len;
 	case CAP_NODE:
 		return 4 * (uint64_t)node->n_deps + node->params_len;
-	case CAP_NODES:
-		return 16 * (uint64_t)((const struct cap_nodes_record *)(const void *)r)->n;
 	case CAP_LAYOUT:
 		return sizeof(struct cap_param) *
 		       (uint64_t)((const struct cap_layout_record *)(const void *)r)->n;

@@ -32,7 +32,6 @@ enum cap_record_kind {
 	CAP_ANNOUNCED, /* struct cap_announced_record */
 	CAP_NODE,   /* struct cap_node_record: a node of the graph that the call instantiates; with
 		       the id of a launch: the node of this launch in a capture */
-	CAP_NODES,  /* struct cap_nodes_record: times of the nodes of a launch */
 	CAP_LAYOUT, /* struct cap_layout_record: for later records of the ring */
 	CAP_PARAMS, /* struct cap_params_record */
 	CAP_KINDS,
@@ -182,33 +181,15 @@ enum cap_range_kind {
  * all allocations. */
 #define CAP_RANGE_STEP 0x80
 
-/* A node of a graph. The records of a graph are in the order of its nodes, and complete or missing.
- * `place` is the position in a topological order. The operations of a launch are counted in that
- * order; unless each node waits for exactly the previous one, one more operation is the end of all
- * nodes. */
-#define CAP_NODE_WHOLE UINT32_MAX
-#define CAP_NODE_UNTIMED (UINT32_MAX - 1)
+/* A node of a graph. The records of a graph are in the order of its nodes; none or all exist. */
 struct cap_node_record {
 	struct cap_record head; /* flags: enum CUgraphNodeType */
 	uint32_t node, n_nodes; /* number of the node; number of nodes */
-	uint32_t op; /* index of its times in each launch's CAP_NODES; CAP_NODE_WHOLE: none; if no
-			node has times, a launch is one operation; CAP_NODE_UNTIMED: times of nodes
-			are off */
-	uint32_t n_deps;
+	uint32_t n_deps, params_len;
 	uint64_t id;	 /* of the call */
 	uint64_t handle; /* in the program's graph */
-	uint32_t params_len, place;
 	uint32_t deps[]; /* nodes that it waits for; then its parameters, in the driver's struct for
 			    this kind of node */
-};
-
-struct cap_nodes_record {
-	struct cap_record head;
-	uint32_t first, n; /* indexes in the operations of the launch */
-	uint64_t id;	   /* of the launch */
-	struct {
-		int64_t start_ns, end_ns;
-	} times[];
 };
 
 struct cap_range_record {

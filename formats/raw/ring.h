@@ -31,7 +31,7 @@
 #define CAP_SESSION_VARIABLE "GPUCAPTURE_SESSION"
 #define CAP_FOLDER_BYTES 256	      /* maximum length of its value, including the NUL */
 #define CAP_MAGIC 0x31676e6972706163u /* "capring1" */
-#define CAP_VERSION 8
+#define CAP_VERSION 9
 #define CAP_LINE 128 /* distance of two cache lines that cores may fetch together */
 #define CAP_PATIENCE_NS INT64_C(10000000000)
 #define CAP_MIN_RING_BYTES (64u << 10)
@@ -55,7 +55,6 @@ struct cap_control {
 	uint32_t digest_level; /* enum cap_digest_level */
 	uint32_t device_times; /* maximum number of operations of a stream with outstanding times;
 				  0: off */
-	uint32_t node_times;   /* 1: also times of each node of a graph */
 	uint32_t embed_images; /* 1: code images are stored as blobs, even those in files */
 	int32_t recorder_pid;
 	int64_t first_iteration, last_iteration; /* the window; -1: all */

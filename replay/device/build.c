@@ -141,7 +141,7 @@ int rex_translate(struct rex_frame *b, enum api_meaning meaning, uint64_t value,
 	case API_MEANING_DEVPTR:
 		return value ? translate_memory(b, meaning, value, bytes, ret) : 0;
 	case API_MEANING_CALLBACK:
-		*ret = rex_callback(b);
+		*ret = rex_callback();
 		return 0;
 	case API_MEANING_DEVICE:
 		if ((int32_t)value >= 0)

@@ -82,5 +82,5 @@ int rex_build_host_inputs(struct rex_frame *b);
 
 /* Return a function that replaces one of the program; and replace the function and data of a call
  * that has a stream call the host. */
-uint64_t rex_callback(const struct rex_frame *b);
+uint64_t rex_callback(void);
 void rex_build_host_function(struct rex_frame *b);

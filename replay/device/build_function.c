@@ -24,27 +24,9 @@ static void wait_ns_callback(void *stream, int status, void *ns)
 	wait_ns(ns);
 }
 
-/* In a graph, whose launches each take another time: the functions of a process take the recorded
- * times in the order in which they start. */
-static const struct rex_process *process; /* of this worker; set before graphs have functions */
-static size_t started;			  /* atomic */
-
-static void wait_in_graph(void *unused)
+uint64_t rex_callback(void)
 {
-	const struct rex_process *p = __atomic_load_n(&process, __ATOMIC_ACQUIRE);
-	size_t i = __atomic_fetch_add(&started, 1, __ATOMIC_RELAXED);
-
-	if (i < p->n_functions && p->functions[i].duration_ns > 0)
-		wait_ns((void *)(uintptr_t)p->functions[i].duration_ns);
-}
-
-uint64_t rex_callback(const struct rex_frame *b)
-{
-	if (b->call->api->class != API_CLASS_HOST_CALL &&
-	    strncmp(b->call->api->name, "cuGraph", 7) != 0)
-		return (uint64_t)do_nothing;
-	__atomic_store_n(&process, b->context->process, __ATOMIC_RELEASE);
-	return (uint64_t)wait_in_graph;
+	return (uint64_t)do_nothing;
 }
 
 void rex_build_host_function(struct rex_frame *b)

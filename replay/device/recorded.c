@@ -21,7 +21,6 @@ void rex_process_done(struct rex_process *p)
 	free(p->contents);
 	free(p->keyframe);
 	free(p->ops);
-	free(p->functions);
 	free(p->iterations);
 	memset(p, 0, sizeof(*p));
 }
@@ -132,23 +131,11 @@ static int find_threads(struct rex_process *p)
 	return 0;
 }
 
-static int add_op(struct rex_process *p, const struct fmt_slice *s, const struct fmt_template *t,
-		  const struct fmt_event *e)
+static int add_op(struct rex_process *p, const struct fmt_event *e)
 {
-	const struct fmt_names *names = fmt_trace_names(p->trace);
-	const struct rex_args args = {names, t, fmt_event_values(s, e)};
-	int64_t node;
-
 	if (array_reserve(&p->ops, p->n_ops + 1, &p->ops_cap) < 0)
 		return -ENOMEM;
 	p->ops[p->n_ops++] = (struct rex_op){e->correlation, e->duration_ns};
-	if (strcmp(fmt_string(names, t->category, NULL), FMT_HOST_FUNCTION) != 0 ||
-	    fmt_iteration_order(s->iteration.number, p->range.first) < 0 ||
-	    !rex_args_int(&args, "graph.node", NULL, &node))
-		return 0;
-	if (array_reserve(&p->functions, p->n_functions + 1, &p->functions_cap) < 0)
-		return -ENOMEM;
-	p->functions[p->n_functions++] = (struct rex_function){e->start_ns, e->duration_ns};
 	return 0;
 }
 
@@ -162,7 +149,7 @@ static int add_call(struct rex_process *p, uint32_t rank, const struct fmt_slice
 	int index;
 
 	if (t && FMT_IS_OP(t->kind))
-		return add_op(p, s, t, e);
+		return add_op(p, e);
 	if (!t || t->kind != FMT_CALL)
 		return 0;
 	index = api_find(fmt_string(names, t->name, NULL));
@@ -386,13 +373,6 @@ static int by_call(const void *a, const void *b)
 	return array_order(x->correlation, y->correlation);
 }
 
-static int by_start(const void *a, const void *b)
-{
-	const struct rex_function *x = a, *y = b;
-
-	return array_order(x->start_ns, y->start_ns);
-}
-
 static int by_iteration(const void *a, const void *b)
 {
 	const struct fmt_iteration *x = a, *y = b;
@@ -444,8 +424,6 @@ int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_iterati
 		qsort(p.contents, p.n_contents, sizeof(p.contents[0]), by_correlation);
 	if (p.n_ops > 0)
 		qsort(p.ops, p.n_ops, sizeof(p.ops[0]), by_call);
-	if (p.n_functions > 0)
-		qsort(p.functions, p.n_functions, sizeof(p.functions[0]), by_start);
 	if (p.n_iterations > 0)
 		qsort(p.iterations, p.n_iterations, sizeof(p.iterations[0]), by_iteration);
 	skip_before_window(&p);

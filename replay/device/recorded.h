@@ -42,11 +42,6 @@ struct rex_op {
 	int64_t duration_ns;
 };
 
-/* A host function that a graph ran. */
-struct rex_function {
-	int64_t start_ns, duration_ns;
-};
-
 struct rex_process {
 	struct fmt_trace *trace;
 	struct rex_iteration_range range;
@@ -71,8 +66,6 @@ struct rex_process {
 	size_t n_slices, slices_cap;
 	struct rex_op *ops; /* owned: by correlation */
 	size_t n_ops, ops_cap;
-	struct rex_function *functions; /* owned: in the window, by start */
-	size_t n_functions, functions_cap;
 	uint64_t unknown; /* calls of functions without a description */
 };
 

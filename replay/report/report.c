@@ -260,9 +260,9 @@ void replay_report_text(const struct replay_report *r, int colour, struct text *
 		"collectives have the number of an earlier one; their recorded durations are kept");
 	put_count(out, r->within,
 		  "collective is within a CUDA graph launch, which keeps its recorded duration and "
-		  "waits for no rank; record with gpucapture --device-times=nodes",
+		  "waits for no rank",
 		  "collectives are within CUDA graph launches, which keep their recorded durations "
-		  "and wait for no rank; record with gpucapture --device-times=nodes");
+		  "and wait for no rank");
 	put_count(out, r->too_far, "dependency reaches too far back and was ignored",
 		  "dependencies reach too far back and were ignored");
 	put_count(out, r->broken, "wait can never end and was ignored",

@@ -170,12 +170,6 @@ for model in H200 V100; do
 	[ $model = V100 ] && equal "$results" ' 8 0 0 0' || equal "$results" ' 0 0 0'
 done
 
-# Each node of a graph is an operation, if it was one in the recording.
-gpucapture --device-times=nodes --digest=launch --payloads=0-1000 --embed-images -o nodes -- \
-	gpuemu -o report -- "$programs/tests/e2e/replay_memory" >/dev/null
-gpuemu -o report --kernels "$programs/tests/e2e/replay_memory.so" -- gpureplay -o nodes.again nodes | has_line -x 'No differences.'
-gputrace diff --operations nodes nodes.again | has_line 'the same'
-
 # Addresses in memory are counted if the memory is elsewhere. (Without host kernels: none uses them.)
 fails -1 env GPUEMU_ADDRESS_HINTS=0 gpuemu -o report -- gpureplay memory1
 has_line '^[1-9] of [1-9] regions of memory are at other addresses than recorded.*(2 in contents' <stdout

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Graphs as the driver reports them, and times of their nodes, in hand-written rings. */
+/* Graphs as the driver reports them, in hand-written rings. */
 #pragma once
 
 #include "formats/run/gpucapture/graphs/graphs.h"
@@ -27,7 +27,7 @@ struct kernel {
  * identified by its grid. */
 struct reported_node {
 	uint8_t kind;
-	uint32_t op, place, after, grid;
+	uint32_t after, grid;
 };
 
 static inline void ring_node(struct made_ring *m, const struct reported_node *t, uint32_t node,
@@ -38,12 +38,8 @@ static inline void ring_node(struct made_ring *m, const struct reported_node *t,
 	_Alignas(8) uint8_t room[sizeof(struct cap_node_record) + 256] = {0};
 	struct cap_node_record *r = (void *)room;
 
-	*r = (struct cap_node_record){.node = node,
-				      .n_nodes = n_nodes,
-				      .op = t->op,
-				      .place = t->place,
-				      .id = ring_id(m),
-				      .handle = 0xa00 + node};
+	*r = (struct cap_node_record){
+		.node = node, .n_nodes = n_nodes, .id = ring_id(m), .handle = 0xa00 + node};
 	for (uint32_t i = 0; i < 32; i++)
 		if (t->after >> i & 1)
 			r->deps[r->n_deps++] = i;
@@ -76,23 +72,6 @@ static inline void instantiate(struct recording *m, const struct reported_node *
 	ring_graph(m, nodes, n);
 	ring_out(&m->ring, 0, EXEC);
 	ring_call(&m->ring, "cuGraphInstantiateWithFlags", 0x100, GRAPH, 0);
-}
-
-/* Puts the node times of a launch: two microseconds each, one after the other. */
-static inline void ring_node_times(struct made_ring *m, uint64_t id, uint32_t n, int64_t from_ns)
-{
-	_Alignas(8) uint8_t room[sizeof(struct cap_nodes_record) + 512] = {0};
-	struct cap_nodes_record *r = (void *)room;
-
-	*r = (struct cap_nodes_record){
-		.head = {.bytes = (uint32_t)sizeof(*r) + 16 * n, .kind = CAP_NODES},
-		.n = n,
-		.id = id};
-	for (uint32_t i = 0; i < n; i++) {
-		r->times[i].start_ns = from_ns + 2000 * i;
-		r->times[i].end_ns = from_ns + 2000 * (i + 1);
-	}
-	ring_put(m, room);
 }
 
 static inline int64_t argument(const struct recording *m, const struct rec_event *e,

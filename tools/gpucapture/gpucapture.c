@@ -41,7 +41,7 @@ static const struct cli_option options[] = {
 			"step: also all allocations when an iteration begins; launch: also all "
 			"that parameters of a launch point to"},
 	[OPT_ITERATIONS] = {"iterations", 0, "A-B", "keep these iterations only"},
-	[OPT_TIMES] = {"device-times", 0, "off|events|nodes",
+	[OPT_TIMES] = {"device-times", 0, "off|events",
 		       "timing of operations: none, by CUDA events (default), or also of each "
 		       "node of CUDA graphs (experimental)"},
 	[OPT_EMBED] = {"embed-images", 0, NULL,
@@ -103,7 +103,7 @@ static int read_interval(const struct cli_args *args, int64_t *ret)
 static int read_settings(const struct cli_args *args, struct cap_control *c)
 {
 	static const char *const levels[] = {"none", "comm", "step", "launch", NULL};
-	static const char *const times[] = {"off", "events", "nodes", NULL};
+	static const char *const times[] = {"off", "events", NULL};
 	bool contents = args->values[OPT_PAYLOADS] != NULL;
 	int level = choice(args, OPT_DIGEST, levels, contents ? CAP_DIGEST_COMM : CAP_DIGEST_NONE);
 	int with_times = choice(args, OPT_TIMES, times, 1);
@@ -124,7 +124,6 @@ static int read_settings(const struct cli_args *args, struct cap_control *c)
 	c->clock = cap_clock_is_usable() ? CAP_CLOCK_TSC : CAP_CLOCK_MONOTONIC;
 	c->digest_level = (uint32_t)level;
 	c->device_times = with_times ? MOST_OUTSTANDING : 0;
-	c->node_times = with_times == 2;
 	c->embed_images = args->values[OPT_EMBED] != NULL;
 	c->ring_bytes = RING_BYTES;
 	return 0;

@@ -47,20 +47,6 @@ static const char *digest_level(const struct fmt_trace *t)
 	return "none";
 }
 
-/* How operations were timed, for gpucapture --device-times. */
-static const char *device_times(const struct fmt_trace *t)
-{
-	const struct fmt_names *names = fmt_trace_names(t);
-	uint32_t at;
-
-	if (fmt_fact_value(names, FMT_WHOLE_TRACE, FMT_DEVICE_TIMES_KEY))
-		return "off";
-	for (uint32_t i = 0; i < fmt_n_templates(names); i++)
-		if (fmt_template_varying(names, fmt_template(names, i), "graph.node", &at))
-			return "nodes";
-	return "events";
-}
-
 static int check_recording(const struct reexecution *job)
 {
 	const char *by = fmt_fact_value(fmt_trace_names(job->recorded), FMT_WHOLE_TRACE,
@@ -267,7 +253,10 @@ static int set_environment(struct reexecution *job)
 
 int reexecution_record(struct reexecution *job, char *output)
 {
-	char recorder[4096], self[4096], level[32], times[32];
+	const char *untimed = fmt_fact_value(fmt_trace_names(job->recorded), FMT_WHOLE_TRACE,
+					     FMT_DEVICE_TIMES_KEY);
+	char recorder[4096], self[4096], level[32];
+	char *times = untimed ? (char[]){"--device-times=off"} : (char[]){"--device-times=events"};
 	char force[] = "-f", end[] = "--";
 	char *command[10] = {recorder, level, times, (char[]){"-o"}, output};
 	int status, n = 5, r = own_folder_path("gpucapture", recorder, sizeof(recorder));
@@ -280,7 +269,6 @@ int reexecution_record(struct reexecution *job, char *output)
 	if (r < 0)
 		return cli_fail(r, NULL, "start", recorder, NULL);
 	snprintf(level, sizeof(level), "--digest=%s", digest_level(job->recorded));
-	snprintf(times, sizeof(times), "--device-times=%s", device_times(job->recorded));
 	if (job->args->values[OPT_FORCE])
 		command[n++] = force;
 	command[n++] = end;

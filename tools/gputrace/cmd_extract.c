@@ -34,7 +34,7 @@ struct folder {
 	const char *path;
 	struct fmt_trace *trace;
 	const struct extract_launch *launch;
-	struct text text; /* of `launch` */
+	struct text text; /* of the file `launch` */
 	unsigned n_buffers;
 	uint64_t buffer_bytes;
 	int error; /* the first */
@@ -59,29 +59,16 @@ static void put_file(struct folder *f, const char *name, const void *data, size_
 		f->error = -errno;
 }
 
-/* Launch 0 is the extracted one; launch i is node i - 1 of its graph. */
-static const struct extract_launch *launch_at(const struct extract_launch *l, size_t i)
-{
-	return i == 0 ? l : &l->nodes[i - 1];
-}
-
-/* The name of the file with the code of launch `i`. */
-static const char *image_name(const struct extract_launch *all, size_t i, char ret[40])
+/* The name of the file with the code. */
+static const char *image_name(const struct extract_launch *l)
 {
 	static const uint8_t fatbin[] = {0x50, 0xed, 0x55, 0xba};
-	size_t of = launch_at(all, i)->image ? i : launch_at(all, i)->image_of;
-	const struct extract_launch *l = launch_at(all, of);
-	const char *type = "ptx";
 
 	if (l->image_bytes >= 4 && memcmp(l->image, "\177ELF", 4) == 0)
-		type = "cubin";
-	else if (l->image_bytes >= 4 && memcmp(l->image, fatbin, 4) == 0)
-		type = "fatbin";
-	if (of == 0)
-		snprintf(ret, 40, "image.%s", type);
-	else
-		snprintf(ret, 40, "image-%zu.%s", of, type);
-	return ret;
+		return "image.cubin";
+	if (l->image_bytes >= 4 && memcmp(l->image, fatbin, 4) == 0)
+		return "image.fatbin";
+	return "image.ptx";
 }
 
 /* Returns the end of the buffer that begins with content `first`; *next is the content after it. */
@@ -131,9 +118,10 @@ static void put_content(struct folder *f, size_t i, uint64_t start)
 }
 
 /* Lists the words of parameters that are addresses in the buffer. */
-static void put_pointers(struct folder *f, const struct extract_launch *l, uint64_t start,
-			 uint64_t end)
+static void put_pointers(struct folder *f, uint64_t start, uint64_t end)
 {
+	const struct extract_launch *l = f->launch;
+
 	for (size_t i = 0; i < l->n_parameters; i++)
 		for (size_t at = 0; at + 8 <= l->parameters[i].n; at += 8) {
 			uint64_t value;
@@ -145,60 +133,30 @@ static void put_pointers(struct folder *f, const struct extract_launch *l, uint6
 		}
 }
 
-/* Lists the buffers, with contents for the extracted launch only. */
-static void put_memory(struct folder *f, const struct extract_launch *node)
+/* Lists the buffers with their contents. */
+static void put_memory(struct folder *f)
 {
 	const struct extract_launch *l = f->launch;
 	size_t next;
 
-	f->n_buffers = 0;
-	f->buffer_bytes = 0;
 	for (size_t i = 0; i < l->n_contents; i = next) {
 		uint64_t start = l->contents[i].address, end = buffer_end(l, i, &next);
 
 		f->n_buffers++;
 		f->buffer_bytes += end - start;
 		text_printf(&f->text, "buffer %" PRIu64 "\n", end - start);
-		for (size_t k = i; k < next && node == l; k++)
+		for (size_t k = i; k < next; k++)
 			put_content(f, k, start);
-		put_pointers(f, node, start, end);
+		put_pointers(f, start, end);
 	}
 }
 
-/* Writes the number of the buffer with the address, and the offset in it. */
-static void put_address(struct folder *f, uint64_t address)
+static void put_kernel(struct folder *f)
 {
 	const struct extract_launch *l = f->launch;
-	size_t next, number = 0;
-
-	for (size_t i = 0; i < l->n_contents; i = next, number++) {
-		uint64_t start = l->contents[i].address, end = buffer_end(l, i, &next);
-
-		if (address >= start && address < end)
-			text_printf(&f->text, " %zu %" PRIu64, number, address - start);
-	}
-}
-
-/* A fill or copy of the graph. */
-static void put_memory_node(struct folder *f, const struct extract_memory *m)
-{
-	text_str(&f->text, m->width ? "set" : "copy");
-	put_address(f, m->to);
-	if (m->width)
-		text_printf(&f->text, " %u %" PRIu64, m->width, m->value);
-	else
-		put_address(f, m->from);
-	text_printf(&f->text, " %" PRIu64 "\n", m->n);
-}
-
-static void put_kernel(struct folder *f, size_t number)
-{
-	const struct extract_launch *l = launch_at(f->launch, number);
 	const unsigned *g = l->grid, *b = l->block;
-	char image[40];
 
-	text_printf(&f->text, "image %s\nkernel %s\n", image_name(f->launch, number, image),
-		    l->kernel);
+	text_printf(&f->text, "image %s\nkernel %s\n", image_name(l), l->kernel);
 	text_printf(&f->text, "grid %u %u %u\nblock %u %u %u\nshared %u\n", g[0], g[1], g[2], b[0],
 		    b[1], b[2], l->shared_bytes);
 	if (l->cluster[0] > 0)
@@ -215,42 +173,20 @@ static void put_kernel(struct folder *f, size_t number)
 			text_printf(&f->text, "%02x", l->parameters[i].bytes[k]);
 		text_char(&f->text, '\n');
 	}
-	if (l->image)
-		put_file(f, image, l->image, l->image_bytes);
-}
-
-/* Writes a launch as the file `name`. */
-static void put_launch(struct folder *f, size_t number, const char *name)
-{
-	const struct extract_launch *l = launch_at(f->launch, number);
-
-	f->text.len = 0;
-	text_str(&f->text, "gputrace launch 1\n");
-	if (l->kernel)
-		put_kernel(f, number);
-	if (number == 0 && l->seeded)
-		text_str(&f->text, "seeded 1\n");
-	for (size_t i = 0; number == 0 && l->has_nodes && i < l->n_nodes; i++)
-		text_printf(&f->text, "%s node-%zu\n", i < l->n_before ? "before" : "after", i);
-	put_memory(f, l);
-	if (!l->kernel)
-		put_memory_node(f, &l->memory);
-	if (!f->text.error)
-		put_file(f, name, f->text.data, f->text.len);
+	put_file(f, image_name(l), l->image, l->image_bytes);
 }
 
 static int write_folder(struct folder *f)
 {
-	const struct extract_launch *l = f->launch;
-	char name[32];
-
 	if (mkdir(f->path, 0777) < 0)
 		return -errno;
-	put_launch(f, 0, "launch");
-	for (size_t i = 0; l->has_nodes && i < l->n_nodes; i++) {
-		snprintf(name, sizeof(name), "node-%zu", i);
-		put_launch(f, i + 1, name);
-	}
+	text_str(&f->text, "gputrace launch 1\n");
+	put_kernel(f);
+	if (f->launch->seeded)
+		text_str(&f->text, "seeded 1\n");
+	put_memory(f);
+	if (!f->text.error)
+		put_file(f, "launch", f->text.data, f->text.len);
 	put_file(f, "repro.c", repro_source, strlen(repro_source));
 	return f->error ?: f->text.error;
 }
@@ -259,12 +195,11 @@ static void put_report(const struct folder *f, const char *output, bool as_json,
 {
 	const struct extract_launch *l = f->launch;
 	struct fmt_json j = {.text = out, .broken = 1};
-	char image[40];
 
 	if (as_json) {
 		fmt_json_open(&j, NULL, '{');
 		fmt_json_str(&j, "kernel", l->kernel);
-		fmt_json_str(&j, "image", image_name(l, 0, image));
+		fmt_json_str(&j, "image", image_name(l));
 		fmt_json_u64(&j, "buffers", f->n_buffers);
 		fmt_json_u64(&j, "buffer_bytes", f->buffer_bytes);
 		fmt_json_bool(&j, "inputs_recorded", !l->seeded);
@@ -273,19 +208,9 @@ static void put_report(const struct folder *f, const char *output, bool as_json,
 	}
 	text_printf(out, "%s: kernel ", output);
 	fmt_text_sanitised(out, l->kernel, strlen(l->kernel), 200);
-	text_printf(out, ", %s, %u buffers of ", image_name(l, 0, image), f->n_buffers);
+	text_printf(out, ", %s, %u buffers of ", image_name(l), f->n_buffers);
 	fmt_text_size(out, f->buffer_bytes);
-	if (l->has_nodes && l->n_nodes > 0)
-		text_printf(out,
-			    "\nThe %zu other nodes of its graph run, too; their outputs are "
-			    "checked with its own.",
-			    l->n_nodes);
-	else if (l->in_graph)
-		text_str(out,
-			 "\nIt is one of several nodes of a graph, whose inputs are recorded for "
-			 "the graph only, and not all nodes can be extracted: its outputs are not "
-			 "checked.");
-	else if (l->seeded)
+	if (l->seeded)
 		text_str(out, "\nIts inputs were not recorded (record with --digest=launch "
 			      "--payloads): it runs on other data, and its outputs are not "
 			      "checked.");

@@ -6,19 +6,26 @@
 #include "formats/trace/store/blobs.h"
 #include "formats/trace/value.h"
 #include "replay/device/build.h"
-#include "tools/gputrace/extract_launch_impl.h"
+#include "replay/device/recorded.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
+/* The launch to extract, and the process that made it. */
+struct extract_search {
+	struct fmt_trace *trace;
+	struct rex_process process;
+	const struct rex_call *call; /* has the kernel and its parameters */
+	uint64_t correlation;
+	uint32_t rank;
+	struct extract_launch *ret;
+};
+
 void extract_launch_done(struct extract_launch *l)
 {
 	for (size_t i = 0; i < l->n_parameters; i++)
 		free(l->parameters[i].bytes);
-	for (size_t i = 0; i < l->n_nodes; i++)
-		extract_launch_done(&l->nodes[i]);
-	free(l->nodes);
 	free(l->parameters);
 	free(l->contents);
 	free(l->kernel);
@@ -26,7 +33,9 @@ void extract_launch_done(struct extract_launch *l)
 	memset(l, 0, sizeof(*l));
 }
 
-int extract_fail(struct extract_search *s, int r, const char *format, ...)
+/* Sets ret->why, and returns `r`. */
+__attribute__((format(printf, 3, 4))) static int fail(struct extract_search *s, int r,
+						      const char *format, ...)
 {
 	va_list args;
 
@@ -49,26 +58,24 @@ static int find_op(struct extract_search *s, fmt_number number, struct fmt_slice
 	int r;
 
 	if (i == 0)
-		return extract_fail(s, -ENOENT, "no operation %" PRIu64, number);
+		return fail(s, -ENOENT, "no operation %" PRIu64, number);
 	r = fmt_slice_load(s->trace, s->rank, i - 1,
 			   FMT_WANT_CALLS | FMT_WANT_OPS | FMT_WANT_DIGESTS, slice, err);
 	if (r < 0)
 		return r;
 	if (number - (*slice)->first_number >= (*slice)->n_events)
-		return extract_fail(s, -ENOENT, "no operation %" PRIu64, number);
+		return fail(s, -ENOENT, "no operation %" PRIu64, number);
 	*ret = &(*slice)->events[number - (*slice)->first_number];
 	t = fmt_template(fmt_trace_names(s->trace), (*ret)->template);
 	return t && t->kind == FMT_KERNEL
 		       ? 0
-		       : extract_fail(s, -ENOTSUP, "%" PRIu64 " is not a kernel launch", number);
+		       : fail(s, -ENOTSUP, "%" PRIu64 " is not a kernel launch", number);
 }
 
 /* Reads the process, and finds the call that has the kernel of the operation. */
-static int find_call(struct extract_search *s, const struct rex_args *op, struct fmt_error *err)
+static int find_call(struct extract_search *s, struct fmt_error *err)
 {
 	scoped(rex_processes_done) struct rex_processes all = {0};
-	uint64_t correlation = s->correlation;
-	int64_t node;
 	int r = rex_processes_find(s->trace, &all);
 
 	if (r == 0)
@@ -77,23 +84,18 @@ static int find_call(struct extract_search *s, const struct rex_args *op, struct
 				     &s->process, err);
 	if (r < 0)
 		return r;
-	if (rex_args_int(op, "graph.node", NULL, &node))
-		correlation = extract_graph_call(s, op);
-	for (size_t i = 0; i < s->process.n_calls && correlation && !s->call; i++)
-		if (s->process.calls[i].correlation == correlation)
+	for (size_t i = 0; i < s->process.n_calls && s->correlation && !s->call; i++)
+		if (s->process.calls[i].correlation == s->correlation)
 			s->call = &s->process.calls[i];
 	if (!s->call)
-		return extract_fail(s, -ENOENT, "its call is not recorded");
+		return fail(s, -ENOENT, "its call is not recorded");
 	if (s->call->api->class == API_CLASS_GRAPH_LAUNCH)
-		return extract_fail(
-			s, -ENOTSUP,
-			"a graph as a whole; record with --device-times=nodes to extract its "
-			"kernels");
+		return fail(s, -ENOTSUP, "a graph; expected the launch of one kernel");
 	return 0;
 }
 
 /* Prefixes of the argument keys of a launch. */
-static const char *const places[] = {"", "config.", "nodeParams.", "nodeParams.kernel."};
+static const char *const places[] = {"", "config."};
 
 static int64_t number_of(const struct extract_search *s, const char *key)
 {
@@ -142,9 +144,7 @@ static int read_size(struct extract_search *s)
 		(i < 3 ? s->ret->grid : s->ret->block)[i % 3] = (unsigned)number_of(s, keys[i]);
 	s->ret->shared_bytes = (unsigned)number_of(s, "sharedMemBytes");
 	read_attributes(s);
-	return s->ret->grid[0] > 0
-		       ? 0
-		       : extract_fail(s, -ENOTSUP, "launched by %s", s->call->api->name);
+	return s->ret->grid[0] > 0 ? 0 : fail(s, -ENOTSUP, "launched by %s", s->call->api->name);
 }
 
 /* ---- the code */
@@ -200,7 +200,7 @@ static int read_image(struct extract_search *s, const struct rex_call *c)
 	int r = rex_build_image(&b, &image, &s->ret->image_bytes);
 
 	if (r < 0)
-		extract_fail(s, r, "%s", b.why);
+		fail(s, r, "%s", b.why);
 	s->ret->image = r == 0 ? malloc(s->ret->image_bytes + 1) : NULL;
 	if (s->ret->image)
 		memcpy(s->ret->image, image, s->ret->image_bytes);
@@ -236,11 +236,10 @@ static int find_code(struct extract_search *s)
 		if (!s->ret->kernel && name)
 			s->ret->kernel = strdup(name);
 		if (name && !is_line(name))
-			return extract_fail(s, -EBADMSG,
-					    "the kernel's name has control characters");
+			return fail(s, -EBADMSG, "the kernel's name has control characters");
 		if (rex_args_text(&c->args, "image.hash", NULL))
 			return s->ret->kernel ? read_image(s, c)
-					      : extract_fail(s, -ENOENT, "the kernel has no name");
+					      : fail(s, -ENOENT, "the kernel has no name");
 		for (size_t i = 0; i < ARRAY_SIZE(from) && !found; i++)
 			for (unsigned k = 0; k < c->api->n_args && !found; k++)
 				found = c->api->args[k].meaning == from[i] &&
@@ -250,7 +249,7 @@ static int find_code(struct extract_search *s)
 			break;
 		end = (size_t)(c - s->process.calls);
 	}
-	return extract_fail(s, -ENOENT, "the loading of its code is not recorded");
+	return fail(s, -ENOENT, "the loading of its code is not recorded");
 }
 
 /* ---- parameters */
@@ -273,7 +272,7 @@ static int read_parameters(struct extract_search *s)
 	if (r == 0)
 		r = rex_build_params(&b, prefix, (void **)&pointers);
 	if (r < 0)
-		extract_fail(s, r, "%s", b.why);
+		fail(s, r, "%s", b.why);
 	for (const char *at = layout; r == 0 && *at; at = end + strspn(end, " ")) {
 		size_t n;
 
@@ -293,15 +292,6 @@ static int read_parameters(struct extract_search *s)
 	rex_frame_done(&b);
 	rex_objects_free(context.objects);
 	return r;
-}
-
-int extract_kernel(struct extract_search *s)
-{
-	int r = read_size(s);
-
-	if (r == 0)
-		r = find_code(s);
-	return r < 0 ? r : read_parameters(s);
 }
 
 /* ---- memory */
@@ -343,19 +333,6 @@ static int add_content(struct extract_launch *l, const struct extract_content *c
 	return 0;
 }
 
-static bool is_pointed_to(const struct extract_launch *l, const struct extract_content *c)
-{
-	for (size_t i = 0; i < l->n_parameters; i++)
-		for (size_t at = 0; at + 8 <= l->parameters[i].n; at += 8) {
-			uint64_t value;
-
-			memcpy(&value, l->parameters[i].bytes + at, 8);
-			if (value - c->address < c->bytes)
-				return true;
-		}
-	return false;
-}
-
 /* Lists the buffers that the launch read and wrote, by its digests, with recorded contents. */
 static int read_contents(struct extract_search *s, const struct fmt_slice *slice, fmt_number number,
 			 struct fmt_error *err)
@@ -378,8 +355,6 @@ static int read_contents(struct extract_search *s, const struct fmt_slice *slice
 		    !find_allocation(s, d->allocation, 0, &start, &bytes))
 			continue;
 		c.address = start + d->offset_bytes;
-		if (s->ret->in_graph && !s->ret->has_nodes && !is_pointed_to(s->ret, &c))
-			continue; /* of other nodes */
 		for (size_t k = 0; k < n; k++) {
 			if (list[k].op != d->op || list[k].access != d->access ||
 			    list[k].allocation != d->allocation ||
@@ -403,18 +378,18 @@ static bool is_covered(const struct extract_launch *l, uint64_t address)
 	return false;
 }
 
-/* Adds memory that parameters of a node point to but that was not digested. */
-static int add_reached(struct extract_search *s, const struct extract_launch *node)
+/* Adds memory that parameters point to but that was not digested. */
+static int add_reached(struct extract_search *s)
 {
 	struct extract_launch *l = s->ret;
 	int r = 0;
 
-	for (size_t i = 0; i < node->n_parameters && r == 0; i++)
-		for (size_t at = 0; at + 8 <= node->parameters[i].n && r == 0; at += 8) {
+	for (size_t i = 0; i < l->n_parameters && r == 0; i++)
+		for (size_t at = 0; at + 8 <= l->parameters[i].n && r == 0; at += 8) {
 			struct extract_content c = {0};
 			uint64_t value;
 
-			memcpy(&value, node->parameters[i].bytes + at, 8);
+			memcpy(&value, l->parameters[i].bytes + at, 8);
 			if (value < 4096 || is_covered(l, value) ||
 			    !find_allocation(s, 0, value, &c.address, &c.bytes))
 				continue;
@@ -431,45 +406,25 @@ static int by_address(const void *a, const void *b)
 	return array_order(x->address, y->address) ?: array_order(x->is_output, y->is_output);
 }
 
-static int add_all_reached(struct extract_search *s)
-{
-	struct extract_launch *l = s->ret;
-	size_t n = l->has_nodes ? l->n_nodes : 0;
-	int r = add_reached(s, l);
-
-	for (size_t i = 0; i < n && r == 0; i++)
-		r = add_reached(s, &l->nodes[i]);
-	for (size_t i = 0; i < n && r == 0; i++)
-		if (!l->nodes[i].kernel &&
-		    (!is_covered(l, l->nodes[i].memory.to) ||
-		     (l->nodes[i].memory.width == 0 && !is_covered(l, l->nodes[i].memory.from))))
-			l->has_nodes = false; /* of memory without digests */
-	/* Nodes before it may have written what it reads. */
-	l->seeded |= l->in_graph && !l->has_nodes;
-	return r;
-}
-
 static int find_all(struct extract_search *s, fmt_number number, struct fmt_slice **slice,
 		    struct fmt_error *err)
 {
-	const struct fmt_names *names = fmt_trace_names(s->trace);
 	const struct fmt_event *op = NULL;
-	struct rex_args args = {.names = names};
 	int r = find_op(s, number, slice, &op, err);
 
 	if (r < 0)
 		return r;
-	args.template = fmt_template(names, op->template);
-	args.values = fmt_event_values(*slice, op);
 	s->correlation = op->correlation;
-	r = find_call(s, &args, err);
+	r = find_call(s, err);
 	if (r == 0)
-		r = extract_kernel(s);
-	if (r == 0 && s->ret->in_graph)
-		r = extract_graph_nodes(s, &args);
+		r = read_size(s);
+	if (r == 0)
+		r = find_code(s);
+	if (r == 0)
+		r = read_parameters(s);
 	if (r == 0)
 		r = read_contents(s, *slice, number, err);
-	return r < 0 ? r : add_all_reached(s);
+	return r < 0 ? r : add_reached(s);
 }
 
 int extract_launch_find(struct fmt_trace *t, uint32_t rank, fmt_number number,

@@ -22,17 +22,10 @@ struct extract_parameter {
 	size_t n;
 };
 
-/* A fill or a copy: a node of a graph. */
-struct extract_memory {
-	uint64_t to, from, value, n;
-	unsigned width; /* bytes of an element; 0: a copy */
-};
-
 struct extract_launch {
-	char *kernel; /* its symbol; owned; NULL: see `memory` */
-	struct extract_memory memory;
-	uint8_t *image; /* owned; NULL: that of node `image_of` */
-	size_t image_bytes, image_of;
+	char *kernel;	/* its symbol; owned */
+	uint8_t *image; /* owned */
+	size_t image_bytes;
 	unsigned grid[3], block[3], shared_bytes;
 	unsigned cluster[3]; /* 0: without clusters */
 	bool cooperative;
@@ -45,12 +38,6 @@ struct extract_launch {
 	struct extract_content *contents; /* by address */
 	size_t n_contents, contents_cap;
 	bool seeded;   /* the trace does not contain the kernel's inputs */
-	bool in_graph; /* it is one of several nodes of a graph */
-	/* All other nodes of the graph that use memory, in an order in which they may run; the
-	 * first `n_before` before this one. Owned. Unless has_nodes: not all can be extracted. */
-	struct extract_launch *nodes;
-	size_t n_nodes, nodes_cap, n_before;
-	bool has_nodes;
 	char why[320]; /* reason of a failure */
 };
 

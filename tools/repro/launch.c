@@ -6,7 +6,6 @@
 #define REPRO_ITEMS 4096 /* buffers, contents, pointers */
 #define REPRO_NAME_BYTES 8192
 #define REPRO_FILE_BYTES 64
-#define REPRO_NODES 1024
 
 enum { REPRO_SAME, REPRO_DIFFERENT, REPRO_FOLDER = 3, REPRO_GPU };
 
@@ -39,19 +38,6 @@ struct repro_launch {
 		uint64_t offset, to;
 	} pointers[REPRO_ITEMS];
 	unsigned n_parameters, n_attributes, n_buffers, n_contents, n_pointers;
-	struct {				 /* instead of a kernel: a fill or a copy */
-		unsigned width, value, to, from; /* width 0: a copy */
-		uint64_t to_offset, from_offset, n;
-		int is_given;
-	} memory;
-	/* The other nodes of a graph, in order; each file has the same buffers. */
-	struct repro_node {
-		char file[REPRO_FILE_BYTES];
-		unsigned is_after;
-		struct repro_launch *launch;
-		void *function;
-	} nodes[REPRO_NODES];
-	unsigned n_nodes;
 };
 
 struct repro_result {
@@ -79,12 +65,7 @@ static void repro_launch_done(struct repro_launch *l)
 {
 	for (unsigned i = 0; i < l->n_parameters; i++)
 		free(l->parameters[i].bytes);
-	for (unsigned i = 0; i < l->n_nodes; i++)
-		if (l->nodes[i].launch) {
-			repro_launch_done(l->nodes[i].launch);
-			free(l->nodes[i].launch);
-		}
-	l->n_parameters = l->n_nodes = 0;
+	l->n_parameters = 0;
 }
 
 /* A name of a file in the folder itself. */
@@ -158,43 +139,6 @@ static int repro_buffer(struct repro_launch *l, const char *line)
 	       l->buffers[l->n_buffers++].bytes > 0;
 }
 
-static int repro_node(struct repro_launch *l, const char *line, unsigned is_after)
-{
-	struct repro_node *node = &l->nodes[l->n_nodes];
-
-	if (l->n_nodes == REPRO_NODES || sscanf(line, "%*s %63s", node->file) != 1)
-		return 0;
-	node->is_after = is_after;
-	l->n_nodes++;
-	return repro_is_file(node->file);
-}
-
-/* Returns 1 if the fill or copy lies within the buffer. */
-static int repro_fits(const struct repro_launch *l, unsigned buffer, uint64_t offset)
-{
-	const uint64_t width = l->memory.width ? l->memory.width : 1;
-	const uint64_t bytes = l->buffers[buffer].bytes;
-
-	return offset <= bytes && l->memory.n <= (bytes - offset) / width;
-}
-
-static int repro_memory(struct repro_launch *l, const char *line, int is_set)
-{
-	int n = is_set ? sscanf(line, "%*s %u %" SCNu64 " %u %u %" SCNu64, &l->memory.to,
-				&l->memory.to_offset, &l->memory.width, &l->memory.value,
-				&l->memory.n)
-		       : sscanf(line, "%*s %u %" SCNu64 " %u %" SCNu64 " %" SCNu64, &l->memory.to,
-				&l->memory.to_offset, &l->memory.from, &l->memory.from_offset,
-				&l->memory.n);
-
-	l->memory.is_given = 1;
-	if (n != 5 || l->memory.to >= l->n_buffers || l->memory.from >= l->n_buffers ||
-	    (is_set && l->memory.width != 1 && l->memory.width != 2 && l->memory.width != 4))
-		return 0;
-	return repro_fits(l, l->memory.to, l->memory.to_offset) &&
-	       (is_set || repro_fits(l, l->memory.from, l->memory.from_offset));
-}
-
 /* Parses one line of `launch`. Returns 1, or 0 if it is invalid. */
 static int repro_line(struct repro_launch *l, const char *line)
 {
@@ -227,10 +171,6 @@ static int repro_line(struct repro_launch *l, const char *line)
 		return repro_buffer(l, line);
 	if (strcmp(key, "input") == 0 || strcmp(key, "output") == 0)
 		return repro_content(l, line, key[0] == 'o');
-	if (strcmp(key, "before") == 0 || strcmp(key, "after") == 0)
-		return repro_node(l, line, key[0] == 'a');
-	if (strcmp(key, "set") == 0 || strcmp(key, "copy") == 0)
-		return repro_memory(l, line, key[0] == 's');
 	return strcmp(key, "pointer") == 0 && repro_pointer(l, line);
 }
 
@@ -243,7 +183,7 @@ static int repro_read(FILE *f, struct repro_launch *l, struct repro_result *r)
 
 	while (ok && getline(&line, &cap, f) > 0)
 		ok = repro_line(l, line);
-	ok = ok && ((l->image[0] && l->kernel[0]) || l->memory.is_given);
+	ok = ok && l->image[0] && l->kernel[0];
 	if (!ok)
 		repro_fail(r, REPRO_FOLDER, "`launch` is not of this version, or invalid at",
 			   line ? line : "its begin");
@@ -275,41 +215,21 @@ static unsigned char *repro_file(const char *folder, const char *name, size_t *n
 	return data;
 }
 
-static int repro_open_file(const char *folder, const char *name, struct repro_launch *l,
-			   struct repro_result *r)
+/* Opens the launch. */
+static int repro_open(const char *folder, struct repro_launch *l, struct repro_result *r)
 {
 	char path[4096];
 	FILE *f;
 	int ok;
 
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	memset(l, 0, sizeof(*l));
+	memset(r, 0, sizeof(*r));
+	snprintf(path, sizeof(path), "%s/launch", folder);
 	f = fopen(path, "r");
 	if (!f)
 		return repro_fail(r, REPRO_FOLDER, path, strerror(errno));
 	ok = repro_read(f, l, r);
 	fclose(f);
-	return ok;
-}
-
-/* Opens the launch, and the other nodes of its graph. */
-static int repro_open(const char *folder, struct repro_launch *l, struct repro_result *r)
-{
-	int ok;
-
-	memset(l, 0, sizeof(*l));
-	memset(r, 0, sizeof(*r));
-	ok = repro_open_file(folder, "launch", l, r);
-	if (ok && l->memory.is_given)
-		ok = repro_fail(r, REPRO_FOLDER, folder, "not a kernel");
-	for (unsigned i = 0; i < l->n_nodes && ok; i++) {
-		l->nodes[i].launch = calloc(1, sizeof(*l));
-		ok = l->nodes[i].launch
-			     ? repro_open_file(folder, l->nodes[i].file, l->nodes[i].launch, r)
-			     : repro_fail(r, REPRO_GPU, "memory", strerror(ENOMEM));
-		if (ok && (l->nodes[i].launch->n_buffers != l->n_buffers ||
-			   l->nodes[i].launch->n_nodes > 0))
-			ok = repro_fail(r, REPRO_FOLDER, l->nodes[i].file, "not a node of it");
-	}
 	r->seeded = l->seeded;
 	snprintf(r->kernel, sizeof(r->kernel), "%.255s", l->kernel);
 	return ok;

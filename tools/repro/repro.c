@@ -33,10 +33,6 @@
 	X(cuMemAlloc_v2, (uint64_t *, size_t))                                                     \
 	X(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t))                                       \
 	X(cuMemcpyDtoH_v2, (void *, uint64_t, size_t))                                             \
-	X(cuMemcpyDtoD_v2, (uint64_t, uint64_t, size_t))                                           \
-	X(cuMemsetD8_v2, (uint64_t, unsigned char, size_t))                                        \
-	X(cuMemsetD16_v2, (uint64_t, unsigned short, size_t))                                      \
-	X(cuMemsetD32_v2, (uint64_t, unsigned, size_t))                                            \
 	X(cuLaunchKernelEx, (const void *, void *, void **, void **))                              \
 	X(cuEventCreate, (void **, unsigned))                                                      \
 	X(cuEventRecord, (void *, void *))                                                         \
@@ -101,8 +97,6 @@ static int repro_load(const char *folder, const struct repro_launch *l, void **f
 	void *module;
 	int ok = 1;
 
-	if (l->memory.is_given)
-		return 1;
 	image = repro_file(folder, l->image, &n, r);
 	ok = image && REPRO_DO(cuModuleLoadData, &module, image) &&
 	     REPRO_DO(cuModuleGetFunction, function, module, l->kernel);
@@ -141,21 +135,13 @@ static void repro_point(struct repro_launch *l)
 	}
 }
 
-/* Allocates the buffers, and loads the other nodes. */
-static int repro_allocate(const char *folder, struct repro_launch *l, struct repro_result *r)
+/* Allocates the buffers. */
+static int repro_allocate(struct repro_launch *l, struct repro_result *r)
 {
 	for (unsigned i = 0; i < l->n_buffers; i++)
 		if (!REPRO_DO(cuMemAlloc_v2, &l->buffers[i].address, l->buffers[i].bytes))
 			return 0;
 	repro_point(l);
-	for (unsigned i = 0; i < l->n_nodes; i++) {
-		struct repro_node *node = &l->nodes[i];
-
-		memcpy(node->launch->buffers, l->buffers, sizeof(l->buffers));
-		repro_point(node->launch);
-		if (!repro_load(folder, node->launch, &node->function, r))
-			return 0;
-	}
 	return 1;
 }
 
@@ -196,40 +182,6 @@ static int repro_start(struct repro_launch *l, void *function, struct repro_resu
 	return REPRO_DO(cuLaunchKernelEx, &l->size, function, parameters, NULL);
 }
 
-static int repro_do_memory(const struct repro_launch *l, struct repro_result *r)
-{
-	const uint64_t to = l->buffers[l->memory.to].address + l->memory.to_offset;
-	const uint64_t from = l->buffers[l->memory.from].address + l->memory.from_offset;
-	const unsigned value = l->memory.value;
-
-	switch (l->memory.width) {
-	case 0:
-		return REPRO_DO(cuMemcpyDtoD_v2, to, from, l->memory.n);
-	case 1:
-		return REPRO_DO(cuMemsetD8_v2, to, (unsigned char)value, l->memory.n);
-	case 2:
-		return REPRO_DO(cuMemsetD16_v2, to, (unsigned short)value, l->memory.n);
-	default:
-		return REPRO_DO(cuMemsetD32_v2, to, value, l->memory.n);
-	}
-}
-
-/* Executes the nodes of the graph before the launch, or those after it. */
-static int repro_nodes(struct repro_launch *l, unsigned after, struct repro_result *r)
-{
-	int ok = 1;
-
-	for (unsigned i = 0; i < l->n_nodes && ok; i++) {
-		struct repro_node *node = &l->nodes[i];
-
-		if (node->is_after == after)
-			ok = node->launch->memory.is_given
-				     ? repro_do_memory(node->launch, r)
-				     : repro_start(node->launch, node->function, r);
-	}
-	return ok;
-}
-
 /* ---- the check */
 
 static int repro_check(const char *folder, const struct repro_launch *l, unsigned i,
@@ -265,9 +217,9 @@ static int repro_measure(const char *folder, struct repro_launch *l, void *funct
 	if (!REPRO_DO(cuEventCreate, &before, 0) || !REPRO_DO(cuEventCreate, &after, 0))
 		return 0;
 	while (r->n_times < repeat) {
-		if (!repro_fill(folder, l, r) || !repro_nodes(l, 0, r) ||
-		    !REPRO_DO(cuEventRecord, before, NULL) || !repro_start(l, function, r) ||
-		    !REPRO_DO(cuEventRecord, after, NULL) || !REPRO_DO(cuCtxSynchronize) ||
+		if (!repro_fill(folder, l, r) || !REPRO_DO(cuEventRecord, before, NULL) ||
+		    !repro_start(l, function, r) || !REPRO_DO(cuEventRecord, after, NULL) ||
+		    !REPRO_DO(cuCtxSynchronize) ||
 		    !REPRO_DO(cuEventElapsedTime, &ms, before, after))
 			return 0;
 		us = 1000.0 * (double)ms;
@@ -283,9 +235,9 @@ static void repro_run(const char *folder, struct repro_launch *l, unsigned repea
 		      struct repro_result *r)
 {
 	void *function;
-	int ok = repro_begin(r) && repro_load(folder, l, &function, r) &&
-		 repro_allocate(folder, l, r) && repro_fill(folder, l, r) && repro_nodes(l, 0, r) &&
-		 repro_start(l, function, r) && repro_nodes(l, 1, r) && REPRO_DO(cuCtxSynchronize);
+	int ok = repro_begin(r) && repro_load(folder, l, &function, r) && repro_allocate(l, r) &&
+		 repro_fill(folder, l, r) && repro_start(l, function, r) &&
+		 REPRO_DO(cuCtxSynchronize);
 
 	for (unsigned i = 0; i < l->n_contents && ok && !l->seeded; i++)
 		ok = !l->contents[i].output || repro_check(folder, l, i, r);

@@ -31,10 +31,9 @@ struct cap_call {
 	int64_t result;			  /* in after() only; 0 is success in every library */
 	/* State of hooks between before() and after(); zero before the first hook runs. */
 	struct cap_call_notes {
-		void *digests_context;		     /* a context that may end */
-		struct cap_timed_context *ending;    /* the same, of the hook `times` */
-		struct cap_stream *stream;	     /* the operation is timed on it */
-		struct cap_timed_parts *timed_parts; /* times/op_queue.h */
+		void *digests_context;		  /* a context that may end */
+		struct cap_timed_context *ending; /* the same, of the hook `times` */
+		struct cap_stream *stream;	  /* the operation is timed on it */
 	} notes;
 };
 

@@ -6,7 +6,6 @@
 #include "capture/library/digests/digests.h"
 #include "capture/library/entry/hooks.h"
 #include "capture/library/graphs/graphs.h"
-#include "capture/library/node_times/nodes.h"
 #include "capture/library/process/exit.h"
 #include "capture/library/process/facts.h"
 #include "capture/library/ring/ring.h"
@@ -24,8 +23,6 @@ static void start_hooks(void)
 {
 	cap_put_driver_facts();
 	cap_chain_start(hooks, ARRAY_SIZE(hooks));
-	if (cap_control()->device_times && cap_control()->node_times)
-		cap_nodes_start();
 	cap_exit_register();
 }
 

@@ -48,20 +48,12 @@
 	  (void *graph, void **ret_from, void **ret_to, uint64_t *ret_data, size_t *n))            \
 	X(cuGraphNodeGetType, (void *node, int *ret))                                              \
 	X(cuGraphKernelNodeGetParams_v2, (void *node, void *ret))                                  \
-	X(cuGraphKernelNodeGetAttribute, (void *node, int attribute, void *ret))                   \
 	X(cuGraphMemcpyNodeGetParams, (void *node, void *ret))                                     \
 	X(cuGraphMemsetNodeGetParams, (void *node, void *ret))                                     \
 	X(cuGraphChildGraphNodeGetGraph, (void *node, void **ret))                                 \
-	X(cuGraphClone, (void **ret, void *graph))                                                 \
-	X(cuGraphNodeFindInClone, (void **ret, void *node, void *clone))                           \
-	X(cuGraphAddEventRecordNode,                                                               \
-	  (void **ret, void *graph, void *const *deps, size_t n_deps, void *event))                \
-	X(cuGraphExecEventRecordNodeSetEvent, (void *exec, void *node, void *event))               \
 	X(cuStreamGetCaptureInfo_v3,                                                               \
 	  (void *stream, int *ret_status, uint64_t *ret_id, void **ret_graph,                      \
-	   void *const **ret_deps, const void **ret_edges, size_t *ret_n))                         \
-	X(cuGraphExecDestroy, (void *exec))                                                        \
-	X(cuGraphDestroy, (void *graph))
+	   void *const **ret_deps, const void **ret_edges, size_t *ret_n))
 
 struct cap_cu {
 #define X(name, parameters) int(*name) parameters;
@@ -88,18 +80,7 @@ struct cap_cu {
 #define CU_PEER_ACCESS_NOT_ENABLED 705
 #define CU_HOST_PORTABLE 1u
 #define CU_HOST_DEVICEMAP 2u
-#define CU_GRAPH_DEVICE_LAUNCH UINT64_C(4)
-#define CU_DEVICE_UPDATABLE_NODE 13
-enum {
-	CU_NODE_KERNEL,
-	CU_NODE_MEMCPY,
-	CU_NODE_MEMSET,
-	CU_NODE_HOST,
-	CU_NODE_GRAPH,
-	CU_NODE_EMPTY,
-	CU_NODE_EVENT_RECORD = 7,
-	CU_NODE_SIGNAL,
-};
+enum { CU_NODE_KERNEL, CU_NODE_MEMCPY, CU_NODE_MEMSET, CU_NODE_GRAPH = 4 };
 
 /* Filled by cap_cu_load(), which fails if a function of the first list is missing. */
 extern struct cap_cu cap_cu;

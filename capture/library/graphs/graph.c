@@ -145,6 +145,7 @@ static int read_level(void *graph, struct cap_graph *ret)
 /* ---- child graphs */
 
 #define MOST_DEEP 32
+#define NO_PARENT UINT32_MAX
 
 /* Nodes of the child graph without dependencies get those of the parent node, which itself waits
  * for the nodes of the child graph without dependents. */
@@ -165,8 +166,6 @@ static void link_child(struct cap_graph *g, uint32_t parent, uint32_t base, uint
 			g->deps[g->n_deps++] = i;
 		}
 	}
-	p->inner = base;
-	p->n_inner = n;
 	if (n == 0)
 		return;
 	p->first = first;
@@ -190,11 +189,10 @@ static int append_level(struct cap_graph *g, const struct cap_graph *level, uint
 
 		*node = level->nodes[i];
 		node->first += base_deps;
-		node->parent = parent;
 	}
 	for (uint32_t i = 0; i < level->n_deps; i++)
 		g->deps[g->n_deps++] = base + level->deps[i];
-	if (parent != CAP_NO_PARENT)
+	if (parent != NO_PARENT)
 		link_child(g, parent, base, level->n);
 	return 0;
 }
@@ -217,8 +215,6 @@ static int read_recursively(void *graph, struct cap_graph *g, uint32_t parent, u
 		if (r == 0)
 			r = read_recursively(child, g, i, depth + 1);
 	}
-	if (r == 0 && parent != CAP_NO_PARENT)
-		g->nodes[parent].n_below = g->n - base;
 	return r;
 }
 
@@ -227,64 +223,10 @@ int cap_graph_read(void *graph, struct cap_graph *ret)
 	int r;
 
 	*ret = (struct cap_graph){0};
-	r = read_recursively(graph, ret, CAP_NO_PARENT, 0);
+	r = read_recursively(graph, ret, NO_PARENT, 0);
 	if (r < 0)
 		cap_graph_done(ret);
 	return r;
-}
-
-/* ---- order */
-
-enum { NEW, OPEN, DONE };
-
-/* Depth first, without recursion: a graph may be a chain of any length. */
-struct walk {
-	const struct cap_graph *g;
-	uint8_t *seen;
-	uint32_t *stack, *next; /* by depth: a node, and the number of its visited dependencies */
-	uint32_t *ret, n;
-};
-
-static int visit_nodes(struct walk *w, uint32_t node)
-{
-	size_t depth = 1;
-
-	w->stack[0] = node;
-	w->next[0] = 0;
-	w->seen[node] = OPEN;
-	while (depth > 0) {
-		const struct cap_graph_node *at = &w->g->nodes[w->stack[depth - 1]];
-		uint32_t dep;
-
-		if (w->next[depth - 1] == at->n) {
-			w->seen[w->stack[depth - 1]] = DONE;
-			w->ret[w->n++] = w->stack[--depth];
-			continue;
-		}
-		dep = w->g->deps[at->first + w->next[depth - 1]++];
-		if (w->seen[dep] == OPEN)
-			return -EINVAL;
-		if (w->seen[dep] == DONE)
-			continue;
-		w->seen[dep] = OPEN;
-		w->stack[depth] = dep;
-		w->next[depth++] = 0;
-	}
-	return 0;
-}
-
-int cap_graph_order(const struct cap_graph *g, uint32_t *ret)
-{
-	scoped(free_ptr) uint8_t *seen = calloc(g->n + (size_t)1, 1);
-	scoped(free_ptr) uint32_t *stack = calloc(g->n + (size_t)1, sizeof(*stack));
-	scoped(free_ptr) uint32_t *next = calloc(g->n + (size_t)1, sizeof(*next));
-	struct walk w = {.g = g, .seen = seen, .stack = stack, .next = next, .ret = ret};
-	int r = seen && stack && next ? 0 : -ENOMEM;
-
-	for (uint32_t i = 0; i < g->n && r == 0; i++)
-		if (g->nodes[i].n_dependents == 0)
-			r = visit_nodes(&w, i);
-	return r < 0 || w.n == g->n ? r : -EINVAL;
 }
 
 /* ---- records */
@@ -306,8 +248,7 @@ static uint32_t params_of(const struct cap_graph_node *node, void *params)
 	return bytes[node->type];
 }
 
-static int put_node(const struct cap_graph *g, uint32_t at, uint64_t id, uint32_t op,
-		    uint32_t position)
+static int put_node(const struct cap_graph *g, uint32_t at, uint64_t id)
 {
 	const struct cap_graph_node *node = &g->nodes[at];
 	uint64_t params[MOST_PARAMS / 8] = {0};
@@ -321,12 +262,10 @@ static int put_node(const struct cap_graph *g, uint32_t at, uint64_t id, uint32_
 	r->head.flags = (uint8_t)node->type;
 	r->node = at;
 	r->n_nodes = g->n;
-	r->op = op;
 	r->n_deps = node->n;
 	r->id = id;
 	r->handle = (uintptr_t)node->handle;
 	r->params_len = len;
-	r->place = position;
 	memcpy(r->deps, g->deps + node->first, 4 * (size_t)node->n);
 	memcpy(r->deps + node->n, params, len);
 	cap_publish();
@@ -340,22 +279,17 @@ void cap_graph_put_captured(const void *node, uint64_t id)
 	if (!r)
 		return;
 	r->head.flags = CU_NODE_KERNEL;
-	r->node = r->n_nodes = r->n_deps = r->params_len = r->place = 0;
-	r->op = CAP_NODE_UNTIMED;
+	r->node = r->n_nodes = r->n_deps = r->params_len = 0;
 	r->id = id;
 	r->handle = (uintptr_t)node;
 	cap_publish();
 }
 
-int cap_graph_put(const struct cap_graph *g, uint64_t id, const uint32_t *ops, uint32_t op,
-		  const uint32_t *order)
+int cap_graph_put(const struct cap_graph *g, uint64_t id)
 {
-	scoped(free_ptr) uint32_t *positions = calloc(g->n + (size_t)1, sizeof(*positions));
-	int r = positions ? 0 : -ENOMEM;
+	int r = 0;
 
-	for (uint32_t k = 0; k < g->n && positions; k++)
-		positions[order[k]] = k;
 	for (uint32_t i = 0; i < g->n && r == 0; i++)
-		r = put_node(g, i, id, ops ? ops[i] : op, positions[i]);
+		r = put_node(g, i, id);
 	return r;
 }

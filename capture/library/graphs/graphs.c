@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/graphs/graphs.h"
 
-#include "base/scope.h"
 #include "capture/library/call/chain.h"
 #include "capture/library/device/stream_ref.h"
 #include "capture/library/find/cu.h"
@@ -21,20 +20,17 @@ void cap_graphs_touched(void)
 static void record_graph(const struct cap_call *call, void *handle)
 {
 	scoped(cap_graph_done) struct cap_graph graph = {0};
-	scoped(free_ptr) uint32_t *order = NULL;
 
-	if (cap_graph_read(handle, &graph) < 0)
-		return;
-	order = calloc(graph.n + (size_t)1, sizeof(*order));
-	if (order && cap_graph_order(&graph, order) == 0)
-		cap_graph_put(&graph, call->id, NULL, CAP_NODE_UNTIMED, order);
+	if (cap_graph_read(handle, &graph) == 0)
+		cap_graph_put(&graph, call->id);
 }
 
 void cap_graphs_record(const struct cap_call *call, void *graph)
 {
 	int kept = errno, mode;
 
-	if (!call || !__atomic_load_n(&is_touched, __ATOMIC_RELAXED) || cap_cu_load_graphs() < 0)
+	if (!call || !graph || !__atomic_load_n(&is_touched, __ATOMIC_RELAXED) ||
+	    cap_cu_load_graphs() < 0)
 		return;
 	mode = cap_chain_enter();
 	record_graph(call, graph);

@@ -110,16 +110,6 @@ static int read_times(const struct cap_stream *s, const struct cap_timed_op *op,
 	return r;
 }
 
-static void put_times(struct cap_device_clock *k, const struct cap_timed_op *op, int64_t start,
-		      int64_t end)
-{
-	if (op->parts)
-		__atomic_fetch_add(&missed, op->parts->put(op->parts, op->id), __ATOMIC_RELAXED);
-	else
-		cap_put_times(op->id, 0, cap_device_clock_to_host(k, start),
-			      cap_device_clock_to_host(k, end > start ? end : start));
-}
-
 /* Collects the first operation of the queue. False: it has not ended yet. */
 static bool collect_op(struct cap_stream *s, struct cap_timed_op *op, int64_t now_ns)
 {
@@ -137,7 +127,8 @@ static bool collect_op(struct cap_stream *s, struct cap_timed_op *op, int64_t no
 	if (cap_timed_is_mark(op->what))
 		return true;
 	if (r == 1)
-		put_times(k, op, start, end);
+		cap_put_times(op->id, 0, cap_device_clock_to_host(k, start),
+			      cap_device_clock_to_host(k, end > start ? end : start));
 	else
 		cap_times_count_missed();
 	if (r == 1 && op->what == CAP_TIMED_EVENT)
@@ -149,8 +140,6 @@ static void remove_op(struct cap_stream *s, struct cap_timed_op *op)
 {
 	struct cap_op_chunk *chunk;
 
-	if (op->parts)
-		op->parts->release(op->parts);
 	if (cap_timed_is_mark(op->what))
 		__atomic_fetch_sub(&s->n_marks, 1, __ATOMIC_RELAXED);
 	chunk = cap_op_queue_pop(&s->queue);

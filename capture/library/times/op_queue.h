@@ -29,25 +29,15 @@ static inline bool cap_timed_is_mark(enum cap_timed_kind what)
 	return what >= CAP_TIMED_MARK;
 }
 
-/* The parts of an operation with their own times: nodes of a graph. */
-struct cap_timed_parts {
-	/* Records the times of all parts, on the library's thread. Returns the number of parts
-	 * without times. */
-	unsigned (*put)(const struct cap_timed_parts *parts, uint64_t id);
-	/* Releases the parts. Any thread. */
-	void (*release)(struct cap_timed_parts *parts);
-};
-
 struct cap_timed_op {
-	void *event;		       /* belongs to the slot */
-	struct cap_timed_parts *parts; /* NULL: the operation has no parts */
-	uint64_t id;		       /* of the call */
-	uint64_t issued;	       /* start of the call, in the clock of its ring */
-	int64_t done_ns;	       /* in the clock of the recording */
-	uint8_t what;		       /* enum cap_timed_kind */
-	bool is_ticks;		       /* `issued` counts ticks of the processor */
-	bool follows;		       /* starts at the end of the slot before it, or later */
-	bool published;		       /* atomic; publishes the rest to the consumer */
+	void *event;	 /* belongs to the slot */
+	uint64_t id;	 /* of the call */
+	uint64_t issued; /* start of the call, in the clock of its ring */
+	int64_t done_ns; /* in the clock of the recording */
+	uint8_t what;	 /* enum cap_timed_kind */
+	bool is_ticks;	 /* `issued` counts ticks of the processor */
+	bool follows;	 /* starts at the end of the slot before it, or later */
+	bool published;	 /* atomic; publishes the rest to the consumer */
 };
 
 struct cap_op_chunk {

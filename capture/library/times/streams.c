@@ -53,16 +53,6 @@ struct cap_timed_context *cap_streams_find_context(const void *handle)
 	return c;
 }
 
-struct cap_timed_context *cap_streams_get_context(void *handle)
-{
-	struct cap_timed_context *c;
-
-	pthread_mutex_lock(&self.lock);
-	c = context_of(handle);
-	pthread_mutex_unlock(&self.lock);
-	return c;
-}
-
 void cap_streams_drift(int64_t *ret_residual_ns, double *ret_rate)
 {
 	*ret_residual_ns = 0;

@@ -103,7 +103,6 @@ static void put_mark(struct cap_stream *s)
 	__atomic_fetch_add(&s->n_marks, 1, __ATOMIC_RELAXED);
 	recorded = cap_cu.cuEventRecord(op->event, s->stream) == 0;
 	op->what = recorded ? CAP_TIMED_MARK : CAP_TIMED_NO_MARK;
-	op->parts = NULL;
 	cap_timed_publish(op);
 	store_flag(&s->end_known, recorded);
 }
@@ -134,27 +133,18 @@ static void set_issued(struct cap_timed_op *op, uint64_t start)
 	}
 }
 
-static void release_parts(struct cap_timed_parts *parts)
-{
-	if (parts)
-		parts->release(parts);
-}
-
 /* Adds an operation that a call, which began at `start`, put on a stream. is_over: the operation
  * has ended. */
-static void put_op(struct cap_stream *s, uint64_t id, uint64_t start, struct cap_timed_parts *parts,
-		   bool is_over)
+static void put_op(struct cap_stream *s, uint64_t id, uint64_t start, bool is_over)
 {
 	struct cap_timed_op *op = cap_stream_reserve_op(s);
 
 	if (!op) {
 		cap_times_count_missed();
 		store_flag(&s->end_known, false);
-		release_parts(parts);
 		return;
 	}
 	op->id = id;
-	op->parts = parts;
 	op->follows = load_flag(&s->end_known);
 	set_issued(op, start);
 	if (is_over) {
@@ -190,7 +180,7 @@ void cap_times_after_launch(struct cap_stream *s, uint64_t id, uint64_t start)
 	int kept = errno;
 
 	cap_self.hooking++;
-	put_op(s, id, start, NULL, false);
+	put_op(s, id, start, false);
 	cap_self.hooking--;
 	errno = kept;
 }
@@ -285,14 +275,12 @@ static void times_after(struct cap_call *c)
 {
 	const struct api_call *call = api_call(c->api);
 
-	if (!call)
-		return;
-	if (c->class == API_CLASS_DESTROY)
+	if (call && c->class == API_CLASS_DESTROY)
 		after_end(c, call);
-	else if (c->result != 0)
-		release_parts(c->notes.timed_parts);
+	else if (!call || c->result != 0)
+		return;
 	else if (c->notes.stream)
-		put_op(c->notes.stream, c->id, c->start, c->notes.timed_parts, is_over(c, call));
+		put_op(c->notes.stream, c->id, c->start, is_over(c, call));
 	else if (!c->paused && call->library == API_LIBRARY_CUDA && !is_op(c))
 		interrupt_stream(c, call);
 }

@@ -82,7 +82,7 @@ static int shows_launch_latency(const struct infer_view *v, const struct infer_o
 {
 	const struct infer_call *call = op->call != INFER_NONE ? &v->calls[op->call] : NULL;
 
-	return call && !op->pageable && !op->is_placed && !op->waits &&
+	return call && !op->pageable && !op->waits &&
 	       (look->collectives || op->kind != FMT_COLLECTIVE) &&
 	       (look->waiting || !call->after_wait) &&
 	       call->end_ns - call->start_ns <= look->most_call_ns;

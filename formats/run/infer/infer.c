@@ -34,7 +34,6 @@ static const struct {
 	[INFER_TRANSFER] = {"transfer", 1},
 	[INFER_EVENT_WAIT_RECORDED] = {"event-wait-recorded", 0},
 	[INFER_SYNC_RECORDED] = {"sync-recorded", 0},
-	[INFER_GRAPH] = {"graph", 0},
 	[INFER_OTHER_GPU] = {"other-gpu", 1},
 	[INFER_THREAD_ORDER] = {"thread-order", 0},
 	[INFER_LATE_END] = {"late-end", 1},

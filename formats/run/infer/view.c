@@ -256,18 +256,13 @@ uint32_t infer_find_call(const struct infer_view *v, uint64_t correlation)
 static int join(struct infer_view *v)
 {
 	int r = index_calls(v);
-	int64_t after;
 
 	for (uint32_t i = 0; i < v->n_ops && r == 0; i++) {
 		struct infer_op *op = &v->ops[i];
 
 		op->call = infer_find_call(v, v->rank->events[op->event].correlation);
-		if (op->call == INFER_NONE)
-			continue;
-		v->calls[op->call].n_ops++;
-		op->is_placed = v->calls[op->call].api == INFER_API_GRAPH &&
-				infer_event_arg(v, op->event, INFER_KEY_AFTER, &after);
-		v->has_nodes |= op->is_placed;
+		if (op->call != INFER_NONE)
+			v->calls[op->call].n_ops++;
 	}
 	return r;
 }

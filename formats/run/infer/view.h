@@ -20,11 +20,6 @@
 /* An operation that starts later than predicted by more than this is unexplained. */
 #define INFER_UNEXPLAINED_NS (50 * INFER_US)
 
-/* Arguments of graph nodes: the number of the node, and the nodes that it waits for in addition to
- * the preceding one on its stream. */
-#define INFER_KEY_NODE "graph.node"
-#define INFER_KEY_AFTER "graph.after"
-
 enum infer_copy { INFER_COPY_NONE, INFER_COPY_TO_DEVICE, INFER_COPY_TO_HOST, INFER_COPY_WITHIN };
 
 struct infer_op {
@@ -39,7 +34,6 @@ struct infer_op {
 	uint8_t pageable : 1;
 	uint8_t explained : 1; /* a rule explains its start */
 	uint8_t waits : 1;     /* has an edge from another operation */
-	uint8_t is_placed : 1; /* a graph node with recorded dependencies */
 	uint8_t ends_late : 1; /* see INFER_LATE_END: it may have ended earlier than recorded */
 };
 
@@ -77,7 +71,6 @@ struct infer_view {
 	uint32_t *syncs;    /* events: recorded synchronisations */
 	struct fmt_hash_table calls_by_correlation;
 	uint32_t n_calls, n_ops, n_threads, n_streams, n_syncs;
-	uint8_t has_nodes;	      /* some operations have is_placed */
 	uint8_t saw_events;	      /* the recording contains which events streams wait for */
 	uint8_t has_waits;	      /* the recording contains calls that make streams wait */
 	struct infer_add_link *links; /* in call order */

@@ -177,8 +177,6 @@ static int explain(struct infer_walk *w, uint32_t op)
 	int64_t base = infer_base_start_ns(v, o, &by_stream), first = base;
 
 	r = linked_waits(w, op, &base);
-	if (r == 0 && o->is_placed)
-		r = infer_add_node_waits(w, &v->calls[o->call], op, &base);
 	if (r == 0 && o->start_ns > base + TOLERANCE)
 		r = infer_explain_delay(w, op, &v->calls[o->call], &base);
 	if (r == 0 && o->start_ns > base + TOLERANCE && by_stream && base == first &&
@@ -195,7 +193,7 @@ static int explain(struct infer_walk *w, uint32_t op)
 int infer_add_op_waits(struct infer_walk *w, const struct infer_call *call)
 {
 	struct infer_view *v = w->view;
-	int r = infer_collect_nodes(w, call);
+	int r = 0;
 
 	for (uint32_t i = 0; i < call->n_ops && r == 0; i++) {
 		uint32_t op = v->launched[call->first_op + i];

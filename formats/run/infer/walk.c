@@ -33,7 +33,6 @@ void infer_walk_done(struct infer_walk *w)
 	free(w->waits);
 	free(w->last);
 	free(w->waited);
-	free(w->nodes);
 	*w = (struct infer_walk){0};
 }
 

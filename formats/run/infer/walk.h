@@ -12,16 +12,8 @@
 
 #include <stdbool.h>
 
-struct infer_node {
-	int64_t number;
-	uint32_t op;
-};
-
 struct infer_walk {
 	struct infer_view *view;
-	struct infer_node *nodes; /* of the current call, by number */
-	size_t n_nodes, nodes_cap;
-	uint32_t first_node; /* the operation that starts with the launch, or INFER_NONE */
 	struct infer_shapes *shapes;
 	uint32_t *last_compute; /* by thread: the last operation other than a collective, or
 				   INFER_NONE */
@@ -41,12 +33,6 @@ void infer_walk_done(struct infer_walk *w);
 
 /* Runs wait.c and sync.c for one rank. */
 int infer_walk_calls(struct infer_walk *w);
-
-/* Rule "graph": adds the dependencies of `op`, a graph node that `call` launched. */
-int infer_add_node_waits(struct infer_walk *w, const struct infer_call *call, uint32_t op,
-			 int64_t *base_ns);
-/* Collects the graph nodes of a call, for infer_add_node_waits(). Returns 0 or -ENOMEM. */
-int infer_collect_nodes(struct infer_walk *w, const struct infer_call *call);
 
 /* Adds edges for the operations that `call` launched. */
 int infer_add_op_waits(struct infer_walk *w, const struct infer_call *call);

@@ -122,7 +122,6 @@ static bool is_planned(const struct rec_process *p, const struct cap_record *r)
 {
 	switch ((enum cap_record_kind)r->kind) {
 	case CAP_TIMES:
-	case CAP_NODES:
 		return p->planned_times;
 	case CAP_IMAGE:
 	case CAP_LAYOUT:
@@ -158,8 +157,6 @@ static int add_record(struct rec_ring_reader *f, const struct cap_record *r)
 		return cap_layouts_add(&f->layouts, (const void *)r);
 	case CAP_PARAMS:
 		return queue_params(f, (const void *)r);
-	case CAP_NODES:
-		return rec_add_node_times(p, (const void *)r);
 	case CAP_TIMES:
 		return rec_add_times(p, (const void *)r);
 	case CAP_DIGEST:

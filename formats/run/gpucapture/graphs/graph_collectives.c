@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Collectives in graphs: a kernel that NCCL launched on a stream in capture is the collective of
- * its NCCL call, at each launch of the graph. */
+ * its NCCL call. Launches of the graph count them. */
 #include "formats/run/gpucapture/graphs/graphs_impl.h"
-#include "formats/run/gpucapture/process/times.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -65,18 +64,6 @@ bool rec_graph_is_kernel(const struct rec_process *p, const struct rec_graph_nod
 	const struct rec_graph *g = &p->graphs->graphs[at->graph];
 
 	return at->node < g->n_nodes && strcmp(g->nodes[at->node].is.kind, "kernel") == 0;
-}
-
-int rec_graph_apply_collective(struct rec_call *c, const struct rec_node *node,
-			       struct rec_launched_op *launched)
-{
-	const struct rec_graphs *g = c->process->graphs;
-	const struct rec_collective *is = &g->collectives[node->collective - 1];
-	int r = rec_add_collective(c->process, is, g->messages + is->first_message,
-				   launched->event);
-
-	launched->kind = FMT_COLLECTIVE;
-	return r < 0 ? r : rec_times_expect_planned(c->process, c->record->id, launched->index);
 }
 
 /* ---- reported by the driver */

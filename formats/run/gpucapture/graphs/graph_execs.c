@@ -114,16 +114,7 @@ static int find_node(const struct rec_graphs *all, const struct rec_graph_exec *
 {
 	const struct rec_graph *made = rec_graph_version(all, &e->made);
 
-	if (!made || !rec_graph_find_node(made, handle, ret))
-		return 0;
-	if (!e->timed)
-		return *ret < now->n_nodes;
-	for (uint32_t i = 0, place = made->nodes[*ret].place; i < now->n_nodes; i++)
-		if (now->nodes[i].place == place) {
-			*ret = i;
-			return 1;
-		}
-	return 0;
+	return made && rec_graph_find_node(made, handle, ret) && *ret < now->n_nodes;
 }
 
 int rec_graph_change_exec(struct rec_call *c)

@@ -57,8 +57,6 @@ static int add_node(struct rec_call *c, const struct cap_node_record *r,
 	e = rec_graph_add_node(reported, &node, r->handle);
 	if (e < 0)
 		return e;
-	reported->nodes[r->node].op = r->op;
-	reported->nodes[r->node].place = r->place;
 	for (uint32_t i = 0; i < r->n_deps && e == 0; i++)
 		if (r->deps[i] < r->n_nodes)
 			e = rec_graph_add_edge(reported, r->deps[i], r->node);
@@ -89,27 +87,14 @@ static int read_nodes(struct rec_call *c, const struct rec_graph *before,
 	return e < 0 ? e : reported->n_nodes == n;
 }
 
-static bool is_work(const struct rec_node *n)
-{
-	return strcmp(n->kind, "kernel") == 0 || strcmp(n->kind, "memcpy") == 0 ||
-	       strcmp(n->kind, "memset") == 0 || strcmp(n->kind, "host") == 0 ||
-	       strcmp(n->kind, "graph") == 0;
-}
-
-int rec_graph_read_report(struct rec_call *c, struct rec_graph *g, bool *ret_timed)
+int rec_graph_read_report(struct rec_call *c, struct rec_graph *g)
 {
 	struct rec_graph reported = {0};
-	bool whole = false;
-	int r = read_nodes(c, g, &reported), e;
+	int r = read_nodes(c, g, &reported);
+	int e = r == 1 ? rec_graph_copy_collectives(c, g, &reported) : 0;
 
-	for (size_t i = 0; r == 1 && i < reported.n_nodes; i++) {
-		*ret_timed |= rec_graph_has_times(&reported.nodes[i]);
-		whole |= reported.nodes[i].op == CAP_NODE_WHOLE && is_work(&reported.nodes[i].is);
-	}
-	e = r == 1 ? rec_graph_copy_collectives(c, g, &reported) : 0;
 	r = e < 0 ? e : r;
 	if (r == 1) {
-		c->process->counts.graphs_whole += whole && !*ret_timed;
 		rec_graph_clear(g);
 		g->nodes = take(reported.nodes);
 		g->edges = take(reported.edges);

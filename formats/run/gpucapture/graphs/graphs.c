@@ -11,7 +11,6 @@ void rec_graphs_free(struct rec_graphs *g)
 {
 	for (size_t i = 0; g && i < g->n; i++) {
 		rec_graph_clear(&g->graphs[i]);
-		rec_graph_plan_free(g->graphs[i].plan);
 	}
 	if (g) {
 		free(g->graphs);
@@ -75,8 +74,7 @@ int rec_graph_add_node(struct rec_graph *g, const struct rec_node *node, uint64_
 {
 	if (g->n_nodes >= UINT32_MAX || array_reserve(&g->nodes, g->n_nodes + 1, &g->nodes_cap) < 0)
 		return -ENOMEM;
-	g->nodes[g->n_nodes++] =
-		(struct rec_graph_node){.is = *node, .handle = handle, .op = CAP_NODE_UNTIMED};
+	g->nodes[g->n_nodes++] = (struct rec_graph_node){.is = *node, .handle = handle};
 	return 0;
 }
 
@@ -280,10 +278,6 @@ int rec_graph_copy(const struct rec_graph *from, struct rec_graph *to, bool hand
 		r = rec_graph_add_node(to, &from->nodes[i].is, handles ? from->nodes[i].handle : 0);
 		if (r == 0)
 			to->nodes[i].child = from->nodes[i].child;
-		if (r == 0 && handles) {
-			to->nodes[i].op = from->nodes[i].op;
-			to->nodes[i].place = from->nodes[i].place;
-		}
 	}
 	for (size_t i = 0; i < from->n_edges && r == 0; i++)
 		r = rec_graph_add_edge(to, from->edges[i].from, from->edges[i].to);
@@ -327,16 +321,14 @@ static int instantiate(struct rec_call *c, uint64_t handle, bool anew)
 	struct rec_graphs *all = graphs_of(c);
 	struct rec_graph *g = rec_graph_get(c, (uint64_t)rec_call_value(c, "hGraph", 0));
 	struct rec_graph_exec *e = g ? exec_of(c, handle) : NULL;
-	bool timed = false;
 	int r;
 
 	if (!e)
 		return -ENOMEM;
-	r = rec_graph_read_report(c, g, &timed);
+	r = rec_graph_read_report(c, g);
 	if (r < 0)
 		return r;
 	e->is = (struct rec_graph_id){g->number, 0};
-	e->timed = timed;
 	r = rec_graph_add_version(all, (size_t)(g - all->graphs), &e->is.version);
 	if (anew)
 		e->made = e->is;

@@ -52,8 +52,7 @@ void rec_graph_set_launch(struct rec_process *p, const struct rec_graph_node_ref
 			  uint32_t exec);
 bool rec_graph_is_kernel(const struct rec_process *p, const struct rec_graph_node_ref *at);
 
-/* Adds the operations of a graph launch: one for each node with times, or one for the whole
- * launch. */
+/* Adds the operation of a graph launch. */
 int rec_graph_add_launch(struct rec_call *c);
 
 /* The current version of an executable graph. */

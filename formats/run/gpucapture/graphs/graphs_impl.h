@@ -8,8 +8,6 @@
 struct rec_graph_node {
 	struct rec_node is;
 	uint64_t handle; /* 0: captured, and its handle is unknown */
-	uint32_t op;	 /* index within a launch; CAP_NODE_WHOLE, CAP_NODE_UNTIMED */
-	uint32_t place;	 /* position in a topological order */
 	uint32_t child; /* 1 + index in rec_graphs.graphs of the child graph, which is immutable; 0:
 			   no child graph, or its nodes are appended to this graph */
 };
@@ -18,21 +16,15 @@ struct rec_graph_edge {
 	uint32_t from, to; /* nodes of the graph */
 };
 
-static inline bool rec_graph_has_times(const struct rec_graph_node *n)
-{
-	return n->op < CAP_NODE_UNTIMED;
-}
-
 /* A graph, which can change, or an immutable version of a graph. A graph gets a version each time
  * it is instantiated with other contents, and when an executable graph is changed. */
 struct rec_graph {
 	uint32_t number;  /* of the object; 0: not known yet, or the capture failed */
 	uint32_t version; /* if is_version */
 	bool is_version;
-	bool instantiated;	     /* the graph has versions */
-	bool captured;		     /* made by a capture */
-	struct rec_graph_plan *plan; /* owned; versions: set at the first launch */
-	uint64_t held; /* immutable graphs: 1 + number of collectives; 0: not counted */
+	bool instantiated; /* the graph has versions */
+	bool captured;	   /* made by a capture */
+	uint64_t held;	   /* immutable graphs: 1 + number of collectives; 0: not counted */
 	struct rec_graph_node *nodes;
 	size_t n_nodes, nodes_cap;
 	struct rec_graph_edge *edges;
@@ -50,7 +42,6 @@ struct rec_graph_exec {
 	uint32_t number;
 	struct rec_graph_id is;
 	struct rec_graph_id made; /* as instantiated: calls use handles of its nodes */
-	bool timed;		  /* each node has its own times */
 };
 
 struct rec_graphs {
@@ -82,17 +73,13 @@ int rec_graph_add_version(struct rec_graphs *all, size_t graph, uint32_t *ret_ve
 struct rec_graph *rec_graph_version(const struct rec_graphs *all, const struct rec_graph_id *id);
 
 /* Replaces the contents of `g` by the nodes that the capture library queried from the driver when
- * this call instantiated the graph. Sets *ret_timed if launches have times for each node. Returns 1
- * if there was such a report, 0 if not, or -ENOMEM. */
-int rec_graph_read_report(struct rec_call *c, struct rec_graph *g, bool *ret_timed);
+ * this call instantiated the graph. Returns 1 if there was such a report, 0 if not, or -ENOMEM. */
+int rec_graph_read_report(struct rec_call *c, struct rec_graph *g);
 
 /* Copies the collectives of nodes of `before` to the nodes that the driver reported. Counts
  * collectives without a matching node. Returns 0 or -ENOMEM. */
 int rec_graph_copy_collectives(struct rec_call *c, const struct rec_graph *before,
 			       struct rec_graph *reported);
-/* Makes the launched operation the collective of its node. Returns 0 or -ENOMEM. */
-int rec_graph_apply_collective(struct rec_call *c, const struct rec_node *node,
-			       struct rec_launched_op *launched);
 /* Returns the number of collectives in one launch of an immutable graph. */
 uint64_t rec_graph_n_collectives(const struct rec_graphs *all, struct rec_graph *g);
 /* Sets the node's child graph to a copy of the graph with that handle. Returns 0 or -ENOMEM. */
@@ -100,27 +87,6 @@ int rec_graph_set_child(struct rec_call *c, const struct rec_graph_node_ref *at,
 
 /* Returns NULL if its instantiation was not recorded. */
 struct rec_graph_exec *rec_graph_find_exec(const struct rec_process *p, uint32_t number);
-
-/* Assigns the operations of a launch to tracks. Of concurrent operations, the first is on the
- * stream itself, the others are on branches of the stream. */
-struct rec_graph_plan_node {
-	uint32_t node, branch;
-	fmt_str after; /* dependencies other than the previous operation of the branch, as JSON; 0:
-			  none. `[]`: none at all; the operation starts with the launch */
-};
-
-struct rec_graph_plan {
-	struct rec_graph_plan_node *nodes; /* owned: enabled nodes, by operation */
-	size_t n;
-	uint32_t n_ops; /* including disabled nodes */
-	bool has_end;	/* one more time stamp is recorded: the end of the launch */
-	fmt_str after;	/* of the end; 0: it is not an operation */
-};
-
-void rec_graph_plan_free(struct rec_graph_plan *p);
-/* Returns 0 or -ENOMEM. */
-int rec_graph_plan_new(struct fmt_names *names, const struct rec_graph *g,
-		       struct rec_graph_plan **ret);
 
 /* Finds the graph of a handle, or adds it. Returns NULL if out of memory. */
 struct rec_graph *rec_graph_get(struct rec_call *c, uint64_t handle);

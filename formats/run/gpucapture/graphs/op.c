@@ -40,29 +40,13 @@ void rec_op_add_list(struct rec_call *c, struct rec_op *o, const char *key, cons
 	rec_op_add_arg(c, o, key, FMT_JSON, 0, s);
 }
 
-/* Branches of graphs are streams with numbers of their own. */
-static int branch_track(struct rec_process *p, const struct rec_track *track, uint32_t *ret)
-{
-	for (uint32_t i = 0; i < p->n_tracks; i++)
-		if (p->tracks[i].kind == FMT_STREAM && p->tracks[i].number == track->number &&
-		    p->tracks[i].device == track->device) {
-			*ret = i;
-			return 0;
-		}
-	return rec_add_track(p, track, ret);
-}
-
 /* The track of a stream, which begins with its first operation. */
-static int track_of(struct rec_call *c, struct rec_object *stream, uint32_t branch, uint32_t *ret)
+static int track_of(struct rec_call *c, struct rec_object *stream, uint32_t *ret)
 {
-	const struct rec_track track = {.kind = FMT_STREAM,
-					.device = (int16_t)stream->device,
-					.number = stream->number +
-						  (int64_t)branch * REC_BRANCH_NUMBERS};
+	const struct rec_track track = {
+		.kind = FMT_STREAM, .device = (int16_t)stream->device, .number = stream->number};
 	int r = 0;
 
-	if (branch > 0)
-		return branch_track(c->process, &track, ret);
 	if (stream->track == 0) {
 		r = rec_add_track(c->process, &track, ret);
 		if (r == 0)
@@ -151,7 +135,7 @@ int rec_op_add_event(struct rec_call *c, struct rec_object *stream, const struct
 			      .kind = (uint8_t)o->kind,
 			      .template = o->template};
 	uint32_t event = REC_NONE;
-	int r = track_of(c, stream, o->branch, &e.track);
+	int r = track_of(c, stream, &e.track);
 
 	if (r == 0)
 		put_device(c, stream->device);

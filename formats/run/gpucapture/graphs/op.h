@@ -6,14 +6,12 @@
 #include "formats/run/gpucapture/process/call.h"
 
 #define REC_MOST_OP_ARGS 10
-#define REC_BRANCH_NUMBERS 100000 /* stream 7 has branches 100007, 200007 ... */
 
 struct rec_op {
 	enum fmt_kind kind;
 	const char *category;
 	fmt_str name;
-	uint32_t index;	 /* within the call */
-	uint32_t branch; /* graph launches: branch of the stream; 0: the stream itself */
+	uint32_t index; /* within the call */
 	struct fmt_arg args[REC_MOST_OP_ARGS];
 	int64_t values[REC_MOST_OP_ARGS]; /* of the arguments that vary, in order */
 	uint32_t n_args, n_values;
@@ -28,7 +26,7 @@ static inline void rec_op_begin(struct rec_op *o, enum fmt_kind kind, const char
 	o->kind = kind;
 	o->category = category;
 	o->name = 0;
-	o->index = o->branch = o->n_args = o->n_values = o->template = o->exec = 0;
+	o->index = o->n_args = o->n_values = o->template = o->exec = 0;
 	o->error = 0;
 }
 

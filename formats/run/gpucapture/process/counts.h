@@ -21,12 +21,8 @@ struct rec_counts {
 	uint64_t graph_changes; /* changes of executable graphs that are recorded as calls only */
 	uint64_t lost_collectives; /* collectives in graphs whose nodes the driver's report does not
 				      contain */
-	uint64_t launched_collectives; /* in graph launches */
-	uint64_t graph_collectives;    /* in graph launches that are one operation, so without their
-					  own times */
-	uint64_t graphs_whole; /* executable graphs recorded as one operation although node times
-				  were requested */
-	uint64_t steps;	       /* ranges that --digest=step took as iterations while recording */
+	uint64_t graph_collectives; /* in graph launches, so without their own times */
+	uint64_t steps; /* ranges that --digest=step took as iterations while recording */
 	uint64_t without_parameters; /* kernel launches */
 	uint64_t keyframe_missing;   /* bytes */
 	uint64_t late_digests;	     /* including contents: their operations were already written */

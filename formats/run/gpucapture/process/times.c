@@ -56,15 +56,6 @@ static int add_times(struct rec_process *p, uint64_t id, uint32_t index, int64_t
 	return take_times(p, id, index, start_ns, end_ns);
 }
 
-int rec_add_node_times(struct rec_process *p, const struct cap_nodes_record *t)
-{
-	int r = 0;
-
-	for (uint32_t i = 0; i < t->n && r == 0; i++)
-		r = add_times(p, t->id, t->first + i, t->times[i].start_ns, t->times[i].end_ns);
-	return r;
-}
-
 int rec_add_times(struct rec_process *p, const struct cap_times_record *t)
 {
 	return add_times(p, t->id, t->index, t->start_ns, t->end_ns);

@@ -6,9 +6,8 @@
 
 #include "formats/run/gpucapture/process/process.h"
 
-/* Process a record. Return 0 or -ENOMEM. */
+/* Processes a record. Returns 0 or -ENOMEM. */
 int rec_add_times(struct rec_process *p, const struct cap_times_record *t);
-int rec_add_node_times(struct rec_process *p, const struct cap_nodes_record *t);
 
 /* Drops the times of an operation that has no event. */
 int rec_times_ignore(struct rec_process *p, uint64_t id, uint32_t index);

@@ -268,7 +268,6 @@ static const struct {
 	{"capture.late_digests", offsetof(struct rec_counts, late_digests), 0},
 	{"capture.collectives_lost", offsetof(struct rec_counts, lost_collectives), 0},
 	{FMT_WITHIN_KEY, offsetof(struct rec_counts, graph_collectives), 0},
-	{"capture.graphs_whole", offsetof(struct rec_counts, graphs_whole), 0},
 };
 
 int rec_facts_put(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,

@@ -396,7 +396,7 @@ static int put_whole(struct rec_trace_writer *m, struct rec_process *const *proc
 	if (level == CAP_DIGEST_STEP && !any_begun(processes, n))
 		m->result.undigested = m->result.n_iterations;
 	for (size_t i = 0; i < n && digests_collectives; i++)
-		m->result.undigested_collectives += processes[i]->counts.launched_collectives;
+		m->result.undigested_collectives += processes[i]->counts.graph_collectives;
 	if (r == 0)
 		r = put_contents(m, processes, n, err);
 	return r < 0 ? r

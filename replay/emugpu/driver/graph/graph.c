@@ -131,8 +131,6 @@ CUresult emu_graph_clone(const struct emu_graph *g, struct emu_graph **ret)
 			n->origin = g->nodes[i]->id;
 		if (!r && g->nodes[i]->child)
 			r = emu_graph_clone(g->nodes[i]->child, &n->child);
-		if (!r && n->child)
-			n->child->is_child = 1;
 	}
 	for (size_t i = 0; !r && i < g->n_nodes; i++)
 		for (size_t k = 0; !r && k < g->nodes[i]->n_deps; k++)

@@ -27,7 +27,6 @@ struct emu_graph {
 	size_t n_nodes, nodes_cap;
 	struct emu_user_object **objects;
 	size_t n_objects, objects_cap;
-	int is_child; /* it belongs to a child graph node */
 };
 
 /* Return NULL for an invalid handle. */

@@ -167,7 +167,6 @@ EMU_API CUresult cuGraphAddChildGraphNode(CUgraphNode *ret, CUgraph graph, const
 
 	if (r)
 		return r;
-	copy->is_child = 1;
 	r = add(ret, graph, deps, n_deps, &emu_child_type, NULL, NULL);
 	if (r)
 		emu_graph_free(copy);
@@ -353,13 +352,6 @@ EMU_API CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node
 EMU_API CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node,
 						    CUevent event)
 {
-	EMU_ENTER(EMU_CALL_EVENT);
-	const struct emu_node *n = emu_node_of(node);
-	const char *allowed = getenv("GPUEMU_CHILD_EVENTS");
-
-	(void)self;
-	if (n && n->graph->is_child && allowed && strcmp(allowed, "0") == 0)
-		return CUDA_ERROR_INVALID_VALUE;
 	return exec_set(exec, node, &emu_event_record_type, event, NULL);
 }
 
