@@ -212,7 +212,7 @@ int kineto_templates_refine(struct kineto_templates *t, uint32_t template, uint3
 
 /* One value that an argument of some template has. */
 struct seen {
-	struct kineto_varying of;
+	struct kineto_varying varying;
 	int64_t value;
 	uint64_t events;
 };
@@ -220,7 +220,7 @@ struct seen {
 static int seen_order(const void *a, const void *b)
 {
 	const struct seen *x = a, *y = b;
-	int order = varying_order(&x->of, &y->of);
+	int order = varying_order(&x->varying, &y->varying);
 
 	if (order != 0)
 		return order;
@@ -254,19 +254,20 @@ static int mark(struct kineto_templates *t, const struct seen *seen, size_t n, b
 	for (size_t from = 0, to; from < n; from = to) {
 		uint64_t events = 0, values = 0;
 
-		for (to = from; to < n && varying_order(&seen[from].of, &seen[to].of) == 0; to++) {
+		for (to = from;
+		     to < n && varying_order(&seen[from].varying, &seen[to].varying) == 0; to++) {
 			values += to == from || seen[to].value != seen[to - 1].value;
 			events += seen[to].events;
 		}
 		if (values < MANY_VALUES &&
 		    (!last || values < SOME_VALUES || values * FEW_EVENTS < events))
 			continue;
-		if (kineto_templates_is_varying(t, seen[from].of.cat, seen[from].of.key,
+		if (kineto_templates_is_varying(t, seen[from].varying.cat, seen[from].varying.key,
 						FMT_STRING))
 			continue;
 		if (array_reserve(&t->varying, n_varying + 1, &t->varying_cap) < 0)
 			return -ENOMEM;
-		t->varying[n_varying++] = seen[from].of;
+		t->varying[n_varying++] = seen[from].varying;
 	}
 	t->n_varying = n_varying;
 	if (n_varying > 0)
