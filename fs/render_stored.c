@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/render/export/tsv.h"
 #include "formats/trace/store/blobs.h"
 #include "fs/render.h"
 #include "fs/stored.h"

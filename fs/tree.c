@@ -6,8 +6,6 @@
 #include "fs/stored.h"
 #include "fs/timeline.h"
 
-#include <limits.h>
-
 /* ---- iterations */
 
 static int by_number(const void *a, const void *b)

@@ -2,7 +2,6 @@
 
 /* Completes a recording when its programs have ended. */
 #include "base/host.h"
-#include "base/scope.h"
 #include "capture/recorder/recorder_impl.h"
 
 #include <string.h>

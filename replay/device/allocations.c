@@ -2,9 +2,7 @@
 #include "replay/device/allocations.h"
 
 #include "base/array.h"
-#include "formats/trace/facts.h"
 #include "formats/trace/json.h"
-#include "formats/trace/store/blobs.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include "replay/device/recorded.h"
 
 #include "base/array.h"
-#include "formats/trace/facts.h"
 #include "formats/trace/store/blobs.h"
 #include "formats/trace/value.h"
 

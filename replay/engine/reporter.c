@@ -2,7 +2,6 @@
 #include "replay/engine/reporter.h"
 
 #include "formats/trace/wrap.h"
-#include "replay/clock/sim.h"
 #include "replay/engine/timemap.h"
 #include "replay/what_if/copies.h"
 

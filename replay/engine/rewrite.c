@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/rewrite.h"
 
-#include "formats/run/infer/constants.h"
 #include "formats/trace/json.h"
 #include "formats/trace/store/names_code.h"
 #include "formats/trace/store/writer.h"

@@ -6,8 +6,6 @@
 
 #include "base/scope.h"
 
-#include <errno.h>
-
 /* Maximum number of slices that a rank may load ahead when all ranks wait for later slices. */
 #define MOST_AHEAD 4
 

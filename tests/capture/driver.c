@@ -4,7 +4,6 @@
  * without description, and cuGetProcAddress. */
 #include <pthread.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define API __attribute__((visibility("default")))

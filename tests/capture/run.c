@@ -27,7 +27,6 @@
 #include "formats/raw/layouts.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>

@@ -10,7 +10,6 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { M = 70, N = 50, K = 90 };

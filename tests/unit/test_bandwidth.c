@@ -6,8 +6,6 @@
 
 #include "tests/unit/training.h"
 
-#include <stdbool.h>
-
 /* 8 GB in one second: algorithm bandwidth and bus bandwidth in GB/s as nccl-tests computes them.
  * -1: none. */
 static const struct {

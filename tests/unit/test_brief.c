@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/render/report/brief.h"
 
-#include "base/array.h"
 #include "base/scope.h"
 #include "tests/unit/test.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Graph nodes as the driver reports them. */
-#include "base/array.h"
 #include "tests/unit/reported_graph.h"
 #include "tests/unit/test.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/kineto/json.h"
 
-#include "base/array.h"
 #include "tests/unit/test.h"
 
 /* One row per way to write microseconds. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/trace/memberships.h"
 
-#include "base/array.h"
 #include "tests/unit/test.h"
 
 /* Communicator memberships that two ranks claim, and the list of missing members. */

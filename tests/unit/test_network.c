@@ -3,7 +3,6 @@
 
 #include "tests/unit/test.h"
 
-#include "base/array.h"
 #include "base/scope.h"
 
 #include <string.h>

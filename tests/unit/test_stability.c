@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/report/stability.h"
 
-#include "base/array.h"
 #include "tests/unit/test.h"
 
 enum { KERNELS = 4, ITERATIONS = 5, NUMBERS = KERNELS + 1 };

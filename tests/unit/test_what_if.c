@@ -3,8 +3,6 @@
 
 #include "tests/unit/test.h"
 
-#include "base/array.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

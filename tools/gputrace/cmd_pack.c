@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* `gputrace pack` and `gputrace unpack`. */
-#include "base/array.h"
 #include "base/scope.h"
 #include "formats/trace/store/pack.h"
 #include "formats/trace/store/verify.h"

@@ -4,7 +4,6 @@
 #include "base/array.h"
 #include "formats/trace/json.h"
 #include "formats/trace/store/blobs.h"
-#include "formats/trace/value.h"
 #include "replay/device/build.h"
 #include "replay/device/recorded.h"
 

@@ -2,7 +2,6 @@
 
 /* Shows a trace as files. */
 #include "base/scope.h"
-#include "base/text.h"
 #include "fs/mount.h"
 #include "tools/cli.h"
 #include "tools/gputracefs/emulated.h"

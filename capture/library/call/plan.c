@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/call/plan.h"
 
-#include "capture/library/attributes.h"
 #include "capture/library/call/params.h"
 #include "capture/library/call/put.h"
 #include "capture/library/find/real.h"

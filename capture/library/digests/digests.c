@@ -10,7 +10,6 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "capture/digest/gd128.h"
 #include "capture/library/device/allocations.h"
 #include "capture/library/device/collector.h"
 #include "capture/library/device/contexts.h"
@@ -24,8 +23,6 @@
 #include "capture/library/ring/ring.h"
 #include "capture/library/times/spans.h"
 #include "formats/raw/ring.h"
-
-#include <pthread.h>
 
 static unsigned level; /* enum cap_digest_level */
 

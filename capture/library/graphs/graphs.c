@@ -8,7 +8,6 @@
 #include "capture/library/ring/process.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 static bool is_touched; /* relaxed: publishes no other data */
 

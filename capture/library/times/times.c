@@ -13,7 +13,6 @@
  */
 #include "capture/library/times/times.h"
 
-#include "capture/library/call/call.h"
 #include "capture/library/device/collector.h"
 #include "capture/library/device/contexts.h"
 #include "capture/library/find/cu.h"

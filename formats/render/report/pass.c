@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "formats/render/report/gpus.h"
-#include "formats/render/report/page.h"
 #include "formats/render/time.h"
 #include "formats/trace/store/loader.h"
 #include "formats/trace/value.h"

@@ -2,7 +2,6 @@
 #include "formats/render/report/pass.h"
 
 #include "base/array.h"
-#include "formats/render/report/page.h"
 #include "formats/render/time.h"
 
 static bool same_group(const struct fmt_report_collective *a, const struct fmt_report_collective *b)

@@ -2,7 +2,6 @@
 #include "formats/run/infer/gap.h"
 #include "formats/run/infer/edge.h"
 
-#include "base/array.h"
 #include "base/scope.h"
 
 #define US INFER_US

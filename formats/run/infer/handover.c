@@ -5,7 +5,6 @@
  * continues when the other one stops, waited for it. The time between is the host's own time. */
 #include "formats/run/infer/walk.h"
 
-#include "base/array.h"
 #include "base/scope.h"
 
 /* Limit of threads that launch: more threads do not alternate in pairs. */

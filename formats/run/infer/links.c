@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/run/infer/edge.h"
 #include "formats/run/infer/scan.h"
 #include "formats/trace/hash.h"
 

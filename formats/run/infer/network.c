@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/infer/network.h"
 
-#include "base/array.h"
 #include "base/scope.h"
 #include "formats/run/robust.h"
 #include "formats/trace/json.h"
 
-#include <math.h>
 #include <stdio.h>
 
 #define MOST_SIZES 256 /* sizes for computing slopes; more are subsampled */

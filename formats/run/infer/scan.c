@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/infer/scan.h"
 
-#include "base/array.h"
-
 void infer_scan_done(struct infer_scan *s)
 {
 	free(s->threads);

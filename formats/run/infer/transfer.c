@@ -10,7 +10,6 @@
 #include "formats/run/infer/network.h"
 #include "formats/run/peers.h"
 
-#include "base/array.h"
 #include "base/scope.h"
 
 static const char *peers_of(const struct infer_view *views, const struct fmt_participation *m)

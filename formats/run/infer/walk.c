@@ -3,7 +3,6 @@
 
 #include "formats/run/infer/links.h"
 
-#include "base/array.h"
 #include "base/scope.h"
 
 int infer_walk_init(struct infer_walk *w, struct infer_view *v, struct infer_shapes *shapes)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/trace/store/names_code.h"
 
-#include "base/array.h"
 #include "formats/trace/names_impl.h"
 #include "formats/trace/store/names_templates.h"
 

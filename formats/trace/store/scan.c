@@ -2,7 +2,6 @@
 #include "formats/trace/store/scan.h"
 
 #include "base/array.h"
-#include "formats/trace/store/index.h"
 
 /* Bytes read to recognise a header; and bytes searched together for the next one. */
 #define PROBE 512

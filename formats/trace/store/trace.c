@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/trace/store/trace.h"
 
-#include "base/array.h"
 #include "formats/trace/store/trace_impl.h"
 
 #include <inttypes.h>

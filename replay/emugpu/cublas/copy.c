@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Copies of vectors and matrices between host and device. */
-#include "replay/emugpu/cublas/handle.h"
 #include "replay/emugpu/lib/blas.h"
 #include "replay/emugpu/lib/gpu.h"
 #include "replay/emugpu/refuse.h"

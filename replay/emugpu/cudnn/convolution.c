@@ -5,8 +5,6 @@
 #include "replay/emugpu/cudnn/descriptor.h"
 #include "replay/emugpu/cudnn/work.h"
 
-#include <stdlib.h>
-
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 /* Defines the functions that set and get a field of the descriptor. */

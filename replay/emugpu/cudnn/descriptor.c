@@ -2,7 +2,6 @@
 #include "replay/emugpu/cudnn/descriptor.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 

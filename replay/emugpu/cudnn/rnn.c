@@ -5,7 +5,6 @@
 #include "replay/emugpu/cudnn/descriptor.h"
 #include "replay/emugpu/cudnn/work.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"

@@ -4,7 +4,6 @@
 #include "base/scope.h"
 #include "replay/emugpu/driver/handle.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
 

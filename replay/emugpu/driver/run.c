@@ -5,7 +5,6 @@
 #include "replay/emugpu/notes.h"
 #include "replay/emugpu/refuse.h"
 
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <time.h>
 

@@ -4,7 +4,6 @@
 #include "replay/emugpu/driver/device.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

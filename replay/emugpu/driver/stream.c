@@ -5,7 +5,6 @@
 #include "replay/emugpu/driver/handle.h"
 #include "replay/emugpu/driver/logs.h"
 #include "replay/emugpu/driver/observed.h"
-#include "replay/emugpu/driver/shared_event.h"
 #include <gpuemu.h>
 
 #include <linux/futex.h>

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
 typedef int run_fn(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args);
 

@@ -2,7 +2,6 @@
 #include "formats/run/gpucapture/calls/calls.h"
 
 #include "base/array.h"
-#include "base/scope.h"
 
 /* FNV-1a, for random ids. */
 static uint64_t hash_of(const void *bytes, size_t n)

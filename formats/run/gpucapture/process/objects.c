@@ -3,8 +3,6 @@
 /* Updates the objects of a process after each call: handles and the current context. */
 #include "formats/run/gpucapture/process/call.h"
 
-#include "base/array.h"
-
 uint64_t rec_call_context(const struct rec_call *c)
 {
 	const struct rec_thread *t = c->thread;

@@ -5,7 +5,6 @@
 #include "base/scope.h"
 #include "formats/trace/facts.h"
 #include "formats/trace/json.h"
-#include "formats/trace/store/cursor.h"
 
 /* A collective on one rank. */
 struct seen {

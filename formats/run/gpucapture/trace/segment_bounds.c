@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/gpucapture/trace/segment_bounds.h"
 
-#include "base/array.h"
 #include "base/scope.h"
 #include "formats/run/gpucapture/process/call.h"
 #include "formats/run/gpucapture/process/digests.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/gpucapture/trace/trace_writer.h"
 
-#include "base/array.h"
 #include "base/host.h"
 #include "base/scope.h"
 #include "formats/run/gpucapture/process/times.h"

@@ -8,7 +8,6 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "replay/emugpu/driver/code/image.h"
 
 #include <math.h>
 #include <stdlib.h>

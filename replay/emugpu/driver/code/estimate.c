@@ -3,7 +3,6 @@
 /* The work of kernels of which only the launch is known: a kernel accesses as many elements behind
  * each pointer as it has threads, or as its largest integer says, if the allocation is that large.
  * A kernel whose name says that it multiplies matrices does so with the first three. */
-#include "replay/cost/name.h"
 #include "replay/emugpu/driver/code/kernel.h"
 #include "replay/emugpu/driver/memory.h"
 #include "replay/emugpu/driver/name.h"

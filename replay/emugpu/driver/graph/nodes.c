@@ -7,7 +7,6 @@
 #include "replay/emugpu/driver/graph/graph.h"
 #include "replay/emugpu/driver/memory/transfer.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- ops of nodes, from their parameters */

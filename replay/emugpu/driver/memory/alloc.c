@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Allocation of device, page-locked and managed memory; queries of addresses. */
-#include "base/scope.h"
 #include "replay/emugpu/driver/capture.h"
 #include "replay/emugpu/driver/memory.h"
 #include "replay/emugpu/driver/stream.h"
