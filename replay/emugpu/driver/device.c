@@ -80,7 +80,7 @@ static int init_device(struct emu_device *d, int ordinal, int physical,
 	d->physical = physical;
 	d->model = *model;
 	pthread_mutex_init(&d->lock, NULL);
-	return emu_memory_new((size_t)model->memory_bytes, &d->memory);
+	return emu_memory_new((unsigned)d->physical, (size_t)model->memory_bytes, &d->memory);
 }
 
 /* Counts the work of all devices in the process's row of the run; a forked process has its own

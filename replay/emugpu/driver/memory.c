@@ -12,6 +12,11 @@
 #define GIVE_BACK_BYTES                                                                            \
 	(1u << 20) /* freed memory of at least this size is returned to the host immediately */
 
+/* Fixed addresses, if they are free, make digests of memory that contains device addresses the same
+ * in each run. */
+#define FIRST_BASE (UINT64_C(32) << 40)
+#define BASES_APART (UINT64_C(1) << 40)
+
 struct span {
 	uintptr_t base;
 	size_t bytes;
@@ -32,7 +37,7 @@ struct emu_memory {
 	struct spans held, gaps;
 };
 
-int emu_memory_new(size_t bytes, struct emu_memory **ret)
+int emu_memory_new(unsigned physical, size_t bytes, struct emu_memory **ret)
 {
 	scoped(free_ptr) struct emu_memory *m = calloc(1, sizeof(*m));
 	void *at;
@@ -48,7 +53,8 @@ int emu_memory_new(size_t bytes, struct emu_memory **ret)
 		close(m->fd);
 		return -errno;
 	}
-	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, m->fd, 0);
+	at = mmap((void *)(FIRST_BASE + physical * BASES_APART), bytes, PROT_READ | PROT_WRITE,
+		  MAP_SHARED | MAP_NORESERVE, m->fd, 0);
 	if (at == MAP_FAILED) {
 		close(m->fd);
 		return -errno;

@@ -11,7 +11,8 @@
 struct emu_device;
 struct emu_memory;
 
-int emu_memory_new(size_t bytes, struct emu_memory **ret);
+/* `physical`: number of the device on this machine. */
+int emu_memory_new(unsigned physical, size_t bytes, struct emu_memory **ret);
 
 /* Returns 0, or -ENOMEM if the emulated device is full. */
 int emu_memory_alloc(struct emu_memory *m, size_t bytes, uintptr_t *ret);
