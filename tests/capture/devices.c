@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* devices all|ranks|null|alone GPUS STEPS: one thread drives several GPUs, as nccl-tests do with
- * -g. Each step fills a buffer on every GPU and calls a group of all-reduces and a group of
+/* devices all|ranks|null|alone|only GPUS STEPS: one thread drives several GPUs, as nccl-tests do
+ * with -g. Each step fills a buffer on every GPU and calls a group of all-reduces and a group of
  * all-gathers.
  *
  *     all    ncclCommInitAll(); the last GPU stays current during a group
  *     ranks  a group of ncclCommInitRank(); each GPU is made current for its calls
  *     null   like all, on default streams
  *     alone  without NCCL: the first GPU computes, the others fill buffers
+ *     only   without NCCL: only GPU number GPUS computes
  */
 #include "tests/emugpu/check_driver.h"
 
@@ -119,14 +120,18 @@ int main(int argc, char **argv)
 {
 	struct gpu gpus[MOST] = {0};
 	int n = argc > 3 ? atoi(argv[2]) : 0, steps = argc > 3 ? atoi(argv[3]) : 0;
-	int ranks = argc > 1 && strcmp(argv[1], "ranks") == 0;
+	int ranks = argc > 1 && strcmp(argv[1], "ranks") == 0, first = 0;
 
+	if (argc > 1 && strcmp(argv[1], "only") == 0) {
+		first = n;
+		n = 1;
+	}
 	if (n < 1 || n > MOST)
 		return 2;
 	OK(cuInit(0));
 	for (int i = 0; i < n; i++)
-		open_gpu(&gpus[i], i, n, strcmp(argv[1], "null") != 0);
-	if (strcmp(argv[1], "alone") == 0) {
+		open_gpu(&gpus[i], first + i, n, strcmp(argv[1], "null") != 0);
+	if (argv[1][0] == 'o' || strcmp(argv[1], "alone") == 0) {
 		work_alone(gpus, n, steps);
 		return 0;
 	}

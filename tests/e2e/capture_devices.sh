@@ -61,6 +61,12 @@ import json
 info = json.load(open('alone.json'))
 assert info['gpus'] == 3 and len(info['ranks']) == 3 and info['records']['memset'] == 15, info['ranks']"
 
+# Processes without a launcher and communicators have the order of their GPUs.
+for order in '0 1 2' '2 1 0'; do
+	record "order${order%% *}" sh -c 'for gpu; do "$0" only $gpu $((3 + gpu)); done' "$devices" $order
+done
+gputrace diff order0 order2 >out || die "$(cat out)"
+
 # Two processes on GPU 0, and a third on GPU 1.
 cat >three.sh <<'SH'
 "$1" alone 1 5 & first=$!

@@ -172,9 +172,16 @@ static void number_rest(struct rec_ranks *r, uint32_t n)
 		r->ranks[i].number = i > 0 ? r->ranks[i - 1].number + 1 : 0;
 }
 
+static uint32_t device_ordinal(const struct rec_process *p, const struct rec_rank *rank)
+{
+	(void)p;
+	return rank->device >= 0 ? (uint32_t)rank->device : NO_NUMBER;
+}
+
 /* Numbers by communicator or by launcher, if all ranks get different numbers; else if some do, for
- * example if a process failed before it joined the communicator; else in the order of processes and
- * devices. */
+ * example if a process failed before it joined the communicator; else in the order of devices, if
+ * these differ: the order of processes may differ from run to run; else in the order of processes
+ * and devices. */
 static void number_all(struct rec_ranks *r, struct rec_process *const *processes)
 {
 	uint32_t n;
@@ -185,7 +192,7 @@ static void number_all(struct rec_ranks *r, struct rec_process *const *processes
 	n = number_by(r, processes, world_rank);
 	if (n == 0)
 		n = number_by(r, processes, launched_rank);
-	if (n == 0)
+	if (n == 0 && number_by(r, processes, device_ordinal) < r->n)
 		number_by(r, processes, NULL);
 	number_rest(r, n);
 }
