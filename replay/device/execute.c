@@ -7,6 +7,7 @@
 #include "replay/device/call_order.h"
 #include "replay/device/functions.h"
 #include "replay/device/keyframe.h"
+#include "replay/device/nccl.h"
 #include "replay/device/placement.h"
 #include "replay/device/regions.h"
 #include "replay/device/single_rank.h"
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <time.h>
 
-#define NCCL_IN_PROGRESS 7
 #define NOT_READY 600 /* CUDA_ERROR_NOT_READY */
 #define POLL_NS 20000L
 #define OLD_ADDRESSES "; memory contains recorded addresses of memory that has moved"
@@ -144,26 +144,6 @@ static void announce(const struct rex_call *c)
 	rex_placement_set_next(c->api->name, (uint64_t)address, (uint64_t)pitch);
 }
 
-/* Waits until a non-blocking communicator has completed the operation. */
-static int wait_for_nccl(const struct rex_frame *b)
-{
-	const struct api_call *query = api_call((unsigned)api_find("ncclCommGetAsyncError"));
-	void *function = rex_function(query->name, API_LIBRARY_NCCL);
-	const struct api_arg *comm = api_arg_of(b->call->api, API_MEANING_COMM);
-	const struct timespec nap = {0, POLL_NS};
-	int state = NCCL_IN_PROGRESS;
-	uint64_t words[2] = {0, (uint64_t)&state};
-
-	if (!comm || !function)
-		return 0;
-	words[0] = b->words[comm->word];
-	if (comm->direction == API_DIRECTION_OUT)
-		memcpy(&words[0], (void *)words[0], 8);
-	while (rex_invoke(function, query, words) == 0 && state == NCCL_IN_PROGRESS)
-		nanosleep(&nap, NULL);
-	return state;
-}
-
 /* Lets cuBLASLt choose the algorithm, if one was given: it is valid for some GPUs and versions of
  * the library only. */
 static bool choose_algorithm(struct rex_frame *b)
@@ -206,10 +186,9 @@ static int check_result(struct rex_frame *b, int64_t result)
 
 	if (call->result.meaning != API_MEANING_STATUS)
 		return 0;
-	if (call->library == API_LIBRARY_NCCL && (int32_t)result == NCCL_IN_PROGRESS)
-		result = wait_for_nccl(b);
-	if ((int32_t)result == 0 || (call->class == API_CLASS_GROUP_END && result == 7) ||
-	    ends_capture(b->call))
+	if (call->library == API_LIBRARY_NCCL)
+		result = rex_nccl_complete(b, result);
+	if ((int32_t)result == 0 || ends_capture(b->call))
 		return 0;
 	if (rex_placement_refused())
 		return rex_frame_fail(b, -ENODEV,
@@ -396,6 +375,7 @@ static void *run_thread(void *arg)
 	make_calls(t);
 	enter_window(t);
 	make_calls(t);
+	rex_nccl_done();
 	return NULL;
 }
 
