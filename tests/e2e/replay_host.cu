@@ -2,7 +2,8 @@
 
 /* `functions`: functions of the host on streams and in a graph. `memory`: the host writes
  * page-locked and managed memory, and a managed variable, between launches, copies and graphs that
- * read it. `threads`: two threads whose emulated clocks differ. With -DPLUGIN only the host
+ * read it. `threads [late]`: two threads whose emulated clocks differ; the order in which they
+ * allocate depends on `late`. With -DPLUGIN only the host
  * kernels. */
 #include "axpy.cuh"
 #include "check.h"
@@ -109,6 +110,48 @@ static cudaGraphExec_t capture(const float *in_kernel, const float *in_copy, flo
 	return exec;
 }
 
+/* Memory that a kernel of a graph reads. */
+static cudaKernelNodeParams node_of(void **args)
+{
+	cudaKernelNodeParams p = {};
+
+	p.func = (void *)axpy;
+	p.gridDim = dim3((N + 255) / 256);
+	p.blockDim = dim3(256);
+	p.kernelParams = args;
+	return p;
+}
+
+/* The same of a graph whose nodes are added one by one. */
+static cudaGraphExec_t build(const float *in_kernel, const float *in_copy, float *x, float *y,
+			     cudaGraphNode_t *ret)
+{
+	int n = N;
+	float a = 2;
+	void *args[] = {&n, &a, &in_kernel, &y};
+	const cudaKernelNodeParams kernel = node_of(args);
+	cudaGraphNode_t copy;
+	cudaGraphExec_t exec;
+	cudaGraph_t graph;
+
+	CUDA(cudaGraphCreate(&graph, 0));
+	CUDA(cudaGraphAddKernelNode(ret, graph, NULL, 0, &kernel));
+	CUDA(cudaGraphAddMemcpyNode1D(&copy, graph, ret, 1, x, in_copy, BYTES,
+				      cudaMemcpyHostToDevice));
+	CUDA(cudaGraphInstantiate(&exec, graph, 0));
+	return exec;
+}
+
+static void change(cudaGraphExec_t exec, cudaGraphNode_t node, const float *x, float *y)
+{
+	int n = N;
+	float a = 3;
+	void *args[] = {&n, &a, &x, &y};
+	const cudaKernelNodeParams kernel = node_of(args);
+
+	CUDA(cudaGraphExecKernelNodeSetParams(exec, node, &kernel));
+}
+
 /* Copies `n` parts of two sources to `x` at once. */
 static void copy_many(float *x, const float *pageable, const float *locked, size_t n)
 {
@@ -151,12 +194,23 @@ static void copy_batches(float *x, float pageable[2][N], float *locked)
 	CUDA(cudaMemcpy3DBatchAsync(2, ops, 0, stream));
 }
 
+/* The host never writes `staged`: copies bring what the device put there. */
+static void copy_through(float *staged, float *x, float *y)
+{
+	for (int i = 0; i < 3; i++) {
+		CUDA(cudaMemcpyAsync(staged, y, BYTES, cudaMemcpyDeviceToHost, stream));
+		CUDA(cudaMemcpyAsync(x, staged, BYTES, cudaMemcpyHostToDevice, stream));
+		launch(x, y);
+	}
+}
+
 static int run_memory()
 {
 	static float pageable[2][N], result[N];
-	float *x, *y, *mapped, *managed, *locked, *staged, *registered, *graphs[3];
+	float *x, *y, *mapped, *managed, *locked, *staged, *registered, *graphs[5];
 	const cudaMemLocation device = {cudaMemLocationTypeDevice, 0};
-	cudaGraphExec_t exec, other;
+	cudaGraphExec_t exec, other, built;
+	cudaGraphNode_t node;
 
 	CUDA(cudaStreamCreate(&stream));
 	CUDA(cudaMalloc(&x, BYTES));
@@ -170,18 +224,18 @@ static int run_memory()
 	CUDA(cudaHostRegister(registered, BYTES, cudaHostRegisterMapped));
 	CUDA(cudaMemAdvise(managed, BYTES, cudaMemAdviseSetPreferredLocation, device));
 	CUDA(cudaStreamAttachMemAsync(stream, managed, 0, cudaMemAttachGlobal));
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 5; i++)
 		CUDA(cudaMallocHost(&graphs[i], BYTES));
 	exec = capture(graphs[0], graphs[1], x, y);
 	other = capture(graphs[2], graphs[2], x, y);
+	built = build(graphs[3], graphs[4], x, y, &node);
 	for (int i = 1; i < 4; i++) {
 		fill(mapped, i);
 		fill(managed, 10 * i);
 		fill(variable, 30 * i);
 		fill(locked, 100 * i);
-		fill(graphs[0], 1000 * i);
-		fill(graphs[1], 2000 * i);
-		fill(graphs[2], 4000 * i);
+		for (int k = 0; k < 5; k++)
+			fill(graphs[k], 1000 * (k + 1) * i);
 		fill(registered, 3000 * i);
 		CUDA(cudaMemPrefetchAsync(managed, BYTES, device, 0, stream));
 		launch(mapped, y);
@@ -195,18 +249,17 @@ static int run_memory()
 		launch(x, y);
 		CUDA(cudaGraphLaunch(exec, stream));
 		CUDA(cudaGraphLaunch(other, stream));
+		if (i == 3)
+			change(built, node, graphs[2], y);
+		CUDA(cudaGraphLaunch(built, stream));
+		launch(x, y);
 		fill(pageable[0], 10000 * i);
 		fill(pageable[1], 20000 * i);
 		copy_batches(x, pageable, locked);
 		launch(x, y);
 		copy_many(x, pageable[0], locked, 500);
 		launch(x, y);
-		/* The host writes `staged` never: copies bring what the device put there. */
-		for (int k = 0; k < 3; k++) {
-			CUDA(cudaMemcpyAsync(staged, y, BYTES, cudaMemcpyDeviceToHost, stream));
-			CUDA(cudaMemcpyAsync(x, staged, BYTES, cudaMemcpyHostToDevice, stream));
-			launch(x, y);
-		}
+		copy_through(staged, x, y);
 		CUDA(cudaStreamSynchronize(stream));
 	}
 	CUDA(cudaMemcpy(result, y, BYTES, cudaMemcpyDeviceToHost));
@@ -235,12 +288,14 @@ static void wait_for_other(int from)
  * clock and behind it. */
 static void run_second()
 {
-	float *x, *y;
+	float *x, *y, *host;
 
 	CUDA(cudaSetDevice(1));
+	CUDA(cudaMallocHost(&host, BYTES));
+	fill(host, 7);
 	CUDA(cudaMalloc(&x, BYTES));
 	CUDA(cudaMalloc(&y, BYTES));
-	CUDA(cudaMemset(x, 1, BYTES));
+	CUDA(cudaMemcpy(x, host, BYTES, cudaMemcpyHostToDevice));
 	CUDA(cudaMemset(y, 2, BYTES));
 	for (int i = 0; i < 4; i++) {
 		wait_for_other(go[0]);
@@ -254,21 +309,38 @@ static void run_second()
 	}
 }
 
-static int run_threads()
+/* Returns memory that contains an address of the device, which is the same in each run. */
+static float *make_source(float *x)
 {
+	float *host;
+
+	CUDA(cudaMallocHost(&host, BYTES));
+	fill(host, 8);
+	memcpy(host, &x, sizeof(x));
+	return host;
+}
+
+static int run_threads(bool is_late)
+{
+	float *x, *host = NULL;
+
+	CUDA(cudaSetDevice(0));
+	CUDA(cudaMalloc(&x, BYTES));
+	if (!is_late)
+		host = make_source(x);
 	if (pipe(go) || pipe(done))
 		return 1;
 	std::thread second(run_second);
 
-	CUDA(cudaSetDevice(0));
-	CUDA(cudaFree(NULL));
 	for (int i = 0; i < 4; i++) {
 		signal_other(go[1]);
 		wait_for_other(done[0]);
+		if (!host)
+			host = make_source(x);
 		if (i % 2 == 0)
 			usleep(60000);
 		gputrace_mark_iteration();
-		CUDA(cudaDeviceSynchronize());
+		CUDA(cudaMemcpy(x, host, BYTES, cudaMemcpyHostToDevice));
 	}
 	second.join();
 	return 0;
@@ -280,7 +352,7 @@ int main(int argc, char **argv)
 	case 'm':
 		return run_memory();
 	case 't':
-		return run_threads();
+		return run_threads(argc > 2);
 	default:
 		return run_functions();
 	}

@@ -59,12 +59,12 @@ gputrace export -f tsv -o tables memory.comm >/dev/null
 python3 - tables/contents/index tables/gpus/gpu0/allocations <<'PY'
 import collections, csv, sys
 index, allocations = (list(csv.DictReader(open(p), delimiter='\t')) for p in sys.argv[1:])
-graphs = [a['allocation'] for a in allocations if a['kind'] == 'host'][-3:] # in the order of allocation
+graphs = [a['allocation'] for a in allocations if a['kind'] == 'host'][-5:] # in the order of allocation
 used = collections.defaultdict(set)
 for row in index:
     if row['allocation'] in graphs and not row['access'].startswith('live'):
         used[row['number']].add(graphs.index(row['allocation']))
-assert sorted(map(sorted, used.values())) == 3 * [[0, 1]] + 3 * [[2]], used
+assert sorted(map(sorted, used.values())) == 3 * [[0, 1]] + 3 * [[2]] + [[2, 3, 4]] + 2 * [[3, 4]], used
 PY
 
 # Each thread has its own emulated clock; whether a call is before a keyframe is decided by time.
@@ -74,3 +74,7 @@ for range in 0-1 1-2 2-3; do
 	gpuemu --gpus 2 -o report --kernels "$programs/tests/e2e/replay_host.so" -- \
 		gpureplay --iterations $range threads >same || die "$range: $(cat same)"
 done
+
+# Numbers of allocations depend on the order of threads, addresses of devices do not change.
+gpucapture --digest=launch --payloads=0-9 --embed-images -o late -- gpuemu --gpus 2 -o report -- "$program" threads late
+gputrace diff threads late >out || die "$(cat out)"

@@ -330,23 +330,22 @@ static void put_buffer(const struct cap_call *c, unsigned arg, void **extra)
 		cap_put_bytes(c, arg, CAP_BLOB_EXTRA, 0, buffer, len);
 }
 
-void cap_params_put(const struct cap_call *c, unsigned arg, uint64_t function, void **params,
-		    void **extra)
+void cap_params_put(const struct cap_call *c, unsigned arg, const struct cap_params *p)
 {
 	struct cap_thread *t = &cap_self;
 	const struct cap_layout_entry *k;
 
-	if (params && function) {
+	if (p->params && p->function) {
 		cap_set_writing(t, 1);
-		k = cap_layout_find(t->layouts, function);
+		k = cap_layout_find(t->layouts, p->function);
 		if (!k) {
 			cap_set_writing(t, 0);
-			k = write_layout(t, function);
+			k = write_layout(t, p->function);
 		}
 		if (k)
-			write_params(t, c, arg, k, params);
-	} else if (extra) {
-		put_buffer(c, arg, extra);
+			write_params(t, c, arg, k, p->params);
+	} else if (p->extra) {
+		put_buffer(c, arg, p->extra);
 	}
 }
 
@@ -361,20 +360,55 @@ static void each_value(const void *bytes, size_t n, void (*each)(uint64_t, void 
 	}
 }
 
-void cap_params_for_each_value(const struct cap_call *c, const struct api_call *call,
-			       void (*each)(uint64_t value, void *context), void *context)
+struct cap_params cap_params_of_call(const struct cap_call *c, const struct api_call *call)
 {
 	const struct api_arg *f = api_arg_of(call, API_MEANING_FUNCTION);
 	const struct api_arg *p = api_arg_of(call, API_MEANING_PARAMS);
 	const struct api_arg *e = api_arg_of(call, API_MEANING_EXTRA);
-	void **params = p ? (void **)c->words[p->word] : NULL;
-	void **extra = e ? (void **)c->words[e->word] : NULL;
-	const struct layout *l = f && params ? layout_of(c->words[f->word]) : NULL;
+
+	return (struct cap_params){
+		.function = f ? c->words[f->word] : 0,
+		.params = p ? (void **)c->words[p->word] : NULL,
+		.extra = e ? (void **)c->words[e->word] : NULL,
+	};
+}
+
+/* Returns the first handle that is set. */
+static uint64_t function_in_struct(const struct api_view *v)
+{
+	uint64_t value = 0;
+
+	for (unsigned i = 0; i < v->layout->n_fields && value == 0; i++) {
+		const struct api_field *f = &v->layout->fields[i];
+
+		if ((f->is.meaning == API_MEANING_FUNCTION ||
+		     f->is.meaning == API_MEANING_KERNEL) &&
+		    api_field_counts(v, f))
+			api_field_value(v, f, 0, &value);
+	}
+	return value;
+}
+
+struct cap_params cap_params_of_field(const struct api_view *v, const struct api_field *f)
+{
+	uint64_t params = 0, extra = 0;
+
+	api_field_value(v, f, 0, &params);
+	if (f + 1 < v->layout->fields + v->layout->n_fields &&
+	    f[1].is.length.kind == API_LENGTH_EXTRA)
+		api_field_value(v, f + 1, 0, &extra);
+	return (struct cap_params){function_in_struct(v), (void **)params, (void **)extra};
+}
+
+void cap_params_for_each_value(const struct cap_params *p,
+			       void (*each)(uint64_t value, void *context), void *context)
+{
+	const struct layout *l = p->function && p->params ? layout_of(p->function) : NULL;
 	const void *buffer;
 	size_t len;
 
 	for (uint32_t i = 0; l && l->n != NO_LAYOUT && i < l->n; i++)
-		each_value(params[i], l->params[i].size, each, context);
-	if (!params && extra && (buffer = buffer_in_extra(extra, &len)))
+		each_value(p->params[i], l->params[i].size, each, context);
+	if (!p->params && p->extra && (buffer = buffer_in_extra(p->extra, &len)))
 		each_value(buffer, len, each, context);
 }

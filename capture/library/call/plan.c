@@ -71,45 +71,18 @@ static uint64_t length_of(const struct cap_call *c, const struct cap_plan_step *
 	return bytes;
 }
 
-/* Returns the function in a struct that describes a launch: the first handle that is set. */
-static uint64_t function_in_struct(const struct api_view *v)
-{
-	uint64_t value = 0;
-
-	for (unsigned i = 0; i < v->layout->n_fields && value == 0; i++) {
-		const struct api_field *f = &v->layout->fields[i];
-
-		if ((f->is.meaning == API_MEANING_FUNCTION ||
-		     f->is.meaning == API_MEANING_KERNEL) &&
-		    api_field_counts(v, f))
-			api_field_value(v, f, 0, &value);
-	}
-	return value;
-}
-
-/* Kernel parameters in a struct; CU_LAUNCH_PARAM_* are in the next field. */
-static void put_params_field(const struct cap_call *c, unsigned arg, const struct api_view *v,
-			     const struct api_field *f)
-{
-	uint64_t params = 0, extra = 0;
-
-	api_field_value(v, f, 0, &params);
-	if (f + 1 < v->layout->fields + v->layout->n_fields &&
-	    f[1].is.length.kind == API_LENGTH_EXTRA)
-		api_field_value(v, f + 1, 0, &extra);
-	cap_params_put(c, arg, function_in_struct(v), (void **)params, (void **)extra);
-}
-
 static void put_field(const struct cap_call *c, unsigned arg, const struct api_view *v, unsigned i)
 {
 	const struct api_field *f = &v->layout->fields[i];
+	struct cap_params params;
 	uint64_t at = 0, len;
 
 	if (f->is.direction != API_DIRECTION_IN || f->is.length.kind == API_LENGTH_EXTRA ||
 	    !api_field_counts(v, f))
 		return;
 	if (f->is.length.kind == API_LENGTH_PARAMS) {
-		put_params_field(c, arg, v, f);
+		params = cap_params_of_field(v, f);
+		cap_params_put(c, arg, &params);
 		return;
 	}
 	api_field_value(v, f, 0, &at);
@@ -212,10 +185,13 @@ static void put_scalar(const struct cap_call *c, const struct cap_plan_step *s)
 
 static void put_params(const struct cap_call *c, const struct cap_plan_step *s)
 {
-	void **params = (void **)(uintptr_t)c->words[s->word];
-	void **extra = s->bytes ? (void **)(uintptr_t)c->words[s->bytes] : NULL;
+	const struct cap_params p = {
+		.function = c->words[s->by],
+		.params = (void **)(uintptr_t)c->words[s->word],
+		.extra = s->bytes ? (void **)(uintptr_t)c->words[s->bytes] : NULL,
+	};
 
-	cap_params_put(c, params ? s->arg : s->arg + 1u, c->words[s->by], params, extra);
+	cap_params_put(c, p.params ? s->arg : s->arg + 1u, &p);
 }
 
 static void run_step(const struct cap_call *c, const struct cap_plan_step *s,

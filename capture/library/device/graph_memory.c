@@ -2,6 +2,7 @@
 #include "capture/library/device/graph_memory.h"
 
 #include "base/array.h"
+#include "capture/library/call/params.h"
 #include "capture/library/device/allocations.h"
 #include "capture/library/find/cu.h"
 #include "capture/library/ring/process.h"
@@ -42,10 +43,10 @@ uint64_t cap_graph_of_capture(void *stream)
 	return (uintptr_t)graph;
 }
 
-void cap_graph_memory_add(uint64_t graph, uint64_t address)
+void cap_graph_memory_note(uint64_t address, void *graph)
 {
 	struct cap_region r;
-	struct note note = {.graph = graph, .address = address};
+	struct note note = {.graph = *(const uint64_t *)graph, .address = address};
 
 	if (!cap_allocation_find(address, &r) || !cap_region_is_host_writable(&r))
 		return;
@@ -108,19 +109,68 @@ static void before_destroy(struct cap_call *c)
 	pthread_mutex_unlock(&memory.lock);
 }
 
-/* In each of these calls, the first graph gets the nodes of the second one. */
+static void copy_notes(uint64_t from, uint64_t to)
+{
+	pthread_mutex_lock(&memory.lock);
+	for (size_t i = 0, n = memory.n; i < n; i++)
+		if (memory.notes[i].graph == from)
+			add(&(struct note){to, memory.notes[i].address, memory.notes[i].id});
+	pthread_mutex_unlock(&memory.lock);
+}
+
+/* What a node uses, by a field of the struct that describes it. */
+static void note_field(const struct api_view *v, const struct api_field *f, uint64_t graph)
+{
+	struct cap_params params;
+	uint64_t value = 0;
+
+	if (!api_field_counts(v, f) || !api_field_value(v, f, 0, &value))
+		return;
+	switch (f->is.meaning) {
+	case API_MEANING_DEVPTR:
+	case API_MEANING_HOST:
+		cap_graph_memory_note(value, &graph);
+		break;
+	case API_MEANING_PARAMS:
+		params = cap_params_of_field(v, f);
+		cap_params_for_each_value(&params, cap_graph_memory_note, &graph);
+		break;
+	case API_MEANING_GRAPH:
+		copy_notes(value, graph);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Which graph a changed node belongs to may be unknown. */
+static void note_node(const struct cap_call *c, const struct api_call *call, uint64_t graph)
+{
+	for (unsigned i = 0; i < call->n_args; i++) {
+		const struct api_arg *a = &call->args[i];
+		const struct api_view v = {a->layout, (const void *)c->words[a->word],
+					   a->layout ? a->layout->bytes : 0, call, c->words};
+
+		if (!a->layout || a->length.kind != API_LENGTH_PRODUCT || a->length.n > 0 ||
+		    a->direction == API_DIRECTION_OUT || !v.bytes)
+			continue;
+		for (unsigned k = 0; k < a->layout->n_fields; k++)
+			note_field(&v, &a->layout->fields[k], graph);
+	}
+}
+
+/* In calls with two graphs, the first one gets the nodes of the second one. */
 static void after_call(struct cap_call *c)
 {
 	const struct api_call *call = api_call(c->api);
-	uint64_t graphs[2];
+	uint64_t graphs[2] = {0};
 
-	if (!call || c->result != 0 || graphs_of(c, call, graphs) < 2)
+	if (!call || c->result != 0)
 		return;
-	pthread_mutex_lock(&memory.lock);
-	for (size_t i = 0, n = memory.n; i < n; i++)
-		if (memory.notes[i].graph == graphs[1])
-			add(&(struct note){graphs[0], memory.notes[i].address, memory.notes[i].id});
-	pthread_mutex_unlock(&memory.lock);
+	if (graphs_of(c, call, graphs) == 2)
+		copy_notes(graphs[1], graphs[0]);
+	else if (api_arg_of(call, API_MEANING_GRAPH_NODE))
+		note_node(c, call, graphs[0]);
 }
 
 static int start_graph_memory(void)

@@ -11,16 +11,17 @@
 
 struct cap_region;
 
-/* Copies the notes of a graph that is instantiated, cloned, inserted as a child graph or used for
- * an update; drops those of destroyed graphs. */
+/* Notes the memory of nodes that calls add or change; copies the notes of a graph that is
+ * instantiated, cloned, inserted as a child graph or used for an update; drops those of destroyed
+ * graphs. */
 extern const struct cap_hook cap_graph_memory;
 
 /* Returns the graph to which a stream in capture adds nodes; 0: the driver cannot tell. */
 uint64_t cap_graph_of_capture(void *stream);
 
-/* Notes that an operation of the graph uses the memory at this address, if the host can write it.
- * Memory of graph 0 counts as memory of all graphs. */
-void cap_graph_memory_add(uint64_t graph, uint64_t address);
+/* Notes that an operation of the graph, a uint64_t, uses the memory at this address, if the host
+ * can write it. Memory of graph 0 counts as memory of all graphs. */
+void cap_graph_memory_note(uint64_t address, void *graph);
 
 /* Calls `act` for each noted allocation of the graph or executable graph; `act` must not call these
  * functions. */

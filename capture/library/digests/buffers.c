@@ -130,9 +130,10 @@ static void append_pointed(uint64_t value, void *context)
 void cap_buffers_add_params(struct cap_buffers *b, const struct cap_call *c,
 			    const struct api_call *call, int output, bool hosts_only)
 {
+	const struct cap_params params = cap_params_of_call(c, call);
 	struct append to = {b, c->id, output, hosts_only};
 
-	cap_params_for_each_value(c, call, append_pointed, &to);
+	cap_params_for_each_value(&params, append_pointed, &to);
 }
 
 struct live {
@@ -175,19 +176,15 @@ void cap_buffers_add_graph(struct cap_buffers *b, const struct cap_call *c,
 		cap_graph_memory_for_each(c->words[exec->word], append_graph_memory, &to);
 }
 
-static void note_value(uint64_t value, void *graph)
-{
-	cap_graph_memory_add(*(const uint64_t *)graph, value);
-}
-
 void cap_buffers_note_captured(const struct cap_call *c, const struct api_call *call, void *stream)
 {
 	scoped(cap_spans_done) struct cap_spans spans = {0};
+	const struct cap_params params = cap_params_of_call(c, call);
 	uint64_t graph = cap_graph_of_capture(stream);
 
 	if (call->class == API_CLASS_LAUNCH)
-		cap_params_for_each_value(c, call, note_value, &graph);
+		cap_params_for_each_value(&params, cap_graph_memory_note, &graph);
 	else if (call->class == API_CLASS_COPY && cap_spans_from_call(c, call, &spans) == 0)
 		for (size_t i = 0; i < spans.n; i++)
-			cap_graph_memory_add(graph, spans.items[i].address);
+			cap_graph_memory_note(spans.items[i].address, &graph);
 }
