@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* ranks FOLDER [ipc]: one rank of RANK and WORLD_SIZE, started as by torchrun. Makes every kind of
- * exchange on one stream, without kernels of its own; rank 0 leaves the unique id in FOLDER. Prints
- * a sum of what it holds at the end. With `ipc`, it also reads memory of rank 0 directly. */
+/* ranks FOLDER [ipc|split]: one rank of RANK and WORLD_SIZE, started as by torchrun. Makes every
+ * kind of exchange on one stream, and one on a second stream, without kernels of its own; rank 0
+ * leaves the unique id in FOLDER. Prints a sum of what it holds at the end. With `ipc`, it also
+ * reads memory of rank 0 directly; with `split`, it uses non-blocking communicators, one of them
+ * split from the other. */
 #include "tests/emugpu/check_driver.h"
 
 #include <nccl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define COUNT 1000
@@ -55,6 +58,40 @@ static void read_first(const char *folder, int rank, CUdeviceptr memory, CUdevic
 	OK(cuIpcCloseMemHandle(memory));
 }
 
+/* On a stream without other operations. */
+static void reduce_beside(ncclComm_t comm, CUstream s, CUstream beside, CUevent event, float *y)
+{
+	OK(cuEventRecord(event, s));
+	OK(cuStreamWaitEvent(beside, event, 0));
+	NCCL(ncclAllReduce(y, y, COUNT, ncclFloat, ncclMin, comm, beside));
+	OK(cuEventRecord(event, beside));
+	OK(cuStreamWaitEvent(s, event, 0));
+}
+
+static void wait_for_comm(ncclComm_t comm)
+{
+	ncclResult_t state = ncclInProgress;
+
+	while (state == ncclInProgress)
+		NCCL(ncclCommGetAsyncError(comm, &state));
+	NCCL(state);
+}
+
+/* Creates a communicator by `id`, and returns one that is split from it. */
+static ncclComm_t split(const ncclUniqueId *id, int rank, int n)
+{
+	ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+	ncclComm_t comm, part;
+
+	config.blocking = 0;
+	TRUE(ncclCommInitRankConfig(&comm, n, *id, rank, &config) == ncclInProgress);
+	wait_for_comm(comm);
+	TRUE(ncclCommSplit(comm, 0, rank, &part, &config) == ncclInProgress);
+	wait_for_comm(comm);
+	wait_for_comm(part);
+	return part;
+}
+
 static void exchange(ncclComm_t comm, CUstream s, int rank, int n, float *x, float *y, float *all)
 {
 	int next = (rank + 1) % n, last = (rank + n - 1) % n;
@@ -85,7 +122,8 @@ int main(int argc, char **argv)
 	CUdeviceptr x, y, all;
 	ncclUniqueId id;
 	ncclComm_t comm;
-	CUstream s;
+	CUstream s, beside;
+	CUevent event;
 	double sum = 0;
 
 	TRUE(argc >= 2);
@@ -93,15 +131,22 @@ int main(int argc, char **argv)
 	if (rank == 0)
 		NCCL(ncclGetUniqueId(&id));
 	share(argv[1], "unique-id", rank, &id, sizeof(id));
-	NCCL(ncclCommInitRank(&comm, n, id, rank));
+	if (argc > 2 && strcmp(argv[2], "split") == 0)
+		comm = split(&id, rank, n);
+	else
+		NCCL(ncclCommInitRank(&comm, n, id, rank));
 	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuStreamCreate(&beside, CU_STREAM_NON_BLOCKING));
+	OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
 	OK(cuMemAlloc(&x, BYTES));
 	OK(cuMemAlloc(&y, BYTES));
 	OK(cuMemAlloc(&all, n * BYTES));
-	if (argc > 2)
+	if (argc > 2 && strcmp(argv[2], "ipc") == 0)
 		read_first(argv[1], rank, x, y);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++) {
 		exchange(comm, s, rank, n, (float *)x, (float *)y, (float *)all);
+		reduce_beside(comm, s, beside, event, (float *)y);
+	}
 	OK(cuMemcpyDtoHAsync(held, x, BYTES, s));
 	OK(cuStreamSynchronize(s));
 	for (int i = 0; i < COUNT; i++)

@@ -64,10 +64,15 @@ SH
 recorded internals 2 --digest=launch --payloads=0-9 -- sh internals.sh "$programs/tests/capture/libcapture_internals.so" \
 	sh "$launch" 2 "$programs/tests/capture/capture_ranks" .
 gputrace info --json internals >internals.info
-python3 -c 'import json; n = json.load(open("internals.info"))["records"]["memset"]; assert n == 36, n'
+python3 -c 'import json; n = json.load(open("internals.info"))["records"]["memset"]; assert n == 48, n'
 for rank in 0 1; do
 	alone --rank $rank internals | has_line -x 'No differences.'
 done
+
+# Communicators that are ready only after a while.
+recorded split 2 --digest=launch --payloads=0-9 -- sh "$launch" 2 "$programs/tests/capture/capture_ranks" . split
+each_rank split 2
+gpuemu --gpus 2 -o report -- gpureplay split | has_line -x 'No differences.'
 
 # Without what it received, or with memory of another process, nothing runs.
 recorded bare 2 --digest=launch -- sh "$launch" 2 "$programs/tests/capture/capture_ranks" .

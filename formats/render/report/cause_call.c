@@ -121,7 +121,8 @@ static bool same_memory(const struct arguments *x, const struct arguments *y, co
 	    !has(y, key, "offset", &other))
 		return true;
 	return offset == other &&
-	       fmt_cause_memory_same(&x->side->memory, (uint64_t)p, &y->side->memory, (uint64_t)q);
+	       fmt_cause_memory_same(&x->side->memory, (uint64_t)p, &y->side->memory, (uint64_t)q,
+				     x->side->threads);
 }
 
 static void describe(const struct arguments *a, const char *key, uint32_t i, struct text *out)

@@ -115,7 +115,7 @@ static bool same_buffer(const struct pair *p, const struct fmt_cause_digest *d,
 	return e->of->access == d->of->access && e->of->offset_bytes == d->of->offset_bytes &&
 	       e->of->length_bytes == d->of->length_bytes &&
 	       fmt_cause_memory_same(&p->a->memory, d->of->allocation, &p->b->memory,
-				     e->of->allocation);
+				     e->of->allocation, p->a->threads);
 }
 
 /* Returns the first page whose sums differ, among the pages of both. */
@@ -246,13 +246,21 @@ static bool is_all(const struct fmt_cause_side *s, const struct fmt_cause_wait *
 	return w->other < s->n_tracks && n == s->tracks[w->other].n;
 }
 
+/* Streams of which nothing is compared may be missing in one trace. */
+static bool has_operations(const struct fmt_cause_side *s, const struct fmt_cause_wait *w)
+{
+	return w->other < s->n_tracks && s->tracks[w->other].n > 0;
+}
+
 static bool same_wait(const struct pair *p, const struct fmt_cause_wait *v,
 		      const struct fmt_cause_wait *w, bool may_end_earlier)
 {
 	bool known = v->other < p->a->n_tracks && w->other < p->b->n_tracks;
 	size_t n = waited(p->a, v), m = waited(p->b, w);
 
-	if (known && p->a->tracks[v->other].n > 0)
+	if (!has_operations(p->a, v) && !has_operations(p->b, w))
+		return true;
+	if (known && has_operations(p->a, v))
 		known = p->a->tracks[v->other].match == w->other;
 	if (!known && v->other != w->other)
 		return false;

@@ -31,7 +31,9 @@ static int add(struct fmt_cause_memory *m, uint32_t rank, const char *object, si
 		.number = (uint64_t)fmt_json_member_i64(object, len, "id", 0),
 		.bytes = (uint64_t)fmt_json_member_i64(object, len, "bytes", 0),
 		.kind = kind_len > 0 ? hash_text(kind, kind_len) : 0,
+		.made = (uint64_t)fmt_json_member_i64(object, len, "made", 0),
 		.rank = rank,
+		.thread = FMT_CAUSE_NO_THREAD,
 	};
 	return 0;
 }
@@ -50,12 +52,14 @@ static int add_rank(struct fmt_cause_memory *m, const struct fmt_names *names, u
 	return r;
 }
 
+/* `thread` is the same for all before it is set. */
 static int by_class(const void *a, const void *b)
 {
 	const struct fmt_cause_buffer *x = a, *y = b;
 
 	return array_order(x->rank, y->rank) ?: array_order(x->kind, y->kind)
-	       ?: array_order(x->bytes, y->bytes) ?: array_order(x->number, y->number);
+	       ?: array_order(x->bytes, y->bytes) ?: array_order(x->thread, y->thread)
+	       ?: array_order(x->number, y->number);
 }
 
 static int by_number(const void *a, const void *b)
@@ -89,6 +93,18 @@ int fmt_cause_memory_read(const struct fmt_trace *t, uint32_t rank, struct fmt_c
 	return 0;
 }
 
+void fmt_cause_memory_index_threads(struct fmt_cause_memory *m)
+{
+	if (m->n == 0)
+		return;
+	qsort(m->items, m->n, sizeof(m->items[0]), by_class);
+	for (size_t i = 1; i < m->n; i++)
+		if (are_alike(&m->items[i], &m->items[i - 1]) &&
+		    m->items[i].thread == m->items[i - 1].thread)
+			m->items[i].thread_index = m->items[i - 1].thread_index + 1;
+	qsort(m->items, m->n, sizeof(m->items[0]), by_number);
+}
+
 static const struct fmt_cause_buffer *find_buffer(const struct fmt_cause_memory *m, uint64_t number)
 {
 	size_t i = array_bound(k, 0, m->n, m->items[k].number < number);
@@ -97,9 +113,14 @@ static const struct fmt_cause_buffer *find_buffer(const struct fmt_cause_memory 
 }
 
 bool fmt_cause_memory_same(const struct fmt_cause_memory *a, uint64_t x,
-			   const struct fmt_cause_memory *b, uint64_t y)
+			   const struct fmt_cause_memory *b, uint64_t y, const int64_t *threads)
 {
 	const struct fmt_cause_buffer *p = find_buffer(a, x), *q = find_buffer(b, y);
 
-	return p && q ? are_alike(p, q) && p->index == q->index : !p && !q && x == y;
+	if (!p || !q)
+		return !p && !q && x == y;
+	return are_alike(p, q) &&
+	       (p->index == q->index ||
+		(p->thread != FMT_CAUSE_NO_THREAD && threads[p->thread] == (int64_t)q->thread &&
+		 p->thread_index == q->thread_index));
 }

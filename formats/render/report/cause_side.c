@@ -19,6 +19,7 @@ void fmt_cause_side_done(struct fmt_cause_side *s)
 	free(s->waits);
 	free(s->digests);
 	fmt_cause_memory_done(&s->memory);
+	free(s->threads);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -372,6 +373,18 @@ const struct fmt_cause_digest *fmt_cause_side_digests(const struct fmt_cause_sid
 	return s->digests + first;
 }
 
+/* Finds the thread that made each allocation, as far as its call was read. */
+static void find_threads(struct fmt_cause_side *s)
+{
+	for (size_t i = 0; i < s->memory.n; i++) {
+		struct fmt_cause_buffer *b = &s->memory.items[i];
+		const struct fmt_cause_call *c = call_of(s, b->made);
+
+		b->thread = c ? c->event->track : FMT_CAUSE_NO_THREAD;
+	}
+	fmt_cause_memory_index_threads(&s->memory);
+}
+
 static bool is_inside(const struct fmt_cause_scope *s, const struct fmt_slice_info *slice)
 {
 	return fmt_iteration_order(slice->iteration.number, s->first) >= 0 &&
@@ -388,7 +401,8 @@ int fmt_cause_side_read(struct fmt_trace *t, uint32_t rank, const struct fmt_cau
 	ret->scope = *scope;
 	ret->last_iteration = FMT_BEFORE;
 	ret->tracks = calloc(fmt_n_tracks(ret->names, rank) + 1u, sizeof(*ret->tracks));
-	if (!ret->tracks)
+	ret->threads = calloc(fmt_n_tracks(ret->names, rank) + 1u, sizeof(*ret->threads));
+	if (!ret->tracks || !ret->threads)
 		return -ENOMEM;
 	ret->n_tracks = fmt_n_tracks(ret->names, rank);
 	r = fmt_cause_memory_read(t, rank, &ret->memory);
@@ -398,66 +412,8 @@ int fmt_cause_side_read(struct fmt_trace *t, uint32_t rank, const struct fmt_cau
 	if (r < 0)
 		return r;
 	sort_all(ret);
+	find_threads(ret);
 	return add_digests(ret);
-}
-
-/* ---- matching */
-
-static bool has_number(const struct fmt_cause_side *a, uint32_t x, const struct fmt_cause_side *b,
-		       uint32_t y)
-{
-	const struct fmt_track *l = fmt_track(a->names, a->rank, x);
-	const struct fmt_track *m = fmt_track(b->names, b->rank, y);
-
-	return l->tid == m->tid;
-}
-
-/* Counts the equal operations at the start of two tracks. */
-static size_t shared(const struct fmt_cause_side *a, const struct fmt_cause_track *x,
-		     const struct fmt_cause_side *b, const struct fmt_cause_track *y)
-{
-	size_t n = x->n < y->n ? x->n : y->n, i = 0;
-
-	while (i < n && fmt_cause_side_same(a, &x->items[i], b, &y->items[i]))
-		i++;
-	return i;
-}
-
-/* Returns the unmatched track of `b` with the longest equal start; of several, the one with the
- * same number. -1: none. */
-static int64_t best_match(const struct fmt_cause_side *a, uint32_t x,
-			  const struct fmt_cause_side *b)
-{
-	int64_t best = -1;
-	size_t most = 0;
-
-	for (uint32_t y = 0; y < b->n_tracks; y++) {
-		const struct fmt_cause_track *t = &b->tracks[y];
-		size_t n;
-
-		if (t->match >= 0 || t->n == 0 ||
-		    fmt_track(a->names, a->rank, x)->kind != fmt_track(b->names, b->rank, y)->kind)
-			continue;
-		n = 2 * shared(a, &a->tracks[x], b, t) + has_number(a, x, b, y);
-		if (best < 0 || n > most) {
-			best = y;
-			most = n;
-		}
-	}
-	return best;
-}
-
-void fmt_cause_side_match(struct fmt_cause_side *a, struct fmt_cause_side *b)
-{
-	for (uint32_t i = 0; i < b->n_tracks; i++)
-		b->tracks[i].match = -1;
-	for (uint32_t i = 0; i < a->n_tracks; i++) {
-		int64_t k = a->tracks[i].n > 0 ? best_match(a, i, b) : -1;
-
-		a->tracks[i].match = k;
-		if (k >= 0)
-			b->tracks[k].match = i;
-	}
 }
 
 /* In a call, an argument of that name may be the address for a size. */

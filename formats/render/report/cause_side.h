@@ -63,6 +63,7 @@ struct fmt_cause_side {
 	struct fmt_cause_digest *digests; /* by operation, reads before writes */
 	size_t n_digests, digests_cap;
 	struct fmt_cause_memory memory;
+	int64_t *threads; /* by track: fmt_cause_memory_same(); set when the sides are matched */
 	int64_t last_iteration;
 };
 
@@ -72,7 +73,8 @@ int fmt_cause_side_read(struct fmt_trace *t, uint32_t rank, const struct fmt_cau
 void fmt_cause_side_done(struct fmt_cause_side *s);
 
 /* Pairs the tracks of both sides that have the longest common prefix of operations; of several,
- * those with the same number. */
+ * those with most equal digests, then those with the same number. Pairs threads that launch the
+ * same operations. */
 void fmt_cause_side_match(struct fmt_cause_side *a, struct fmt_cause_side *b);
 
 /* Returns true if both are the same operation with the same sizes. */
