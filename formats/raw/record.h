@@ -47,7 +47,6 @@ struct cap_record {
 /* Flags of a CALL. */
 #define CAP_CALL_ALWAYS 1  /* creates or destroys an object: recorded while paused, too */
 #define CAP_CALL_RAW 2	   /* no description: words are the six argument registers */
-#define CAP_CALL_UNENDED 4 /* did not return: the thread or process ended within it */
 #define CAP_CALL_OUTSIDE 8 /* made while paused */
 #define CAP_CALL_REPEATED                                                                          \
 	16 /* many calls that polled, of which this is one: times from the first to the last; the  \

@@ -13,6 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LAST_DEFAULT_STREAM 2 /* CU_STREAM_PER_THREAD */
+#define NO_CALL UINT32_MAX
+
 /* A call of NCCL that needs another rank's: all ranks of a communicator make the n-th collective
  * together, a message has a sender and a receiver. Both are exchanges. */
 struct need {
@@ -36,7 +39,7 @@ struct cut {
 	size_t n, cap;
 	struct comm *comms;
 	size_t n_comms, comms_cap;
-	struct rex_objects *handles; /* index in `comms`, by recorded handle */
+	struct rex_objects *handles; /* index in `comms`, by recorded handle; of other objects 0 */
 	uint32_t *stops;
 };
 
@@ -216,6 +219,46 @@ static bool misses_content(const struct rex_process *p, const struct rex_call *c
 	return !is_recorded && !c->before && p->n_contents > 0 && copies_from_host(c->api);
 }
 
+/* Objects that another thread may have created just before. */
+static bool is_shared(enum api_meaning meaning)
+{
+	return meaning == API_MEANING_FUNCTION || meaning == API_MEANING_KERNEL ||
+	       meaning == API_MEANING_STREAM || meaning == API_MEANING_EVENT ||
+	       meaning == API_MEANING_MODULE || meaning == API_MEANING_LIBRARY;
+}
+
+/* Returns true if the call that created an object was cut off. Notes the objects that this call
+ * creates; a kernel is a function, too. */
+static bool misses_object(struct cut *c, const struct rex_call *call)
+{
+	char key[REX_KEY_BYTES];
+	uint64_t values[64], index;
+	bool misses = false;
+
+	for (unsigned i = 0; i < call->api->n_args; i++) {
+		const struct api_arg *a = &call->api->args[i];
+		enum api_meaning meaning = (enum api_meaning)a->meaning;
+		size_t n = 0;
+
+		if (!is_shared(meaning))
+			continue;
+		if (meaning == API_MEANING_KERNEL)
+			meaning = API_MEANING_FUNCTION;
+		if (a->direction == API_DIRECTION_OUT)
+			n = rex_args_bytes(&call->args, rex_key(key, a->name, "out"), 8, values,
+					   sizeof(values));
+		for (size_t k = 0; k < n / 8; k++)
+			rex_handle_set(c->handles, meaning, values[k], 0);
+		if (a->direction == API_DIRECTION_NONE) {
+			uint64_t value = (uint64_t)number(call, a->name, 0);
+
+			misses |= value > LAST_DEFAULT_STREAM &&
+				  !rex_handle_get(c->handles, meaning, value, &index);
+		}
+	}
+	return misses;
+}
+
 static int read_call(struct cut *c, const struct rex_call *call, struct need need)
 {
 	switch ((enum api_class)call->api->class) {
@@ -229,41 +272,64 @@ static int read_call(struct cut *c, const struct rex_call *call, struct need nee
 	}
 }
 
+/* A thread of the current process. */
+struct thread {
+	uint32_t group_depth, group; /* `group`: its first call */
+	uint32_t within;	     /* first nested call since the last other one; NO_CALL: none */
+};
+
+/* Notes calls within a call that was not recorded, unless the thread made other calls later: that
+ * call was in progress when the recording was cut off. */
+static void note_depth(struct thread *t, const struct rex_call *call, uint32_t index)
+{
+	if (call->nested || number(call, "depth", 0) == 0)
+		t->within = NO_CALL;
+	else if (t->within == NO_CALL)
+		t->within = index;
+}
+
 static int read_process(struct cut *c, const struct rex_process *p, uint32_t process)
 {
-	scoped(free_ptr) uint32_t *groups = calloc(p->n_threads + 1, sizeof(*groups));
-	scoped(free_ptr) uint32_t *depths = calloc(p->n_threads + 1, sizeof(*depths));
-	int r = groups && depths ? 0 : -ENOMEM;
+	scoped(free_ptr) struct thread *threads = calloc(p->n_threads + 1, sizeof(*threads));
+	int r = threads ? 0 : -ENOMEM;
 
 	c->n_comms = 0;
 	rex_objects_free(take(c->handles));
 	if (r == 0)
 		r = rex_objects_new(&c->handles);
+	for (size_t i = 0; i < p->n_threads && r == 0; i++)
+		threads[i].within = NO_CALL;
 	c->stops[process] = (uint32_t)p->n_calls;
 	for (uint32_t i = 0; i < p->n_calls && r == 0; i++) {
 		const struct rex_call *call = &p->calls[i];
-		uint32_t thread = call->thread;
+		struct thread *t = &threads[call->thread];
 
+		note_depth(t, call, i);
 		if (call->skipped || !api_succeeded(call->api, call->result))
 			continue;
-		if (misses_content(p, call)) {
+		if (misses_object(c, call) || misses_content(p, call)) {
 			c->stops[process] = i;
 			break;
 		}
-		if (call->api->class == API_CLASS_GROUP_BEGIN && depths[thread]++ == 0)
-			groups[thread] = i;
-		if (call->api->class == API_CLASS_GROUP_END && depths[thread] > 0)
-			depths[thread]--;
+		if (call->api->class == API_CLASS_GROUP_BEGIN && t->group_depth++ == 0)
+			t->group = i;
+		if (call->api->class == API_CLASS_GROUP_END && t->group_depth > 0)
+			t->group_depth--;
 		if (call->api->library == API_LIBRARY_NCCL)
 			r = read_call(c, call,
 				      (struct need){.process = process,
 						    .call = i,
-						    .group = depths[thread] ? groups[thread] : i});
+						    .group = t->group_depth ? t->group : i});
 	}
-	/* Ignores groups that did not end: they had no effect. */
-	for (size_t i = 0; i < p->n_threads && r == 0; i++)
-		if (depths[i] > 0 && groups[i] < c->stops[process])
-			c->stops[process] = groups[i];
+	/* Ignores calls and groups that did not end: they had no effect. */
+	for (size_t i = 0; i < p->n_threads && r == 0; i++) {
+		uint32_t first = threads[i].within;
+
+		if (threads[i].group_depth > 0 && threads[i].group < first)
+			first = threads[i].group;
+		if (first < c->stops[process])
+			c->stops[process] = first;
+	}
 	return r;
 }
 

@@ -353,9 +353,9 @@ static inline void reduce(struct made_ring *m, int64_t start_ns, int64_t end_ns)
 
 	ring_times(m, id, start_ns, end_ns);
 	m->ordinal = outer;
-	m->now_ns -= 2500;
+	m->now_ns -= 2000;
 	ring_call_at(m, "ncclAllReduce", 0, 0, words, 7);
-	m->now_ns += 2500;
+	m->now_ns += 2000;
 	m->ordinal = next;
 }
 

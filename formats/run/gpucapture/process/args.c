@@ -21,7 +21,7 @@ void rec_args_begin(struct rec_args *m, struct fmt_names *names, const struct re
 	m->unlike = !m->like;
 	m->n = m->left_out = 0;
 	m->most = REC_MOST_ARGS -
-		  4; /* reserve for result, unended, repeated, number of omitted arguments */
+		  5; /* reserve for result, depth, repeated, order, number of omitted arguments */
 	m->error = 0;
 }
 

@@ -143,8 +143,8 @@ int rec_call_add(struct rec_call *c)
 	rec_args_begin(&m, c->process->names, last_call(c));
 	rec_args_add_call(&m, c);
 	rec_args_put(&m, rec_arg_key_name(NULL, "result"), FMT_INT, c->record->result);
-	if (c->record->head.flags & CAP_CALL_UNENDED)
-		rec_args_put(&m, rec_arg_key_name(NULL, "unended"), FMT_INT, 1);
+	if (c->record->head.depth > 0)
+		rec_args_put(&m, rec_arg_key_name(NULL, "depth"), FMT_INT, c->record->head.depth);
 	if (c->record->head.flags & CAP_CALL_REPEATED && c->n_words > 0)
 		rec_args_put(&m, rec_arg_key_name(NULL, "repeated"), FMT_INT,
 			     (int64_t)c->record->words[c->n_words - 1]);
