@@ -128,4 +128,5 @@ __attribute__((destructor)) static void report_own(void)
 		return;
 	print_own(EMU_NOTE_REFUSED, "gpuemu: not supported: ");
 	print_own(EMU_NOTE_NO_KERNEL, "gpuemu: kernels without a host kernel: ");
+	print_own(EMU_NOTE_SKIPPED, "gpuemu: launches skipped by host kernels: ");
 }

@@ -48,7 +48,8 @@ enum emu_note_kind {
 	EMU_NOTE_REFUSED, /* calls of unsupported public functions, or unsupported uses of functions
 			   */
 	EMU_NOTE_NO_KERNEL,  /* launches of a kernel without a host kernel */
-	EMU_NOTE_READ,	     /* reads of data that such a kernel should have written */
+	EMU_NOTE_SKIPPED,    /* launches that a host kernel did not compute */
+	EMU_NOTE_READ,	     /* reads of data that a launch of both kinds should have written */
 	EMU_NOTE_ARITHMETIC, /* real time of large products, in nanoseconds */
 	EMU_NOTE_KINDS,
 };

@@ -44,6 +44,10 @@ grep -q '^gpuemu: 1 launch of 1 kernel had no host kernel; results that depend o
 	die "not told of a kernel: $(cat "$work/told")"
 summary 2
 grep -q '^gpuemu: not supported: ' "$work/told" || die "not told of functions: $(cat "$work/told")"
+gpuemu -- "$BUILD/tests/emugpu/emugpu_cudnn" 2>"$work/told"
+grep -q '^gpuemu: 3 launches of 3 kernels exceeded what their host kernels compute; .*gpuemu_conv_fprop.*GPUEMU_COMPUTE=all' "$work/told" ||
+	die "not told of large convolutions: $(cat "$work/told")"
+summary 1
 gpuemu --json -o "$work/report" -- "$BUILD/tests/emugpu/emugpu_counts" counted
 python3 - "$work/report" <<'PY'
 import json, sys

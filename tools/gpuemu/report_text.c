@@ -154,26 +154,39 @@ static void print_names(const struct gpuemu_report *r, struct kind k, struct tex
 		text_printf(out, " and %zu more, listed by --json", k.n - SHOWN_KERNELS);
 }
 
-static void print_without_kernel(const struct gpuemu_report *r, struct text *out)
+/* Prints the launches of a kind that computed nothing. `why`: "had no host kernel". */
+static void print_launches(const struct gpuemu_report *r, struct kind k, const char *why,
+			   struct text *out)
+{
+	text_str(out, "gpuemu: ");
+	fmt_text_plural(out, k.sum, "launch", "launches");
+	text_str(out, " of ");
+	fmt_text_plural(out, k.n, "kernel", "kernels");
+	text_printf(out, " %s; results that depend on them are undefined (", why);
+	print_names(r, k, out);
+	text_char(out, ')');
+}
+
+static void print_not_computed(const struct gpuemu_report *r, struct text *out)
 {
 	struct kind missing = notes_of(r, EMU_NOTE_NO_KERNEL), read = notes_of(r, EMU_NOTE_READ);
+	struct kind skipped = notes_of(r, EMU_NOTE_SKIPPED);
 
-	if (missing.n == 0)
-		return;
-	text_str(out, "gpuemu: ");
-	fmt_text_plural(out, missing.sum, "launch", "launches");
-	text_str(out, " of ");
-	fmt_text_plural(out, missing.n, "kernel", "kernels");
-	text_str(out, " had no host kernel; results that depend on them are undefined (");
-	print_names(r, missing, out);
-	text_char(out, ')');
+	if (skipped.n > 0) {
+		print_launches(r, skipped, "exceeded what their host kernels compute", out);
+		text_str(out, "; GPUEMU_COMPUTE=all removes limits of size");
+		text_str(out, missing.n > 0 ? "\n" : "");
+	}
+	if (missing.n > 0)
+		print_launches(r, missing, "had no host kernel", out);
 	if (read.n > 0) {
 		text_printf(out, "; the program read %" PRIu64 " such result%s (", read.sum,
 			    read.sum == 1 ? "" : "s");
 		print_names(r, read, out);
 		text_char(out, ')');
 	}
-	text_char(out, '\n');
+	if (skipped.n + missing.n > 0)
+		text_char(out, '\n');
 }
 
 /* Prints a note if products take more than half of the real time of all processes, and more than
@@ -201,7 +214,7 @@ void gpuemu_report_remarks(const struct gpuemu_report *r, struct text *out)
 		text_str(out,
 			 "gpuemu: --no-data: only small kernels of PyTorch computed; copies above "
 			 "64 KiB to the host wrote zeros\n");
-	print_without_kernel(r, out);
+	print_not_computed(r, out);
 	print_arithmetic(r, out);
 	if (r->run->lost_notes)
 		text_printf(out, "gpuemu: %u more functions and kernels are not listed\n",
@@ -285,6 +298,8 @@ void gpuemu_report_json(const struct gpuemu_report *r, struct text *out)
 	json_notes(r, EMU_NOTE_REFUSED, "calls", out);
 	text_str(out, "], \"without_host_kernel\": [");
 	json_notes(r, EMU_NOTE_NO_KERNEL, "launches", out);
+	text_str(out, "], \"skipped_by_host_kernel\": [");
+	json_notes(r, EMU_NOTE_SKIPPED, "launches", out);
 	text_str(out, "], \"read_without_host_kernel\": [");
 	json_notes(r, EMU_NOTE_READ, "reads", out);
 	text_str(out, "]}\n");

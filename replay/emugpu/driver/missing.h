@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Counts launches of kernels without a host kernel, which compute nothing, and reads of values that
- * they should have written, to explain why a program fails because of such a value.
+/* Counts launches that compute nothing, because the kernel has no host kernel or its host kernel
+ * skipped the launch, and reads of values that they should have written, to explain why a program
+ * fails because of such a value.
  *
  * For each launch, the addresses among its parameters are recorded. Inputs and outputs cannot be
  * distinguished: only an address that no copy and no host kernel wrote before is certainly an
@@ -12,8 +13,9 @@
 
 struct emu_op;
 
-/* Record a launch of `op`: without a host kernel; after its host kernel has run. */
-void emu_missing_launched(const struct emu_op *op);
+/* Record a launch of `op`: without a host kernel (`skipped`: its host kernel computed nothing);
+ * after its host kernel has run. */
+void emu_missing_launched(const struct emu_op *op, int skipped);
 void emu_missing_computed(const struct emu_op *op);
 
 /* Records a copy. `to_host`: the destination is host memory. */

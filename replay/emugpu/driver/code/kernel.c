@@ -135,7 +135,7 @@ static int64_t kernel_run(struct emu_op *op, struct emu_track *track, int64_t re
 		if (host && host->run && (emu_has_data() || host->flags & GPUEMU_SMALL))
 			host->run(&l, k->args);
 		if ((!host || !host->run || l.skipped) && emu_has_data())
-			emu_missing_launched(op);
+			emu_missing_launched(op, l.skipped);
 		if (l.end_ns == 0)
 			l.end_ns = taken.end_ns;
 	}

@@ -12,10 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A kernel without a host kernel; lives as long as the process. */
+/* A kernel of which launches computed nothing; lives as long as the process. The counters are
+ * created by the first use. */
 struct emu_missing {
 	char *name;
-	uint64_t *launches, *reads;
+	uint64_t *launches, *skipped, *reads;
 	uint64_t inputs; /* emu_name_inputs() */
 };
 
@@ -109,7 +110,6 @@ static struct emu_missing *missing_new(const struct emu_function *f)
 		return NULL;
 	}
 	m->inputs = emu_name_inputs(f->entry->name);
-	m->launches = emu_note(EMU_NOTE_NO_KERNEL, "libcuda.so.1", m->name);
 	return m;
 }
 
@@ -181,13 +181,28 @@ static void poison_outputs(const struct emu_op *op, const struct emu_missing *m)
 	}
 }
 
-void emu_missing_launched(const struct emu_op *op)
+/* Increments the counter `*at` of the kernel. */
+static void count(const struct emu_missing *m, uint64_t **at, enum emu_note_kind kind)
+{
+	uint64_t *counter = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+
+	if (!counter) {
+		counter = emu_note(kind, "libcuda.so.1", m->name);
+		__atomic_store_n(at, counter, __ATOMIC_RELEASE);
+	}
+	emu_note_count(counter);
+}
+
+void emu_missing_launched(const struct emu_op *op, int skipped)
 {
 	struct emu_missing *m = missing_of(op->kernel.function);
 
 	if (!m)
 		return;
-	emu_note_count(m->launches);
+	if (skipped)
+		count(m, &m->skipped, EMU_NOTE_SKIPPED);
+	else
+		count(m, &m->launches, EMU_NOTE_NO_KERNEL);
 	__atomic_fetch_add(&launches, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&last_launched, m, __ATOMIC_RELEASE);
 	set_writer_of_parameters(op, m);
@@ -204,14 +219,9 @@ void emu_missing_computed(const struct emu_op *op)
 static void note_read(struct writer w, size_t bytes)
 {
 	struct emu_missing *m = w.kernel;
-	uint64_t *reads = __atomic_load_n(&m->reads, __ATOMIC_ACQUIRE);
 
-	if (!reads && !w.in_doubt) {
-		reads = emu_note(EMU_NOTE_READ, "libcuda.so.1", m->name);
-		__atomic_store_n(&m->reads, reads, __ATOMIC_RELEASE);
-	}
 	if (!w.in_doubt)
-		emu_note_count(reads);
+		count(m, &m->reads, EMU_NOTE_READ);
 	__atomic_store_n(&last_read[w.in_doubt].bytes, bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&last_read[w.in_doubt].kernel, m, __ATOMIC_RELEASE);
 }
@@ -251,12 +261,15 @@ static int explain_read(char *text, size_t size, int in_doubt)
 
 	if (!m)
 		return 0;
-	return snprintf(text, size,
-			"this process read %zu bytes that %.*s%s %s, which has no host kernel and "
-			"computed nothing",
-			__atomic_load_n(&last_read[in_doubt].bytes, __ATOMIC_RELAXED), len, m->name,
-			m->name[len] ? "<...>" : "",
-			in_doubt ? "may have been meant to write" : "should have written");
+	return snprintf(
+		text, size,
+		"this process read %zu bytes that %.*s%s %s, which %s and computed nothing",
+		__atomic_load_n(&last_read[in_doubt].bytes, __ATOMIC_RELAXED), len, m->name,
+		m->name[len] ? "<...>" : "",
+		in_doubt ? "may have been meant to write" : "should have written",
+		__atomic_load_n(&m->skipped, __ATOMIC_RELAXED)
+			? "its host kernel skipped (GPUEMU_COMPUTE=all removes limits of size)"
+			: "has no host kernel");
 }
 
 static int explain_launches(char *text, size_t size)
@@ -267,7 +280,7 @@ static int explain_launches(char *text, size_t size)
 	if (!m)
 		return 0;
 	return snprintf(text, size,
-			"launches in this process that had no host kernel and computed nothing: "
+			"launches in this process that computed nothing on the host: "
 			"%" PRIu64 ", the last of %.*s%s",
 			__atomic_load_n(&launches, __ATOMIC_RELAXED), len, m->name,
 			m->name[len] ? "<...>" : "");
