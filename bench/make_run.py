@@ -30,6 +30,7 @@ import heapq
 import json
 import math
 import os
+import statistics
 
 from plans import PLANS, US, device_synchronize
 
@@ -191,7 +192,8 @@ class Rank:
         issued = thread.now + int(5 * US / (1 if blocks else self.run.launch))
         correlation = self.call(thread, api.get(kind, 'cudaLaunchKernel'), 6 * US, 0 if blocks else None)
         op = Op(self, stream, name, 0, kind, 0, args, collective)
-        op.duration = int(self.jitter(duration, 'duration', op.number, 0.02) / self.speed(kind, name))
+        op.duration = int(self.jitter(duration, 'duration', op.number, 0.02) / self.speed(kind, name) *
+                          self.run.even.get((self.number, name), 1))
         op.launch = issued + self.jitter(3 * US, 'latency', op.number)
         op.args = dict(op.args, correlation=correlation)
         op.after(self.last.get(stream))
@@ -343,6 +345,7 @@ class Run:
         self.lost = options.lost
         self.numbered, self.params = options.numbered, options.params
         self.kernel, self.overlap, self.ring = options.kernel, options.overlap, options.ring
+        self.even = {}  # by rank and name: factor of the durations of kernels
         self.one_process = options.file == 'process'
         self.gigabytes, self.skew = options.gigabytes, options.skew * US
         self.collectives, self.sleeping, self.runnable = {}, {}, []
@@ -508,6 +511,8 @@ def arguments(argv=None):
                             help='how many times as fast (1); several factors multiply')
     parser.add_argument('--slow', type=slow_rank, action='append', default=[], metavar='RANK:N',
                         help='kernels of the rank take N times as long')
+    parser.add_argument('--straggler', choices=['none'],
+                        help='kernels take as long on each rank as on the median one, by name')
     parser.add_argument('--overlap', choices=['off'], help='collectives do not run beside kernels')
     parser.add_argument('--ring', action='store_true',
                         help='transfers depend on the number of ranks as in a ring; as without for four')
@@ -537,8 +542,25 @@ def arguments(argv=None):
     return options
 
 
+def median_rank(run):
+    """The factors, by rank and name, that give kernels of each rank the mean duration of the median rank."""
+    durations = {}
+    for rank in run.ranks:
+        for op in rank.ops:
+            if op.kind == 'kernel' and not op.collective:
+                durations.setdefault((rank.number, op.name), []).append(op.duration)
+    means = {k: statistics.mean(v) for k, v in durations.items()}
+    return {(r, name): statistics.median(m for (_, other), m in means.items() if other == name) / mean
+            for (r, name), mean in means.items()}
+
+
 def simulate(options):
+    return play(options, median_rank(play(options, {})) if options.straggler else {})
+
+
+def play(options, even):
     run = Run(options)
+    run.even = even
     threads = []
     for rank in run.ranks[:1] if options.plan == 'parallel' else run.ranks:
         thread = Thread(rank, PID + rank.number, rank.draw(0, 300 * US, 'start') + 1000 * US)

@@ -10,9 +10,10 @@
 
 make_run.py makes each run once as it is recorded and once as it would have been with the change. A
 cell is the error of steps in percent: the mean over iterations and ranks, and the worst of them.
-`not` marks a change that gpureplay refuses and counts as infinitely wrong. --edges compares the inferred edges with the true ones:
-right and false ones (not implied by the true dependencies), and true ones that are missing (not
-implied by the inferred edges). `gputrace` and `gpureplay` are found in PATH.
+ranks.dp is predicted only with --only 'ranks*', and compared by the mean step of all ranks. `not`
+marks a change that gpureplay refuses and counts as infinitely wrong. --edges compares the inferred
+edges with the true ones: right and false ones (not implied by the true dependencies), and true ones
+that are missing (not implied by the inferred edges). `gputrace` and `gpureplay` are found in PATH.
 """
 import argparse
 import csv
@@ -21,6 +22,7 @@ import glob
 import json
 import math
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -40,6 +42,8 @@ CHANGES = {
     'host=2x': ['--host', '2'],
     'launch=2x,host=0.5x': ['--launch', '2', '--host', '0.5'],
     'gpu=4x,network=4x': ['--gpu', '4', '--net', '4'],
+    'straggler=none': ['--straggler', 'none'],
+    'ranks.dp=8': ['--ranks', '8', '--ring'],
     'overlap=off': ['--overlap', 'off'],
     'overlap=off,gpu=2x': ['--overlap', 'off', '--gpu', '2'],
 }
@@ -69,6 +73,9 @@ SETTINGS = {
     'polls': ['--dialect', 'us', '--polls', '--skew', '300'],
     'ahead': ['--dialect', 'ns', '--ahead', '--skew', '300'],
 }
+# Plans whose ranks all hold the same model, in communicators that ranks.dp recognises.
+DATA_PARALLEL = ['ddp', 'buckets', 'fsdp', 'stalls', 'small']
+MEAN = 'mean'  # of all ranks and iterations: of other ranks than recorded
 PLANS = [p for p in make_run.PLANS if p != 'parallel']
 
 
@@ -93,12 +100,13 @@ class Scene:
         if out.returncode:
             return {specs[0]: None}
         reports = json.loads(out.stdout)
-        return {w['what_if']: {(i['iteration'], g['gpu']): g['predicted']['step_ns']
-                               for i in w['iterations'] for g in i['gpus']}
+        return {w['what_if']: {MEAN: w['mean_step_ns']['predicted']} if w['what_if'].startswith('ranks.') else
+                {(i['iteration'], g['gpu']): g['predicted']['step_ns'] for i in w['iterations'] for g in i['gpus']}
                 for w in (reports if isinstance(reports, list) else [reports])}
 
-    def truth(self, change):
-        return make_run.steps(make_run.simulate(make_run.arguments(self.arguments + change)))
+    def truth(self, spec):
+        steps = make_run.steps(make_run.simulate(make_run.arguments(self.arguments + CHANGES[spec])))
+        return {MEAN: statistics.mean(steps.values())} if spec.startswith('ranks.') else steps
 
 
 def errors(predicted, true):
@@ -216,10 +224,11 @@ def row(plan, setting, options, found):
     with tempfile.TemporaryDirectory() as folder:
         scene = Scene(folder, arguments_of(plan, setting, options))
         named = any('1_kernel' in op.name for op in scene.run.ranks[0].ops if op.name)
-        only = {'network.': ['buckets'], 'overlap=': ['ddp', 'grid'], 'kernel~': [plan] * named}
+        only = {'network.': ['buckets'], 'overlap=': ['ddp', 'grid'],
+                'ranks.': DATA_PARALLEL * (options.only != '*'), 'kernel~': [plan] * named}
         specs = [s for s in CHANGES if fnmatch.fnmatchcase(s, options.only) and all(plan in only[k] for k in only if s.startswith(k))]
         predicted = scene.predict(specs, options.force)
-        cells = [cell(predicted[s], scene.truth(CHANGES[s]), found) if s in predicted else '-' for s in CHANGES]
+        cells = [cell(predicted[s], scene.truth(s), found) if s in predicted else '-' for s in CHANGES]
         return cells, (compare_edges(scene, os.path.join(folder, 'tables'))
                        if options.edges or options.wrong_edges is not None else None)
 

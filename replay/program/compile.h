@@ -53,6 +53,11 @@ void compile_wait_moment(struct compile *c, struct sim_point *point, uint64_t mo
 void compile_wait_other(struct compile *c, struct sim_point *point, const struct fmt_edge *e,
 			uint16_t scale);
 
+/* Adds the end of operation i: joins a collective with those of other ranks, and sets the scale.
+ * `takes`: an edge with its transfer time, or NULL. */
+void compile_ranks(struct compile *c, struct sim_point *point, size_t i,
+		   const struct fmt_edge *takes);
+
 static inline void compile_wait(struct compile *c, struct sim_point *point, struct sim_wait wait)
 {
 	if (c->to->n_waits == c->to->waits_cap &&

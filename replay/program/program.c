@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/run/peers.h"
+#include "formats/trace/origin.h"
 #include "replay/what_if/copies.h"
 
 #include <stdalign.h>
@@ -252,6 +253,7 @@ static void read_rules(struct program *p)
 		/* Earlier versions called the rule "room". */
 		int capacity = strcmp(name, "capacity") == 0 || strcmp(name, "room") == 0;
 
+		p->has_transfers |= strcmp(name, "transfer") == 0;
 		p->scales[i] = capacity				? PROGRAM_FROM
 			       : strcmp(name, "graph-gap") == 0 ? PROGRAM_DEVICE
 								: PROGRAM_CONSTANT;
@@ -274,6 +276,7 @@ int program_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t
 	p->overlap = overlap;
 	p->copies = copies;
 	p->n_ranks = n_ranks;
+	p->misses_ranks = !copies && fmt_origin_ranks(names) > n_ranks;
 	p->ranks = arena_take(&p->arena, (n_ranks + 1ul) * sizeof(*p->ranks),
 			      alignof(struct program_rank));
 	if (!p->ranks)
@@ -318,6 +321,8 @@ static int read_templates(struct program *p)
 			fmt_template_const(p->names, template, FMT_KEY_BYTES, &s->bytes);
 		}
 		s->peers = fmt_template_peers(p->names, template);
+		s->is_sized = (uint8_t)fmt_template_const(p->names, template, "Group size",
+							  &(int64_t){0});
 	}
 	return 0;
 }

@@ -59,6 +59,7 @@ struct template
 	uint32_t bytes_at; /* index of the size of its message; UINT32_MAX: equal in all events */
 	int64_t bytes;	   /* the equal size; -1: unknown */
 	const char *peers; /* formats/run/peers.h */
+	uint8_t is_sized;  /* the recording contains the size of its process group */
 };
 
 /* A call that may contain later events. */
@@ -100,8 +101,9 @@ struct program {
 	struct program_rank *ranks;
 	struct numbered *by_number; /* the ranks, in the order of their numbers */
 	uint32_t n_ranks;
-	uint32_t *groups;    /* by copy, then communicator; SIM_NONE: fewer than two ranks */
-	uint8_t *incomplete; /* by communicator: some of its ranks are not in the trace */
+	uint32_t *groups;     /* by copy, then communicator; SIM_NONE: fewer than two ranks */
+	uint8_t *incomplete;  /* by communicator: some of its ranks are not in the trace */
+	uint8_t misses_ranks; /* some ranks of the run are not in the trace */
 	uint32_t n_groups;
 
 	struct fmt_template_gaps template_gaps;
@@ -110,8 +112,9 @@ struct program {
 	size_t templates_cap;
 
 	enum what_if_overlap overlap;
-	uint8_t scales[256]; /* by rule: enum program_scales */
-	uint8_t shares[256]; /* by rule: operations share the device or its queue */
+	uint8_t has_transfers; /* transfer times of matched collectives were measured */
+	uint8_t scales[256];   /* by rule: enum program_scales */
+	uint8_t shares[256];   /* by rule: operations share the device or its queue */
 
 	/* State of the current slice. */
 	struct launches launches;

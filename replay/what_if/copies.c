@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/what_if/copies.h"
 
-#include "replay/cost/collective.h"
 #include "replay/cost/gpu.h"
 
 #include "base/array.h"
@@ -15,6 +14,12 @@
 
 /* Assumed size of a message of unknown size: large enough for bandwidth alone to matter. */
 #define UNKNOWN_BYTES (64 << 20)
+
+/* The largest factor between recorded bandwidths and those of the GPU model. */
+#define MOST_FACTOR 64
+
+/* A smaller relative distance of a recorded time from the model is the model's own error. */
+#define MODEL_ERROR 0.1
 
 void copies_free(struct copies *c)
 {
@@ -237,22 +242,28 @@ static uint32_t hosts_of(uint32_t ranks)
 	return (ranks + COPIES_NODE - 1) / COPIES_NODE;
 }
 
-/* Sets unrecorded bandwidths from the recorded GPU's model, else from an H100. */
+/* Sets the links of the recorded GPU's model; of an unknown GPU, those of an H100 without its
+ * switch. */
 static int find_links(struct search *s)
 {
 	const struct fmt_device *device = fmt_device(s->names, 0, 0);
 	const char *name = device ? fmt_string(s->names, device->name, NULL) : "";
 	struct cost_gpu gpu;
 	char why[160];
+	int known = !strchr(name, '/') && cost_gpu_load(name, &gpu, why, sizeof(why)) == 0;
+	double links;
 
-	if ((strchr(name, '/') || cost_gpu_load(name, &gpu, why, sizeof(why)) < 0) &&
-	    cost_gpu_load("H100", &gpu, why, sizeof(why)) < 0)
+	if (!known && cost_gpu_load("H100", &gpu, why, sizeof(why)) < 0)
 		return refuse(s, why);
-	s->c->within_bytes_per_s =
-		(gpu.nvlink_bytes_per_s > 0 ? gpu.nvlink_bytes_per_s : gpu.pcie_bytes_per_s) *
-		gpu.link_efficiency;
-	s->c->between_bytes_per_s = gpu.network_bytes_per_s * gpu.link_efficiency;
-	s->c->compute_capability = (int)(gpu.compute * 10 + 0.5);
+	links = gpu.nvlink_bytes_per_s > 0 ? gpu.nvlink_bytes_per_s : gpu.pcie_bytes_per_s;
+	s->c->links = (struct cost_links){
+		.wire = gpu.nvlink_bytes_per_s > 0 ? COST_NVLINK : COST_PCIE,
+		.bytes_per_s = links * gpu.link_efficiency,
+		.network_bytes_per_s = gpu.network_bytes_per_s * gpu.link_efficiency,
+		.compute_capability = (int)(gpu.compute * 10 + 0.5),
+		.switch_bytes_per_s = known ? gpu.switch_bytes_per_s : 0,
+		.step_us = known ? gpu.collective_step_ns / 1000 : 0,
+	};
 	return 0;
 }
 
@@ -263,38 +274,57 @@ static enum cost_collective kind_of(const char *op)
 	return kind < COST_COLLECTIVES ? kind : COST_ALL_REDUCE; /* also for barriers */
 }
 
-/* The bandwidth of a GPU with which a ring has the fitted time. */
-static double bandwidth_of(const struct fmt_network_fit *fit, enum cost_collective kind,
-			   uint32_t ranks)
+/* Returns the time of a collective with a number of ranks. */
+static double time_of(struct cost_links links, uint32_t ranks, uint32_t all_ranks,
+		      enum cost_collective kind, double bytes)
 {
-	double moved = kind == COST_ALL_REDUCE ? 2 * (ranks - 1.0) / ranks
-		       : kind == COST_ALL_GATHER || kind == COST_REDUCE_SCATTER
-			       ? (ranks - 1.0) / ranks
-			       : 1;
-
-	return fit && fit->ns_per_byte > 0 ? moved * 1e9 / fit->ns_per_byte : 0;
-}
-
-static double time_of(const struct copies *c, uint32_t ranks, uint32_t all_ranks, double fitted,
-		      int fitted_between, enum cost_collective kind, double bytes)
-{
-	struct cost_links links = {
-		.ranks = ranks,
-		.hosts = hosts_of(all_ranks) < ranks ? hosts_of(all_ranks) : ranks,
-		.wire = COST_NVLINK,
-		.bytes_per_s = c->within_bytes_per_s,
-		.network_bytes_per_s = c->between_bytes_per_s,
-		.compute_capability = c->compute_capability,
-	};
-
-	if (fitted > 0 && fitted_between)
-		links.network_bytes_per_s = fitted;
-	else if (fitted > 0)
-		links.bytes_per_s = fitted;
+	links.ranks = ranks;
+	links.hosts = hosts_of(all_ranks) < ranks ? hosts_of(all_ranks) : ranks;
 	if (kind == COST_ALL_GATHER || kind == COST_REDUCE_SCATTER || kind == COST_GATHER ||
 	    kind == COST_SCATTER)
 		bytes /= ranks;
 	return (double)cost_collective_ns(&links, kind, bytes);
+}
+
+/* Scales the bandwidths within a node, or between nodes. */
+static struct cost_links faster(struct cost_links links, int between, double factor)
+{
+	if (between) {
+		links.network_bytes_per_s *= factor;
+		return links;
+	}
+	links.bytes_per_s *= factor;
+	links.switch_bytes_per_s *= factor;
+	return links;
+}
+
+/* Returns links with which the recorded number of ranks takes the fitted time for its largest
+ * message: those of the GPU model if its time is close enough. Bisects the factor of the
+ * bandwidths, from 1 / MOST_FACTOR to MOST_FACTOR. */
+static struct cost_links fit_links(const struct copies *c, const struct fmt_network_fit *fit,
+				   uint32_t ranks, enum cost_collective kind, double bytes)
+{
+	uint32_t all = c->n_recorded * c->per_copy;
+	int between = hosts_of(all) > 1;
+	double low = -log2(MOST_FACTOR), high = log2(MOST_FACTOR), ns;
+
+	if (!fit || fit->ns_per_byte <= 0)
+		return c->links;
+	if (fit->largest_bytes > 0)
+		bytes = (double)fit->largest_bytes;
+	ns = (double)fmt_network_ns(fit, (int64_t)bytes);
+	if (fabs(time_of(c->links, ranks, all, kind, bytes) - ns) < MODEL_ERROR * ns)
+		return c->links;
+	for (int i = 0; i < 20; i++) {
+		double middle = (low + high) / 2;
+		struct cost_links links = faster(c->links, between, exp2(middle));
+
+		if (time_of(links, ranks, all, kind, bytes) > ns)
+			low = middle;
+		else
+			high = middle;
+	}
+	return faster(c->links, between, exp2((low + high) / 2));
 }
 
 double copies_factor(const struct copies *c, uint32_t comm, const char *op,
@@ -302,15 +332,15 @@ double copies_factor(const struct copies *c, uint32_t comm, const char *op,
 {
 	enum cost_collective kind = kind_of(op);
 	uint32_t per = c->connects[comm] == COPIES_ALL ? c->per_copy : 1;
-	uint32_t all_recorded = c->n_recorded * c->per_copy;
-	int between = hosts_of(all_recorded) > 1;
-	double size = bytes >= 0 ? (double)bytes : UNKNOWN_BYTES, fitted, before, after;
+	uint32_t recorded = c->n_recorded * per;
+	double size = bytes >= 0 ? (double)bytes : UNKNOWN_BYTES, before, after;
+	struct cost_links links;
 
 	if (c->connects[comm] != COPIES_SAME_PART && c->connects[comm] != COPIES_ALL)
 		return 1;
-	fitted = bandwidth_of(fit, kind, c->n_recorded * per);
-	before = time_of(c, c->n_recorded * per, all_recorded, fitted, between, kind, size);
-	after = time_of(c, c->n * per, c->n_ranks, fitted, between, kind, size);
+	links = fit_links(c, fit, recorded, kind, size);
+	before = time_of(links, recorded, c->n_recorded * c->per_copy, kind, size);
+	after = time_of(links, c->n * per, c->n_ranks, kind, size);
 	return before > 0 && after > 0 ? exp2(rint(log2(after / before) * 1024) / 1024) : 1;
 }
 

@@ -11,12 +11,13 @@
  * copy, drawn with a fixed seed, so that ranks of a copy keep their differences. Data-parallel
  * collectives take the recorded time multiplied by a ratio: the cost of NCCL's ring or tree with
  * the new and the recorded number of ranks (replay/cost/collective.h). A node has COPIES_NODE GPUs.
- * The bandwidth is fitted to the recorded collectives; links that they did not use have the
- * bandwidth of the GPU model. */
+ * The bandwidths of links and switch that the recorded collectives used are scaled by one factor so
+ * that the model has the recorded time; other links have the bandwidth of the GPU model. */
 #pragma once
 
 #include "formats/run/infer/network.h"
 
+#include "replay/cost/collective.h"
 #include "replay/what_if/what_if.h"
 
 #define COPIES_NODE 8
@@ -33,9 +34,7 @@ struct copies {
 			      run has enough copies; owned */
 	uint8_t *connects; /* by communicator: enum copies_comm; owned */
 	uint32_t data;	   /* one of the communicators for data parallelism */
-	double within_bytes_per_s, between_bytes_per_s; /* of a GPU in a node, and between nodes, by
-							   the GPU model */
-	int compute_capability;
+	struct cost_links links; /* of the GPU model */
 };
 
 enum copies_comm { COPIES_NO_RANKS, COPIES_ONE_COPY, COPIES_SAME_PART, COPIES_ALL };

@@ -239,3 +239,18 @@ for spec in gpu=2x host=2x; do
 	says "does not contain or match"
 	gpureplay --emulate --force --what-if $spec "$work/apart" >/dev/null
 done
+
+# Process groups were not recorded and a rank is missing: sends and receives without partner, and
+# collectives that may wait for the missing rank.
+for plan in interleaved ddp; do
+	python3 "$SOURCE/bench/make_run.py" --plan=$plan --ranks 4 --steps 2 --dialect us -o "$work/part-$plan"
+	gputrace import -o "$work/part" "$work/part-$plan"/rank-[023].json >"$work/imported"
+	for spec in network=2x rank0:gpu=2x; do
+		fails -3 gpureplay --emulate --what-if $spec "$work/part"
+		says "does not contain or match"
+	done
+	rm -r "$work/part"
+	gputrace import -o "$work/part" "$work/part-$plan"/rank-?.json >"$work/imported"
+	gpureplay --emulate --what-if network=2x "$work/part" >"$work/report"
+	rm -r "$work/part"
+done

@@ -105,3 +105,35 @@ check overlap 2 'base slow:gpu=0.5x fast:gpu=2x host:host=0.5x,launch=0.5x' \
 # A thread for each GPU.
 check dataparallel-3 3 'base slow:gpu=0.5x fast:gpu=2x' "$programs/examples/dataparallel" --steps 4 --batch 768 --hidden 512
 check dataparallel 4 'base slow:gpu=0.5x fast:gpu=2x' "$programs/examples/dataparallel" --steps 4 --batch 1024 --hidden 1024
+
+# Another number of ranks: as many samples for each. Links of NVLink with a reducing switch, and PCIe.
+check_ranks() { # MODEL [OPTION...]
+	local n model=$1
+	shift
+	for n in 4 8; do
+		gpucapture -f -o "$work/ranks$n" -- gpuemu --gpus $n --like "$model" -- \
+			sh "$SOURCE/examples/launch.sh" $n "$programs/examples/ddp" --steps 4 --batch $((64 * n)) "$@" >"$work/out" 2>&1 ||
+			die "$(cat "$work/out")"
+	done
+	gpureplay --emulate --json --what-if ranks.dp=8 "$work/ranks4" >"$work/more.json"
+	gpureplay --emulate --json --what-if ranks.dp=4 "$work/ranks8" >"$work/fewer.json"
+	python3 - "$model" "$work/more.json" "$work/fewer.json" <<'PYTHON'
+import json
+import sys
+
+
+def mean(report, run):
+    steps = [g[run]['step_ns'] for i in report['iterations'][1:] for g in i['gpus'] if g[run]]
+    return sum(steps) / len(steps)
+
+
+more, fewer = (json.load(open(name, encoding='utf-8')) for name in sys.argv[2:])
+for of, other in (more, fewer), (fewer, more):
+    true, before = mean(other, 'recorded'), mean(of, 'recorded')
+    error = mean(of, 'predicted') / true - 1
+    print(f'{sys.argv[1]} {of["what_if"]}: the step changes by {100 * (true / before - 1):.1f} %, predicted with an error of {100 * error:.2f} %')
+    assert abs(error) < 0.01 < abs(true / before - 1), of['what_if']
+PYTHON
+}
+check_ranks H100 --hidden 2048
+check_ranks V100-PCIE-32GB --hidden 512

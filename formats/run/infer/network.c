@@ -38,6 +38,7 @@ static int read_fit(const char *object, size_t len, struct fmt_network *to)
 		.comm = (uint32_t)number(object, len, "comm"),
 		.collectives = (int64_t)number(object, len, "collectives"),
 		.sizes = (int64_t)number(object, len, "sizes"),
+		.largest_bytes = (int64_t)number(object, len, "largest_bytes"),
 		.typical_ns = (int64_t)number(object, len, "typical_ns"),
 		.latency_ns = (int64_t)number(object, len, "latency_ns"),
 		.ns_per_byte = number(object, len, "ns_per_byte"),
@@ -84,6 +85,8 @@ int fmt_network_put(struct fmt_names *n, const struct fmt_network *network)
 		fmt_json_str(&j, "collective", f->collective);
 		fmt_json_i64(&j, "collectives", f->collectives);
 		fmt_json_i64(&j, "sizes", f->sizes);
+		if (f->largest_bytes > 0)
+			fmt_json_i64(&j, "largest_bytes", f->largest_bytes);
 		if (f->typical_ns > 0)
 			fmt_json_i64(&j, "typical_ns", f->typical_ns);
 		fmt_json_i64(&j, "latency_ns", f->latency_ns);
@@ -253,6 +256,7 @@ static int fit_line(const struct fmt_network_sample *s, size_t n, double *space,
 		fit_typical(s, n, f);
 		return 0;
 	}
+	f->largest_bytes = s[n - 1].bytes;
 	f->sizes = (int64_t)list_sizes(s, n, sizes, &n_sizes);
 	r = fit_slope(sizes, n_sizes, &f->ns_per_byte);
 	if (r < 0)

@@ -22,14 +22,15 @@ struct fmt_network_fit {
 	uint32_t comm;			   /* number of the communicator in the trace */
 	char collective[FMT_NETWORK_NAME]; /* FMT_KEY_OP, for example "all_reduce" */
 	int64_t collectives;		   /* number of collectives that the line is fitted to */
-	int64_t sizes;	    /* number of different message sizes; 1: latency_ns is unknown and 0; 0:
-			       sizes unknown */
-	int64_t typical_ns; /* of messages of unknown size; else 0 */
-	int64_t latency_ns; /* time of an empty message */
-	double ns_per_byte; /* 1 / bandwidth, at least 0 */
-	int64_t residual_ns; /* median distance of a collective from the line */
-	double noise_share;  /* share of the squared residuals caused by ranks leaving apart; 0 to 1
-			      */
+	int64_t sizes; /* number of different message sizes; 1: latency_ns is unknown and 0; 0:
+			  sizes unknown */
+	int64_t largest_bytes; /* of the messages; 0: unknown */
+	int64_t typical_ns;    /* of messages of unknown size; else 0 */
+	int64_t latency_ns;    /* time of an empty message */
+	double ns_per_byte;    /* 1 / bandwidth, at least 0 */
+	int64_t residual_ns;   /* median distance of a collective from the line */
+	double noise_share; /* share of the squared residuals caused by ranks leaving apart; 0 to 1
+			     */
 };
 
 /* All lines of a trace, by communicator, then kind. */
