@@ -386,8 +386,8 @@ int pass_run(const struct pass *pass, struct replay_report *ret, struct fmt_erro
 			.n = e.copies->n,
 			.per_copy = e.copies->per_copy,
 			.data = e.copies->data,
-			.within_bytes_per_s = e.copies->links.bytes_per_s,
-			.between_bytes_per_s = e.copies->links.network_bytes_per_s,
+			.within_bytes_per_s = e.copies->links.model.bytes_per_s,
+			.between_bytes_per_s = e.copies->links.model.network_bytes_per_s,
 		};
 	r = finish(&e, ret);
 	if (r == 0)

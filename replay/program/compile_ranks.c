@@ -150,7 +150,7 @@ static void op_join_collective(struct compile *c, struct sim_point *point, size_
 		count(&c->p->counts.unmatched, &c->p->counts.unmatched_ns, e);
 	if (alone)
 		c->p->counts.alone_ns += e->duration_ns;
-	if (change_has_no_latency(c->p->change, e->template, scaled))
+	if (change_has_no_latency(c->p->change, e->template, scaled, bytes))
 		count(&c->p->counts.no_latency, &c->p->counts.no_latency_ns, e);
 	compile_scale(c, part.scale);
 	if (template->peers) {

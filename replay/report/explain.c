@@ -106,7 +106,7 @@ void replay_explain_json(const struct replay_report *r, uint32_t what_if, struct
 			    " \"copies\": {\"copies\": %" PRIu32 ", \"ranks_per_copy\": %" PRIu32
 			    ", \"gpus_per_node\": %d, \"seed\": %d, \"within_bytes_per_s\": %.0f, "
 			    "\"between_bytes_per_s\": %.0f},\n",
-			    c->n, c->per_copy, COPIES_NODE, COPIES_SEED, c->within_bytes_per_s,
+			    c->n, c->per_copy, LINKS_NODE, COPIES_SEED, c->within_bytes_per_s,
 			    c->between_bytes_per_s);
 	text_printf(out,
 		    " \"error_bar\": {\"ns\": %.0f, \"emulation\": %.0f, \"not_scaled\": %.0f, "
@@ -197,7 +197,7 @@ static void text_copies(const struct replay_report *r, uint32_t what_if, struct 
 	text_printf(out,
 		    "'; %d GPUs per node; bandwidth fitted to recorded collectives, else %.0f GB/s "
 		    "within and %.0f GB/s between nodes\n",
-		    COPIES_NODE, c->within_bytes_per_s / 1e9, c->between_bytes_per_s / 1e9);
+		    LINKS_NODE, c->within_bytes_per_s / 1e9, c->between_bytes_per_s / 1e9);
 }
 
 void replay_explain_text(const struct replay_report *r, int colour, struct text *out)

@@ -255,7 +255,7 @@ int change_new(struct what_if *const *specs, uint32_t n_specs, const struct fmt_
 			return -ENOMEM;
 		}
 	if (change_add_templates(c) < 0 || group_ranks(c) < 0 ||
-	    network_init(&c->network, names) < 0)
+	    network_init(&c->network, names, n_ranks) < 0)
 		return -ENOMEM;
 	for (*bad = 0; *bad < n_specs; ++*bad) {
 		int r = check(c, &c->variants[*bad], err) ?: add_models(c, &c->variants[*bad], err);

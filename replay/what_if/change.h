@@ -61,8 +61,8 @@ uint16_t change_collective_scale(struct change *c, uint32_t rank, uint32_t templ
 int change_has_no_model(const struct change *c, uint32_t template);
 
 /* Returns true if a variant changes latency or bandwidth of such collectives but their latency is
- * unknown: their transfer then counts as bytes / bandwidth (formats/run/infer/network.h). */
-int change_has_no_latency(const struct change *c, uint32_t template, uint32_t comm);
+ * unknown: their transfer then counts as bytes / bandwidth (network.h). */
+int change_has_no_latency(const struct change *c, uint32_t template, uint32_t comm, int64_t bytes);
 
 /* Returns the expected transfer time of the recorded network for collectives of this template,
  * communicator and size; see sim_expect_transfer(). 0, 0 if no variant changes the network, or if

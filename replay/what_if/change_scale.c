@@ -135,10 +135,11 @@ uint16_t change_op_scale(struct change *c, uint32_t rank, uint32_t template, int
 }
 
 /* The factor of the changes of latency and bandwidth in the set. */
-static double split_factor(const struct variant *var, change_set set,
-			   const struct fmt_network_fit *fit, int64_t bytes)
+static double split_factor(const struct change *c, const struct variant *var, change_set set,
+			   uint32_t template, uint32_t comm, int64_t bytes)
 {
-	return network_factor(fit, bytes, factor_of(var, set & var->by_key[WHAT_IF_LATENCY]),
+	return network_factor(&c->network, template, comm, bytes,
+			      factor_of(var, set & var->by_key[WHAT_IF_LATENCY]),
 			      factor_of(var, set & var->by_key[WHAT_IF_BANDWIDTH]));
 }
 
@@ -148,9 +149,8 @@ static change_set split_set(const struct variant *var, uint32_t template, uint32
 	       var->by_template[template] & var->by_comm[comm];
 }
 
-int change_has_no_latency(const struct change *c, uint32_t template, uint32_t comm)
+int change_has_no_latency(const struct change *c, uint32_t template, uint32_t comm, int64_t bytes)
 {
-	const struct fmt_network_fit *fit;
 	change_set sets = 0;
 
 	if (!c || template >= c->n_templates || comm >= c->n_comms)
@@ -159,8 +159,7 @@ int change_has_no_latency(const struct change *c, uint32_t template, uint32_t co
 		sets |= split_set(&c->variants[v], template, comm);
 	if (sets == 0)
 		return 0;
-	fit = network_fit(&c->network, template, comm);
-	return !fit || fit->latency_ns == 0;
+	return !network_has_latency(&c->network, network_fit(&c->network, template, comm), bytes);
 }
 
 uint16_t change_collective_scale(struct change *c, uint32_t rank, uint32_t template, uint32_t comm,
@@ -194,8 +193,7 @@ uint16_t change_collective_scale(struct change *c, uint32_t rank, uint32_t templ
 		set = split_set(var, template, comm);
 		c->factors[v] *= copies;
 		if (set)
-			c->factors[v] *= split_factor(
-				var, set, network_fit(&c->network, template, comm), bytes);
+			c->factors[v] *= split_factor(c, var, set, template, comm, bytes);
 	}
 	c->factors[c->n_specs] = 0;
 	return scale(c);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/what_if/copies.h"
 
-#include "replay/cost/gpu.h"
-
 #include "base/array.h"
 #include "base/scope.h"
 
@@ -14,12 +12,6 @@
 
 /* Assumed size of a message of unknown size: large enough for bandwidth alone to matter. */
 #define UNKNOWN_BYTES (64 << 20)
-
-/* The largest factor between recorded bandwidths and those of the GPU model. */
-#define MOST_FACTOR 64
-
-/* A smaller relative distance of a recorded time from the model is the model's own error. */
-#define MODEL_ERROR 0.1
 
 void copies_free(struct copies *c)
 {
@@ -237,110 +229,27 @@ static int make_ranks(struct search *s)
 
 /* ---- the network ---- */
 
-static uint32_t hosts_of(uint32_t ranks)
-{
-	return (ranks + COPIES_NODE - 1) / COPIES_NODE;
-}
-
-/* Sets the links of the recorded GPU's model; of an unknown GPU, those of an H100 without its
- * switch. */
 static int find_links(struct search *s)
 {
-	const struct fmt_device *device = fmt_device(s->names, 0, 0);
-	const char *name = device ? fmt_string(s->names, device->name, NULL) : "";
-	struct cost_gpu gpu;
 	char why[160];
-	int known = !strchr(name, '/') && cost_gpu_load(name, &gpu, why, sizeof(why)) == 0;
-	double links;
 
-	if (!known && cost_gpu_load("H100", &gpu, why, sizeof(why)) < 0)
-		return refuse(s, why);
-	links = gpu.nvlink_bytes_per_s > 0 ? gpu.nvlink_bytes_per_s : gpu.pcie_bytes_per_s;
-	s->c->links = (struct cost_links){
-		.wire = gpu.nvlink_bytes_per_s > 0 ? COST_NVLINK : COST_PCIE,
-		.bytes_per_s = links * gpu.link_efficiency,
-		.network_bytes_per_s = gpu.network_bytes_per_s * gpu.link_efficiency,
-		.compute_capability = (int)(gpu.compute * 10 + 0.5),
-		.switch_bytes_per_s = known ? gpu.switch_bytes_per_s : 0,
-		.step_us = known ? gpu.collective_step_ns / 1000 : 0,
-	};
-	return 0;
-}
-
-static enum cost_collective kind_of(const char *op)
-{
-	enum cost_collective kind = cost_collective_named(op);
-
-	return kind < COST_COLLECTIVES ? kind : COST_ALL_REDUCE; /* also for barriers */
-}
-
-/* Returns the time of a collective with a number of ranks. */
-static double time_of(struct cost_links links, uint32_t ranks, uint32_t all_ranks,
-		      enum cost_collective kind, double bytes)
-{
-	links.ranks = ranks;
-	links.hosts = hosts_of(all_ranks) < ranks ? hosts_of(all_ranks) : ranks;
-	if (kind == COST_ALL_GATHER || kind == COST_REDUCE_SCATTER || kind == COST_GATHER ||
-	    kind == COST_SCATTER)
-		bytes /= ranks;
-	return (double)cost_collective_ns(&links, kind, bytes);
-}
-
-/* Scales the bandwidths within a node, or between nodes. */
-static struct cost_links faster(struct cost_links links, int between, double factor)
-{
-	if (between) {
-		links.network_bytes_per_s *= factor;
-		return links;
-	}
-	links.bytes_per_s *= factor;
-	links.switch_bytes_per_s *= factor;
-	return links;
-}
-
-/* Returns links with which the recorded number of ranks takes the fitted time for its largest
- * message: those of the GPU model if its time is close enough. Bisects the factor of the
- * bandwidths, from 1 / MOST_FACTOR to MOST_FACTOR. */
-static struct cost_links fit_links(const struct copies *c, const struct fmt_network_fit *fit,
-				   uint32_t ranks, enum cost_collective kind, double bytes)
-{
-	uint32_t all = c->n_recorded * c->per_copy;
-	int between = hosts_of(all) > 1;
-	double low = -log2(MOST_FACTOR), high = log2(MOST_FACTOR), ns;
-
-	if (!fit || fit->ns_per_byte <= 0)
-		return c->links;
-	if (fit->largest_bytes > 0)
-		bytes = (double)fit->largest_bytes;
-	ns = (double)fmt_network_ns(fit, (int64_t)bytes);
-	if (fabs(time_of(c->links, ranks, all, kind, bytes) - ns) < MODEL_ERROR * ns)
-		return c->links;
-	for (int i = 0; i < 20; i++) {
-		double middle = (low + high) / 2;
-		struct cost_links links = faster(c->links, between, exp2(middle));
-
-		if (time_of(links, ranks, all, kind, bytes) > ns)
-			low = middle;
-		else
-			high = middle;
-	}
-	return faster(c->links, between, exp2((low + high) / 2));
+	return links_init(&s->c->links, s->names, why, sizeof(why)) < 0 ? refuse(s, why) : 0;
 }
 
 double copies_factor(const struct copies *c, uint32_t comm, const char *op,
 		     const struct fmt_network_fit *fit, int64_t bytes)
 {
-	enum cost_collective kind = kind_of(op);
+	enum cost_collective kind = links_kind(op);
 	uint32_t per = c->connects[comm] == COPIES_ALL ? c->per_copy : 1;
-	uint32_t recorded = c->n_recorded * per;
+	uint32_t recorded = c->n_recorded * per, all = c->n_recorded * c->per_copy;
 	double size = bytes >= 0 ? (double)bytes : UNKNOWN_BYTES, before, after;
 	struct cost_links links;
 
 	if (c->connects[comm] != COPIES_SAME_PART && c->connects[comm] != COPIES_ALL)
 		return 1;
-	links = fit_links(c, fit, recorded, kind, size);
-	before = time_of(links, recorded, c->n_recorded * c->per_copy, kind, size);
-	after = time_of(links, c->n * per, c->n_ranks, kind, size);
+	links = links_fit(&c->links, fit, kind, recorded, all, size);
+	before = links_time_ns(&links, kind, recorded, all, size);
+	after = links_time_ns(&links, kind, c->n * per, c->n_ranks, size);
 	return before > 0 && after > 0 ? exp2(rint(log2(after / before) * 1024) / 1024) : 1;
 }
 

@@ -10,17 +10,13 @@
  * The ranks of the first copies repeat the recorded ranks. Each further copy repeats one recorded
  * copy, drawn with a fixed seed, so that ranks of a copy keep their differences. Data-parallel
  * collectives take the recorded time multiplied by a ratio: the cost of NCCL's ring or tree with
- * the new and the recorded number of ranks (replay/cost/collective.h). A node has COPIES_NODE GPUs.
- * The bandwidths of links and switch that the recorded collectives used are scaled by one factor so
- * that the model has the recorded time; other links have the bandwidth of the GPU model. */
+ * the new and the recorded number of ranks (replay/cost/collective.h). The links are those of
+ * links.h. */
 #pragma once
 
-#include "formats/run/infer/network.h"
-
-#include "replay/cost/collective.h"
+#include "replay/what_if/links.h"
 #include "replay/what_if/what_if.h"
 
-#define COPIES_NODE 8
 #define COPIES_SEED 1
 #define COPIES_RANKS (1u << 20)
 
@@ -34,7 +30,7 @@ struct copies {
 			      run has enough copies; owned */
 	uint8_t *connects; /* by communicator: enum copies_comm; owned */
 	uint32_t data;	   /* one of the communicators for data parallelism */
-	struct cost_links links; /* of the GPU model */
+	struct links links;
 };
 
 enum copies_comm { COPIES_NO_RANKS, COPIES_ONE_COPY, COPIES_SAME_PART, COPIES_ALL };
