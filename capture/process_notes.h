@@ -38,7 +38,7 @@ static inline struct cap_started *cap_started_programs(struct cap_control *contr
 struct cap_killed {
 	uint32_t n; /* total number of notes */
 	uint32_t spare;
-	uint64_t of[CAP_MAX_KILLED]; /* pid, and the signal in the upper 32 bits; 0: none */
+	uint64_t notes[CAP_MAX_KILLED]; /* pid, and the signal in the upper 32 bits; 0: none */
 };
 
 static inline struct cap_killed *cap_killed_children(struct cap_control *control)
@@ -51,7 +51,7 @@ static inline void cap_killed_add(struct cap_control *control, int32_t pid, int 
 	struct cap_killed *d = cap_killed_children(control);
 	uint32_t n = __atomic_fetch_add(&d->n, 1, __ATOMIC_RELAXED);
 
-	__atomic_store_n(&d->of[n % CAP_MAX_KILLED], (uint64_t)signal << 32 | (uint32_t)pid,
+	__atomic_store_n(&d->notes[n % CAP_MAX_KILLED], (uint64_t)signal << 32 | (uint32_t)pid,
 			 __ATOMIC_RELAXED);
 }
 
@@ -63,7 +63,7 @@ static inline int cap_killed_signal(struct cap_control *control, int32_t pid)
 
 	for (uint32_t i = 0; i < CAP_MAX_KILLED; i++) {
 		uint64_t v =
-			__atomic_load_n(&d->of[(n - 1 - i) % CAP_MAX_KILLED], __ATOMIC_RELAXED);
+			__atomic_load_n(&d->notes[(n - 1 - i) % CAP_MAX_KILLED], __ATOMIC_RELAXED);
 
 		if ((uint32_t)v == (uint32_t)pid && v >> 32 < 128)
 			return (int)(v >> 32);

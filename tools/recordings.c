@@ -29,7 +29,7 @@ void recording_by_launcher(struct fmt_origin *ret)
 /* "part-0003.raw" */
 static void path_of(const struct recording *r, const char *suffix, char ret[PATH_MAX])
 {
-	snprintf(ret, PATH_MAX, "%s/part-%04u%s", r->folder, r->of.part, suffix);
+	snprintf(ret, PATH_MAX, "%s/part-%04u%s", r->folder, r->origin.part, suffix);
 }
 
 static int read_header(const char *path, struct rec_raw_header *ret)
@@ -53,7 +53,7 @@ int recording_begin(struct recording *r, const char *output, const struct fmt_or
 	char complete[PATH_MAX];
 	size_t n = strlen(output);
 
-	*r = (struct recording){.of = *of};
+	*r = (struct recording){.origin = *of};
 	while (n > 1 && output[n - 1] == '/')
 		n--;
 	if (snprintf(r->folder, sizeof(r->folder), "%.*s.raw", (int)n, output) >=
@@ -100,10 +100,10 @@ static int count_complete(const struct recording *r, uint32_t *ret)
 		char path[PATH_MAX];
 		unsigned part;
 
-		if (!is_part(e->d_name, false, &part) || part >= r->of.n_parts)
+		if (!is_part(e->d_name, false, &part) || part >= r->origin.n_parts)
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", r->folder, e->d_name);
-		*ret += read_header(path, &header) == 0 && strcmp(header.run, r->of.run) == 0;
+		*ret += read_header(path, &header) == 0 && strcmp(header.run, r->origin.run) == 0;
 	}
 	return 0;
 }
@@ -117,15 +117,15 @@ int recording_complete(struct recording *r)
 	path_of(r, COMPLETE, complete);
 	if (rename(r->path, complete) < 0 && access(complete, F_OK) < 0)
 		return -errno;
-	if (r->of.n_parts < 2)
+	if (r->origin.n_parts < 2)
 		return 1;
 	e = count_complete(r, &n);
-	if (e < 0 || n < r->of.n_parts)
+	if (e < 0 || n < r->origin.n_parts)
 		return e;
 	/* If several processes find all parts complete, one of them imports, even if it is
 	 * restarted. */
 	snprintf(path, sizeof(path), "%s/importing", r->folder);
-	snprintf(own, sizeof(own), "part-%04u", r->of.part);
+	snprintf(own, sizeof(own), "part-%04u", r->origin.part);
 	if (symlink(own, path) == 0)
 		return 1;
 	if (errno != EEXIST)

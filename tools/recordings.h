@@ -19,8 +19,8 @@
 
 struct recording {
 	char folder[PATH_MAX - 272];
-	char path[PATH_MAX];  /* of this part, while it is recorded */
-	struct fmt_origin of; /* part, n_parts, run */
+	char path[PATH_MAX];	  /* of this part, while it is recorded */
+	struct fmt_origin origin; /* part, n_parts, run */
 };
 
 /* Which part of a run this process records, from the launcher's variables; n_parts is 0 or 1 if it

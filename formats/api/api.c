@@ -108,7 +108,7 @@ uint64_t api_bytes(const struct api_call *call, unsigned arg, const uint64_t *wo
 	if (length->kind != API_LENGTH_PRODUCT)
 		return UINT64_MAX;
 	for (unsigned i = 0; i < length->n; i++) {
-		uint64_t factor = factor_of(call, &length->by[i], words, ranks);
+		uint64_t factor = factor_of(call, &length->factors[i], words, ranks);
 
 		if (factor == UINT64_MAX || __builtin_mul_overflow(bytes, factor, &bytes))
 			return UINT64_MAX;

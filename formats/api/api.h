@@ -24,7 +24,7 @@ struct api_factor {
 struct api_length {
 	uint8_t kind; /* enum api_length_kind */
 	uint8_t n;
-	struct api_factor by[3];
+	struct api_factor factors[3];
 	uint32_t bytes;
 };
 
@@ -64,7 +64,7 @@ struct api_arg {
  * `value.clusterDim.x`. Where it points and how far is as with arguments; its factors are fields of
  * the same struct, by number. */
 struct api_field {
-	struct api_arg is;
+	struct api_arg arg;
 	uint16_t offset; /* bytes from the start of the struct */
 	uint16_t count;	 /* elements of an array */
 	uint8_t n_when;

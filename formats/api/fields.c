@@ -6,20 +6,20 @@
 const struct api_field *api_field(const struct api_struct *s, const char *name)
 {
 	for (unsigned i = 0; i < s->n_fields; i++)
-		if (strcmp(s->fields[i].is.name, name) == 0)
+		if (strcmp(s->fields[i].arg.name, name) == 0)
 			return &s->fields[i];
 	return NULL;
 }
 
 bool api_field_value(const struct api_view *v, const struct api_field *f, unsigned i, uint64_t *ret)
 {
-	size_t at = f->offset + (size_t)i * f->is.bytes;
+	size_t at = f->offset + (size_t)i * f->arg.bytes;
 	uint64_t value = 0;
 
-	if (f->is.bytes > 8 || at > v->len || v->len - at < f->is.bytes)
+	if (f->arg.bytes > 8 || at > v->len || v->len - at < f->arg.bytes)
 		return false;
-	memcpy(&value, (const uint8_t *)v->bytes + at, f->is.bytes);
-	*ret = api_extended(&f->is, value);
+	memcpy(&value, (const uint8_t *)v->bytes + at, f->arg.bytes);
+	*ret = api_extended(&f->arg, value);
 	return true;
 }
 
@@ -42,14 +42,14 @@ bool api_field_counts(const struct api_view *v, const struct api_field *f)
 
 uint64_t api_field_bytes(const struct api_view *v, const struct api_field *f)
 {
-	const struct api_length *l = &f->is.length;
+	const struct api_length *l = &f->arg.length;
 	uint64_t bytes = l->bytes, factor;
 
 	if (l->kind != API_LENGTH_PRODUCT)
 		return 0;
 	for (unsigned i = 0; i < l->n; i++)
-		if (l->by[i].kind != API_FACTOR_VALUE ||
-		    !api_field_value(v, &v->layout->fields[l->by[i].arg], 0, &factor) ||
+		if (l->factors[i].kind != API_FACTOR_VALUE ||
+		    !api_field_value(v, &v->layout->fields[l->factors[i].arg], 0, &factor) ||
 		    __builtin_mul_overflow(bytes, factor, &bytes))
 			return 0;
 	return bytes;

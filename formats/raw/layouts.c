@@ -6,14 +6,14 @@
 void cap_layouts_done(struct cap_layouts *l)
 {
 	for (size_t i = 0; i < CAP_LAYOUTS; i++)
-		free(l->of[i].table);
+		free(l->layouts[i].table);
 	*l = (struct cap_layouts){0};
 }
 
 /* The number of parameters is limited by the length of a record: no product here overflows. */
 int cap_layouts_add(struct cap_layouts *l, const struct cap_layout_record *r)
 {
-	struct cap_layout *to = &l->of[r->head.flags];
+	struct cap_layout *to = &l->layouts[r->head.flags];
 	uint32_t params_bytes = r->n * (uint32_t)sizeof(r->params[0]);
 	uint64_t packed = 0;
 
@@ -37,7 +37,7 @@ int cap_layouts_add(struct cap_layouts *l, const struct cap_layout_record *r)
 
 uint32_t cap_layouts_blob_bytes(const struct cap_layouts *l, const struct cap_params_record *r)
 {
-	const struct cap_layout *of = &l->of[r->head.flags];
+	const struct cap_layout *of = &l->layouts[r->head.flags];
 
 	if (!of->table || of->packed_bytes > r->head.bytes - sizeof(*r))
 		return 0;
@@ -48,7 +48,7 @@ uint32_t cap_layouts_blob_bytes(const struct cap_layouts *l, const struct cap_pa
 void cap_layouts_make_blob(const struct cap_layouts *l, const struct cap_params_record *r,
 			   struct cap_blob_record *to)
 {
-	const struct cap_layout *of = &l->of[r->head.flags];
+	const struct cap_layout *of = &l->layouts[r->head.flags];
 	uint32_t len = of->table_bytes + of->packed_bytes;
 
 	*to = (struct cap_blob_record){

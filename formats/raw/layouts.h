@@ -12,7 +12,7 @@ struct cap_layouts {
 		uint8_t *table; /* owned: the beginning of a CAP_BLOB_PARAMS; NULL: none yet */
 		uint32_t table_bytes;
 		uint32_t packed_bytes;
-	} of[CAP_LAYOUTS];
+	} layouts[CAP_LAYOUTS];
 };
 
 /* Drops all layouts; also used after a part of the ring was lost. */

@@ -224,7 +224,7 @@ static uint64_t length_of(const struct rex_frame *b, unsigned i)
 	if (l->kind != API_LENGTH_PRODUCT)
 		return UINT64_MAX;
 	for (unsigned k = 0; k < l->n; k++) {
-		uint64_t by = factor(b, &l->by[k]);
+		uint64_t by = factor(b, &l->factors[k]);
 
 		if (by == UINT64_MAX || __builtin_mul_overflow(bytes, by, &bytes))
 			return UINT64_MAX;

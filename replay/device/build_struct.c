@@ -20,7 +20,7 @@ struct made {
 
 static void store(const struct made *m, const struct api_field *f, uint64_t value)
 {
-	memcpy(m->at + f->offset, &value, f->is.bytes < 8 ? f->is.bytes : 8);
+	memcpy(m->at + f->offset, &value, f->arg.bytes < 8 ? f->arg.bytes : 8);
 }
 
 /* The sum of two fields of the struct; 0 for a missing field. */
@@ -44,7 +44,7 @@ static uint64_t sum(uint64_t a, uint64_t b)
  * there are too many. */
 static uint64_t rows_bytes(const struct made *m, const struct api_field *f)
 {
-	const char *side = strncmp(f->is.name, "src", 3) == 0 ? "src" : "dst";
+	const char *side = strncmp(f->arg.name, "src", 3) == 0 ? "src" : "dst";
 	uint64_t pitch = number(m, side, "Pitch"), height = number(m, side, "Height"), bytes;
 	uint64_t width = sum(number(m, side, "XInBytes"), api_number(&m->view, "WidthInBytes"));
 	uint64_t rows = sum(number(m, side, "Y"), api_number(&m->view, "Height"));
@@ -75,7 +75,7 @@ static uint64_t rows_bytes(const struct made *m, const struct api_field *f)
  * unified memory. */
 static bool is_memory(const struct api_field *f)
 {
-	return f->is.meaning == API_MEANING_HOST || f->is.meaning == API_MEANING_DEVPTR;
+	return f->arg.meaning == API_MEANING_HOST || f->arg.meaning == API_MEANING_DEVPTR;
 }
 
 enum { LOCATION_DEVICE = 1 }; /* CUmemLocationType */
@@ -83,10 +83,10 @@ enum { LOCATION_DEVICE = 1 }; /* CUmemLocationType */
 /* The number of a CUmemLocation. */
 static bool is_device(const struct made *m, const struct api_field *f)
 {
-	return (strcmp(f->is.name, "location.id") == 0 &&
+	return (strcmp(f->arg.name, "location.id") == 0 &&
 		api_number(&m->view, "location.type") == LOCATION_DEVICE) ||
 	       (strcmp(m->view.layout->name, "CUmemLocation") == 0 &&
-		strcmp(f->is.name, "id") == 0 && api_number(&m->view, "type") == LOCATION_DEVICE);
+		strcmp(f->arg.name, "id") == 0 && api_number(&m->view, "type") == LOCATION_DEVICE);
 }
 
 static int make_number(const struct made *m, const struct api_field *f, const char *key)
@@ -97,30 +97,31 @@ static int make_number(const struct made *m, const struct api_field *f, const ch
 	int r;
 
 	if (f->count > 1) {
-		rex_args_bytes(&m->b->call->args, key, f->is.bytes ? f->is.bytes : 1,
-			       m->at + f->offset, (size_t)f->count * f->is.bytes);
+		rex_args_bytes(&m->b->call->args, key, f->arg.bytes ? f->arg.bytes : 1,
+			       m->at + f->offset, (size_t)f->count * f->arg.bytes);
 		return 0;
 	}
-	if (f->is.wire == API_WIRE_FLOAT) {
+	if (f->arg.wire == API_WIRE_FLOAT) {
 		float narrow;
 
 		if (!rex_args_real(&m->b->call->args, key, &real))
 			return 0;
 		narrow = (float)real;
-		memcpy(m->at + f->offset, f->is.bytes == 4 ? (void *)&narrow : &real, f->is.bytes);
+		memcpy(m->at + f->offset, f->arg.bytes == 4 ? (void *)&narrow : &real,
+		       f->arg.bytes);
 		return 0;
 	}
-	if (f->is.bytes > 8) {
-		rex_args_bytes(&m->b->call->args, key, 1, m->at + f->offset, f->is.bytes);
+	if (f->arg.bytes > 8) {
+		rex_args_bytes(&m->b->call->args, key, 1, m->at + f->offset, f->arg.bytes);
 		return 0;
 	}
-	if (!rex_args_int(&m->b->call->args, key, &f->is, &value))
+	if (!rex_args_int(&m->b->call->args, key, &f->arg, &value))
 		return 0; /* of another member of the union */
 	bytes = is_memory(f) ? rows_bytes(m, f) : 0;
 	if (bytes == UINT64_MAX)
 		return rex_frame_fail(m->b, -EBADMSG, "the copy of %s is too large", key);
 	r = rex_translate(m->b,
-			  is_device(m, f) ? API_MEANING_DEVICE : (enum api_meaning)f->is.meaning,
+			  is_device(m, f) ? API_MEANING_DEVICE : (enum api_meaning)f->arg.meaning,
 			  (uint64_t)value, bytes, (uint64_t *)&value);
 	store(m, f, (uint64_t)value);
 	return r;
@@ -128,8 +129,8 @@ static int make_number(const struct made *m, const struct api_field *f, const ch
 
 static bool is_chained(const struct api_field *f)
 {
-	return f->is.direction == API_DIRECTION_IN || f->is.direction == API_DIRECTION_INOUT ||
-	       f->is.length.kind == API_LENGTH_PARAMS;
+	return f->arg.direction == API_DIRECTION_IN || f->arg.direction == API_DIRECTION_INOUT ||
+	       f->arg.length.kind == API_LENGTH_PARAMS;
 }
 
 /* Builds the object that a field points to, in separate memory. */
@@ -140,9 +141,9 @@ static int make_behind(const struct made *m, const struct api_field *f, const ch
 	void *at = NULL;
 	int r = 0;
 
-	if (f->is.length.kind == API_LENGTH_PARAMS) {
+	if (f->arg.length.kind == API_LENGTH_PARAMS) {
 		r = rex_build_params(m->b, key, &at);
-	} else if (f->is.length.kind == API_LENGTH_NUL) {
+	} else if (f->arg.length.kind == API_LENGTH_NUL) {
 		const char *text = rex_args_text(&m->b->call->args, key, &len);
 
 		at = text ? rex_frame_alloc(m->b, len + 1) : NULL;
@@ -150,18 +151,18 @@ static int make_behind(const struct made *m, const struct api_field *f, const ch
 			memcpy(at, text, len);
 	} else if (bytes > 0) {
 		at = rex_frame_alloc(m->b, bytes);
-		if (at && f->is.layout)
-			r = rex_build_structs(m->b, key, f->is.layout, bytes / f->is.layout->bytes,
-					      true, at);
+		if (at && f->arg.layout)
+			r = rex_build_structs(m->b, key, f->arg.layout,
+					      bytes / f->arg.layout->bytes, true, at);
 		else if (at)
 			rex_args_bytes(&m->b->call->args, key, 8, at, bytes);
 		for (uint64_t i = 0; at && r == 0 && i + 8 <= bytes &&
-				     api_is_handle((enum api_meaning)f->is.meaning);
+				     api_is_handle((enum api_meaning)f->arg.meaning);
 		     i += 8)
-			r = rex_translate(m->b, (enum api_meaning)f->is.meaning,
+			r = rex_translate(m->b, (enum api_meaning)f->arg.meaning,
 					  ((uint64_t *)at)[i / 8], 0, &((uint64_t *)at)[i / 8]);
 	}
-	if (!at && r == 0 && bytes > 0 && f->is.length.kind != API_LENGTH_NUL)
+	if (!at && r == 0 && bytes > 0 && f->arg.length.kind != API_LENGTH_NUL)
 		return -ENOMEM;
 	store(m, f, (uint64_t)at);
 	return r;
@@ -180,7 +181,7 @@ static int make_struct(const struct made *m)
 
 			if (when != pass)
 				continue;
-			rex_key(key, m->prefix, f->is.name);
+			rex_key(key, m->prefix, f->arg.name);
 			if (when != 2)
 				r = make_number(m, f, key);
 			else if (api_field_counts(&m->view, f))

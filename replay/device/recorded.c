@@ -47,15 +47,15 @@ int rex_processes_find(const struct fmt_trace *trace, struct rex_processes *ret)
 	scoped(free_ptr) struct member *members = calloc(n + 1u, sizeof(*members));
 	size_t n_members = 0;
 
-	ret->of = calloc(n + 1u, sizeof(*ret->of));
+	ret->by_rank = calloc(n + 1u, sizeof(*ret->by_rank));
 	ret->n = 0;
-	if (!members || !ret->of)
+	if (!members || !ret->by_rank)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
 		struct member m = {fmt_fact_value(names, i, "host"),
 				   fmt_fact_value(names, i, "process"), i};
 
-		ret->of[i] = i; /* initially, the first rank of its process */
+		ret->by_rank[i] = i; /* initially, the first rank of its process */
 		if (m.host && m.process)
 			members[n_members++] = m;
 	}
@@ -65,23 +65,23 @@ int rex_processes_find(const struct fmt_trace *trace, struct rex_processes *ret)
 					strcmp(members[i].host, members[i - 1].host) == 0
 				? first
 				: members[i].rank;
-		ret->of[members[i].rank] = first;
+		ret->by_rank[members[i].rank] = first;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		ret->of[i] = ret->of[i] == i ? ret->n++ : ret->of[ret->of[i]];
+		ret->by_rank[i] = ret->by_rank[i] == i ? ret->n++ : ret->by_rank[ret->by_rank[i]];
 	return 0;
 }
 
 void rex_processes_done(struct rex_processes *p)
 {
-	free(p->of);
+	free(p->by_rank);
 }
 
 int64_t rex_processes_rank(const struct fmt_trace *trace, const struct rex_processes *p,
 			   uint32_t index)
 {
 	for (uint32_t i = 0; i < fmt_trace_n_ranks(trace); i++)
-		if (p->of[i] == index)
+		if (p->by_rank[i] == index)
 			return fmt_trace_rank(trace, i)->number;
 	return index;
 }
@@ -95,7 +95,7 @@ static int find_ranks(struct rex_process *p, uint32_t index)
 		return r;
 	p->is_only = all.n == 1;
 	for (uint32_t i = 0; i < fmt_trace_n_ranks(p->trace); i++) {
-		if (all.of[i] != index)
+		if (all.by_rank[i] != index)
 			continue;
 		if (array_reserve(&p->ranks, p->n_ranks + 1, &p->ranks_cap) < 0)
 			return -ENOMEM;

@@ -71,7 +71,7 @@ struct rex_process {
 
 /* The processes of a trace, numbered by their first ranks. */
 struct rex_processes {
-	uint32_t *of; /* owned: the number of the process, by index of the rank */
+	uint32_t *by_rank; /* owned: the number of the process, by index of the rank */
 	uint32_t n;
 };
 

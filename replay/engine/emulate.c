@@ -16,7 +16,7 @@
  * a changed run. */
 struct passes {
 	struct what_if *specs[MOST]; /* by pass */
-	uint32_t of[MOST];	     /* the what-if of each */
+	uint32_t what_ifs[MOST];     /* the what-if of each */
 	uint32_t pass_of[MOST];	     /* by what-if */
 	struct what_if_structure structures[MOST + 1];
 	uint32_t first[MOST + 2]; /* of the specs of a pass */
@@ -47,7 +47,7 @@ static void divide(const struct replay_options *o, struct passes *p)
 			if (p->pass_of[i] != k)
 				continue;
 			p->specs[n] = o->what_ifs[i];
-			p->of[n++] = i;
+			p->what_ifs[n++] = i;
 		}
 	}
 	p->first[p->n] = n;
@@ -66,7 +66,7 @@ static const struct replay_row *row_of(const struct replay_report *r, const stru
 static int join(const struct passes *p, uint32_t pass, const struct replay_report *from,
 		struct replay_report *to)
 {
-	const uint32_t *of = &p->of[p->first[pass]];
+	const uint32_t *of = &p->what_ifs[p->first[pass]];
 
 	for (size_t i = 0; i < to->n_rows; i++) {
 		/* The same runs have the same rows. */

@@ -30,10 +30,10 @@ static void read_fields(const struct api_view *v, unsigned depth)
 		struct api_view in = *v;
 		uint64_t value;
 
-		api_number(v, f->is.name);
+		api_number(v, f->arg.name);
 		for (unsigned k = 0; k < f->count && api_field_counts(v, f); k++)
 			api_field_value(v, f, k, &value);
-		in.layout = f->is.layout;
+		in.layout = f->arg.layout;
 		in.len = api_field_bytes(v, f) < v->len ? api_field_bytes(v, f) : v->len;
 		if (in.layout && depth < 4)
 			read_fields(&in, depth + 1);

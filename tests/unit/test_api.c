@@ -157,7 +157,7 @@ TEST_ROWS(test_lengths, lengths)
 static const struct api_field *field(const struct api_struct *s, const char *name)
 {
 	for (unsigned i = 0; i < s->n_fields; i++) {
-		if (strcmp(s->fields[i].is.name, name) == 0)
+		if (strcmp(s->fields[i].arg.name, name) == 0)
 			return &s->fields[i];
 	}
 	ck_abort_msg("%s has no %s", s->name, name);
@@ -168,17 +168,17 @@ TEST(test_structs)
 	const struct api_call *c = call("cuLaunchKernelEx"), *set = call("cuStreamSetAttribute");
 	const struct api_struct *config = c->args[arg(c, "config")].layout;
 	const struct api_field *attrs = field(config, "attrs");
-	const struct api_field *cluster = field(attrs->is.layout, "value.clusterDim.y");
+	const struct api_field *cluster = field(attrs->arg.layout, "value.clusterDim.y");
 	const struct api_field *outer = field(set->args[arg(set, "param")].layout, "clusterDim.y");
 
 	ck_assert_uint_eq(config->bytes, 56);
-	ck_assert_int_eq(attrs->is.direction, API_DIRECTION_IN);
-	ck_assert_uint_eq(attrs->is.length.bytes, attrs->is.layout->bytes);
-	ck_assert_str_eq(config->fields[attrs->is.length.by[0].arg].is.name, "numAttrs");
+	ck_assert_int_eq(attrs->arg.direction, API_DIRECTION_IN);
+	ck_assert_uint_eq(attrs->arg.length.bytes, attrs->arg.layout->bytes);
+	ck_assert_str_eq(config->fields[attrs->arg.length.factors[0].arg].arg.name, "numAttrs");
 	ck_assert_uint_eq(cluster->offset, 12);
 	ck_assert_uint_eq(cluster->n_when, 1);
 	ck_assert(!cluster->when[0].outer);
-	ck_assert_str_eq(attrs->is.layout->fields[cluster->when[0].field].is.name, "id");
+	ck_assert_str_eq(attrs->arg.layout->fields[cluster->when[0].field].arg.name, "id");
 	ck_assert_uint_eq(cluster->when[0].values, 1u << 4);
 	ck_assert(outer->when[0].outer);
 	ck_assert_str_eq(set->args[outer->when[0].field].name, "attr");

@@ -36,7 +36,7 @@ struct steps {
 	struct made made;
 	struct fmt_run_rank rank;
 	struct fmt_run_part part;
-	struct rec_iterations_state of;
+	struct rec_iterations_state state;
 };
 
 static void steps_find(struct steps *s)
@@ -46,14 +46,14 @@ static void steps_find(struct steps *s)
 	const struct rec_ranks ranks = {.ranks = &only, .n = 1};
 	struct fmt_run run = {.names = s->made.names, .ranks = &s->rank, .n_ranks = 1};
 
-	ck_assert_int_eq(rec_iterations_plan(run.names, &process, &s->part, &s->of), 0);
-	ck_assert_int_eq(rec_iterations_find(&run, &ranks, processes, 1, &s->part, false, &s->of),
-			 0);
+	ck_assert_int_eq(rec_iterations_plan(run.names, &process, &s->part, &s->state), 0);
+	ck_assert_int_eq(
+		rec_iterations_find(&run, &ranks, processes, 1, &s->part, false, &s->state), 0);
 }
 
 static void steps_done(struct steps *s)
 {
-	rec_iterations_state_done(&s->of);
+	rec_iterations_state_done(&s->state);
 	free(s->rank.events);
 	free(s->rank.iterations);
 	fmt_run_part_done(&s->part);
@@ -82,7 +82,7 @@ TEST_ROWS(many_short_repetitions_are_one_iteration, rows)
 		kernels[k] = made_template(&s.made, FMT_KERNEL, (char[]){'a' + k, 0}, NULL, 0);
 	repeat(&s.rank, &s.part, kernels, 3, s.made.launch, 3 * row->repetitions);
 	steps_find(&s);
-	ck_assert_uint_eq(s.of.each, row->each);
+	ck_assert_uint_eq(s.state.each, row->each);
 	ck_assert_uint_eq(s.rank.n_iterations, row->iterations);
 	all = s.rank.iterations;
 	for (size_t k = 0; k < s.rank.n_iterations; k++) {
@@ -131,7 +131,7 @@ static void check_ranges(const char *format, int duration_ns, bool tells)
 			.template = made_template(&s.made, FMT_RANGE, name, NULL, 0)};
 	}
 	steps_find(&s);
-	ck_assert_msg((s.of.way == REC_ITERATIONS_RANGES) == tells, "%s", format);
+	ck_assert_msg((s.state.way == REC_ITERATIONS_RANGES) == tells, "%s", format);
 	ck_assert_uint_eq(s.rank.iterations[tells ? 9 : 0].number, tells ? 9 : 0);
 	ck_assert_int_eq(s.rank.iterations[tells ? 9 : 0].start_ns, tells ? 53600 : 0);
 }

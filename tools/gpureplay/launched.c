@@ -59,17 +59,17 @@ static size_t read_file(const char *folder, const char *name, void *ret, size_t 
  * until all have found the session. */
 static int gather(struct launched *l, uint64_t own)
 {
-	size_t bytes = (l->by.count + 1) * sizeof(uint64_t);
+	size_t bytes = (l->launcher.count + 1) * sizeof(uint64_t);
 	scoped(free_ptr) uint64_t *said = calloc(1, bytes);
 	scoped(free_ptr) uint64_t *now = calloc(1, bytes);
 	uint32_t here = 1, naps = 0;
 	int r = said && now ? 0 : -ENOMEM;
 
-	while (r == 0 && here < l->by.count) {
+	while (r == 0 && here < l->launcher.count) {
 		char name[32];
 
 		now[0] = own;
-		for (uint32_t i = 1; i < l->by.count; i++) {
+		for (uint32_t i = 1; i < l->launcher.count; i++) {
 			snprintf(name, sizeof(name), "join-%" PRIu32, i);
 			read_file(l->folder, name, &now[i], sizeof(now[i]));
 		}
@@ -78,7 +78,7 @@ static int gather(struct launched *l, uint64_t own)
 		memcpy(said, now, bytes);
 		if (r == 0)
 			r = sleep_for_files(&naps, MOST_JOIN_NAPS);
-		for (here = 1; here < l->by.count; here++) {
+		for (here = 1; here < l->launcher.count; here++) {
 			char byte;
 
 			snprintf(name, sizeof(name), "here-%" PRIu32, here);
@@ -93,7 +93,7 @@ static int gather(struct launched *l, uint64_t own)
 /* Waits until process 0 lists this one. */
 static int join(struct launched *l, uint64_t own)
 {
-	size_t bytes = (l->by.count + 1) * sizeof(uint64_t);
+	size_t bytes = (l->launcher.count + 1) * sizeof(uint64_t);
 	scoped(free_ptr) uint64_t *list = calloc(1, bytes);
 	char name[32], path[PATH_MAX];
 	uint32_t naps = 0;
@@ -101,10 +101,10 @@ static int join(struct launched *l, uint64_t own)
 
 	if (!list)
 		return -ENOMEM;
-	snprintf(name, sizeof(name), "join-%" PRIu32, l->by.index);
+	snprintf(name, sizeof(name), "join-%" PRIu32, l->launcher.index);
 	r = rex_write_file_atomically(l->folder, name, &own, sizeof(own));
 	while (r == 0 &&
-	       (read_file(l->folder, "go", list, bytes) < bytes || list[l->by.index] != own))
+	       (read_file(l->folder, "go", list, bytes) < bytes || list[l->launcher.index] != own))
 		r = sleep_for_files(&naps, MOST_JOIN_NAPS);
 	if (r < 0) {
 		snprintf(path, sizeof(path), "%s/%s", l->folder, name);
@@ -113,7 +113,7 @@ static int join(struct launched *l, uint64_t own)
 		return r;
 	}
 	snprintf(l->session, sizeof(l->session), "%s/%016" PRIx64, l->folder, list[0]);
-	snprintf(name, sizeof(name), "here-%" PRIu32, l->by.index);
+	snprintf(name, sizeof(name), "here-%" PRIu32, l->launcher.index);
 	return rex_write_file_atomically(l->session, name, "", 1);
 }
 
@@ -150,7 +150,7 @@ int launched_begin(struct launched *l, const char *output)
 		return -errno;
 	if (getrandom(&own, sizeof(own), 0) != sizeof(own))
 		return -EIO;
-	if (l->by.index > 0)
+	if (l->launcher.index > 0)
 		return join(l, own);
 	remove_sessions(l->folder);
 	snprintf(l->session, sizeof(l->session), "%s/%016" PRIx64, l->folder, own);
@@ -189,10 +189,10 @@ static int publish(const struct launched *l, int status, bool is_killed,
 	int r = 0;
 
 	if (status != 0 && !has_failed(l, &failure)) {
-		failure = (struct launched_failure){l->by.index, status, is_killed};
+		failure = (struct launched_failure){l->launcher.index, status, is_killed};
 		r = rex_write_file_atomically(l->session, "failed", &failure, sizeof(failure));
 	}
-	snprintf(name, sizeof(name), "ended-%" PRIu32, l->by.index);
+	snprintf(name, sizeof(name), "ended-%" PRIu32, l->launcher.index);
 	return r < 0 ? r : rex_write_file_atomically(l->session, name, &ended, sizeof(ended));
 }
 
@@ -216,7 +216,7 @@ static void guard(const struct launched *l, pid_t program, int pipe)
 	do {
 		n = read(pipe, &byte, 1);
 	} while (n > 0 || (n < 0 && errno == EINTR));
-	if (!has_ended(l, l->by.index, &ended) && access(l->session, F_OK) == 0) {
+	if (!has_ended(l, l->launcher.index, &ended) && access(l->session, F_OK) == 0) {
 		publish(l, CLI_MACHINE, true, &none);
 		kill(program, SIGTERM);
 	}
@@ -268,7 +268,7 @@ int launched_wait(const struct launched *l, struct rex_counts *counts)
 	struct ended ended;
 	uint32_t naps = 0;
 
-	for (uint32_t i = 1; i < l->by.count; i++) {
+	for (uint32_t i = 1; i < l->launcher.count; i++) {
 		while (!has_ended(l, i, &ended)) {
 			if (has_failed(l, &failure))
 				return failure.status;
@@ -290,13 +290,13 @@ bool launched_leave(const struct launched *l, struct launched_failure *ret)
 	memset(ret, 0, sizeof(*ret));
 	has_failed(l, ret);
 	first = ret->is_killed && ret->index == 0 ? 1 : 0;
-	if (l->by.index != first) {
+	if (l->launcher.index != first) {
 		while (access(l->session, F_OK) == 0 &&
 		       sleep_for_files(&naps, MOST_LEAVE_NAPS) == 0)
 			;
 		return false;
 	}
-	for (uint32_t i = 0; i < l->by.count; i++)
+	for (uint32_t i = 0; i < l->launcher.count; i++)
 		while (i != first && !has_ended(l, i, &ended) &&
 		       sleep_for_files(&naps, MOST_LEAVE_NAPS) == 0)
 			;

@@ -22,7 +22,7 @@
 #include <sys/types.h>
 
 struct launched {
-	struct launcher by;
+	struct launcher launcher;
 	uint32_t missing; /* a process that has not joined; 0: unknown */
 	char folder[PATH_MAX - 64], session[PATH_MAX - 32];
 };

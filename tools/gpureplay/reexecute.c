@@ -88,7 +88,7 @@ static int choose_range(struct reexecution *job)
 
 static uint32_t process_of(const struct reexecution *job)
 {
-	return job->processes.of[job->rank];
+	return job->processes.by_rank[job->rank];
 }
 
 static int choose_rank(struct reexecution *job)
@@ -196,10 +196,10 @@ static void set_launched(const struct reexecution *job, struct rex_settings *s)
 	const struct launched *l = &job->launched;
 
 	snprintf(s->folder, sizeof(s->folder), "%s", l->session);
-	s->device = l->by.local;
-	set_number(WORKER_VARIABLE, WORKER_ONLY, l->by.index);
-	set_number(LAUNCHER_PART_VARIABLE, "", l->by.index);
-	set_number(LAUNCHER_PARTS_VARIABLE, "", l->by.count);
+	s->device = l->launcher.local;
+	set_number(WORKER_VARIABLE, WORKER_ONLY, l->launcher.index);
+	set_number(LAUNCHER_PART_VARIABLE, "", l->launcher.index);
+	set_number(LAUNCHER_PARTS_VARIABLE, "", l->launcher.count);
 	setenv(LAUNCHER_RUN_VARIABLE, strrchr(l->session, '/') + 1, 1);
 }
 

@@ -12,7 +12,7 @@
 
 bool reexecution_is_launched(const struct reexecution *job)
 {
-	return job->launched.by.count > 1;
+	return job->launched.launcher.count > 1;
 }
 
 /* Prints an error once. */
@@ -26,7 +26,7 @@ static int refuse_launched(const struct reexecution *job, int status, const char
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	if (job->launched.by.index == 0)
+	if (job->launched.launcher.index == 0)
 		cli_error("%s", text);
 	return status;
 }
@@ -39,19 +39,19 @@ static int check_output(const struct reexecution *job)
 	scoped(output_done) struct output target = {0};
 	int r = output_begin(&target, out, job->args->values[OPT_FORCE] != NULL);
 
-	if (r < 0 && job->launched.by.index > 0)
+	if (r < 0 && job->launched.launcher.index > 0)
 		return CLI_USAGE;
 	return r < 0 ? output_fail(r, out, 1) : CLI_OK;
 }
 
 int reexecution_choose_launched(struct reexecution *job)
 {
-	const struct launcher *by = &job->launched.by;
+	const struct launcher *by = &job->launched.launcher;
 	uint32_t n = job->processes.n;
 
-	launcher_find(true, &job->launched.by);
+	launcher_find(true, &job->launched.launcher);
 	if (job->rank >= 0)
-		job->launched.by.count = 0;
+		job->launched.launcher.count = 0;
 	if (!reexecution_is_launched(job))
 		return CLI_OK;
 	if (by->count != n)
@@ -113,7 +113,8 @@ static int fail_to_begin(const struct reexecution *job, int r)
 	if (job->launched.missing > 0)
 		cli_error("process %" PRIu32 " has not started", job->launched.missing);
 	else
-		cli_error("not all %" PRIu32 " processes have started", job->launched.by.count);
+		cli_error("not all %" PRIu32 " processes have started",
+			  job->launched.launcher.count);
 	return CLI_MACHINE;
 }
 
@@ -128,9 +129,9 @@ int reexecution_run_launched(struct reexecution *job)
 	status = reexecution_record(job, job->output);
 	if (job->share)
 		rex_share_get_counts(job->share, &job->counts);
-	if (status == CLI_OK && l->by.index == 0)
+	if (status == CLI_OK && l->launcher.index == 0)
 		status = collect(job);
-	if (status == CLI_OK && l->by.index == 0) {
+	if (status == CLI_OK && l->launcher.index == 0) {
 		work_folder_remove(l->folder);
 		r = trace_arg_open((char *)job->args->values[OPT_OUTPUT], &job->replayed);
 		return r == CLI_OK ? reexecution_report(job) : r;

@@ -78,7 +78,7 @@ static int find_call(struct extract_search *s, struct fmt_error *err)
 	int r = rex_processes_find(s->trace, &all);
 
 	if (r == 0)
-		r = rex_process_read(s->trace, all.of[s->rank],
+		r = rex_process_read(s->trace, all.by_rank[s->rank],
 				     (struct rex_iteration_range){FMT_BEFORE, FMT_AFTER},
 				     &s->process, err);
 	if (r < 0)

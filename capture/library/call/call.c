@@ -14,7 +14,7 @@ static bool count_unrecorded(struct cap_thread *t)
 {
 	if (t->ring && t->generation == cap_process.generation &&
 	    !__atomic_load_n(t->paused, __ATOMIC_RELAXED) &&
-	    __atomic_load_n(&cap_live.on, __ATOMIC_RELAXED))
+	    __atomic_load_n(&cap_live.is_recording, __ATOMIC_RELAXED))
 		__atomic_store_n(&t->ring->last_call, t->next_id++, __ATOMIC_RELAXED);
 	return false;
 }
@@ -37,7 +37,7 @@ static __attribute__((noinline)) bool is_recorded_anyway(struct cap_thread *t, u
 		return false;
 	}
 	*paused = __atomic_load_n(t->paused, __ATOMIC_RELAXED) ||
-		  !__atomic_load_n(&cap_live.on, __ATOMIC_RELAXED);
+		  !__atomic_load_n(&cap_live.is_recording, __ATOMIC_RELAXED);
 	wanted = (traits & CAP_TRAITS_ALWAYS) ||
 		 __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) > 0;
 	return !*paused || wanted;

@@ -381,8 +381,8 @@ static uint64_t function_in_struct(const struct api_view *v)
 	for (unsigned i = 0; i < v->layout->n_fields && value == 0; i++) {
 		const struct api_field *f = &v->layout->fields[i];
 
-		if ((f->is.meaning == API_MEANING_FUNCTION ||
-		     f->is.meaning == API_MEANING_KERNEL) &&
+		if ((f->arg.meaning == API_MEANING_FUNCTION ||
+		     f->arg.meaning == API_MEANING_KERNEL) &&
 		    api_field_counts(v, f))
 			api_field_value(v, f, 0, &value);
 	}
@@ -395,7 +395,7 @@ struct cap_params cap_params_of_field(const struct api_view *v, const struct api
 
 	api_field_value(v, f, 0, &params);
 	if (f + 1 < v->layout->fields + v->layout->n_fields &&
-	    f[1].is.length.kind == API_LENGTH_EXTRA)
+	    f[1].arg.length.kind == API_LENGTH_EXTRA)
 		api_field_value(v, f + 1, 0, &extra);
 	return (struct cap_params){function_in_struct(v), (void **)params, (void **)extra};
 }

@@ -7,7 +7,7 @@
 
 static CAP_INLINE bool cap_may_record(const struct cap_thread *t)
 {
-	return likely(__atomic_load_n(&cap_live.on, __ATOMIC_RELAXED)) &&
+	return likely(__atomic_load_n(&cap_live.is_recording, __ATOMIC_RELAXED)) &&
 	       likely(!(__atomic_load_n(t->paused, __ATOMIC_RELAXED) | t->writing | t->hooking));
 }
 

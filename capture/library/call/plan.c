@@ -48,7 +48,7 @@ static bool is_on_host(const struct cap_call *c)
 /* Returns 0 if unknown. */
 static uint64_t factor_of(const struct cap_call *c, const struct cap_plan_step *s)
 {
-	uint64_t value = c->words[s->by];
+	uint64_t value = c->words[s->factor_word];
 
 	if (s->factor == CAP_FACTOR_NONE)
 		return 1;
@@ -77,10 +77,10 @@ static void put_field(const struct cap_call *c, unsigned arg, const struct api_v
 	struct cap_params params;
 	uint64_t at = 0, len;
 
-	if (f->is.direction != API_DIRECTION_IN || f->is.length.kind == API_LENGTH_EXTRA ||
+	if (f->arg.direction != API_DIRECTION_IN || f->arg.length.kind == API_LENGTH_EXTRA ||
 	    !api_field_counts(v, f))
 		return;
-	if (f->is.length.kind == API_LENGTH_PARAMS) {
+	if (f->arg.length.kind == API_LENGTH_PARAMS) {
 		params = cap_params_of_field(v, f);
 		cap_params_put(c, arg, &params);
 		return;
@@ -88,8 +88,8 @@ static void put_field(const struct cap_call *c, unsigned arg, const struct api_v
 	api_field_value(v, f, 0, &at);
 	if (at == 0)
 		return;
-	len = f->is.length.kind == API_LENGTH_NUL ? strnlen((const char *)at, MAX_STRING)
-						  : api_field_bytes(v, f);
+	len = f->arg.length.kind == API_LENGTH_NUL ? strnlen((const char *)at, MAX_STRING)
+						   : api_field_bytes(v, f);
 	if (len > 0 && len <= MAX_FIELD)
 		cap_put_bytes(c, arg, CAP_BLOB_FIELD, i, (const void *)at, len);
 }
@@ -149,9 +149,9 @@ static uint64_t attribute_of(const struct cap_call *c, const struct cap_plan_ste
 						    : "cublasLtMatrixTransformDescGetAttribute");
 		__atomic_store_n(&get[is_product], f, __ATOMIC_RELAXED);
 	}
-	return f && c->words[s->by] &&
-			       f(c->words[s->by], attribute + is_product, &value, sizeof(value),
-				 &written) == 0
+	return f && c->words[s->factor_word] &&
+			       f(c->words[s->factor_word], attribute + is_product, &value,
+				 sizeof(value), &written) == 0
 		       ? value
 		       : UINT64_MAX;
 }
@@ -161,9 +161,9 @@ static const struct api_scalar *scalar_of(const struct cap_call *c, const struct
 {
 	switch (s->factor) {
 	case CAP_FACTOR_TYPE:
-		return api_scalar(c->words[s->by]);
+		return api_scalar(c->words[s->factor_word]);
 	case CAP_FACTOR_COMPUTE:
-		return api_scalar_of_compute(c->words[s->by], c->words[s->less]);
+		return api_scalar_of_compute(c->words[s->factor_word], c->words[s->less]);
 	default:
 		return attribute_of(c, s, LT_POINTER_MODE) == 0
 			       ? api_scalar(attribute_of(c, s, LT_SCALE_TYPE))
@@ -186,7 +186,7 @@ static void put_scalar(const struct cap_call *c, const struct cap_plan_step *s)
 static void put_params(const struct cap_call *c, const struct cap_plan_step *s)
 {
 	const struct cap_params p = {
-		.function = c->words[s->by],
+		.function = c->words[s->factor_word],
 		.params = (void **)(uintptr_t)c->words[s->word],
 		.extra = s->bytes ? (void **)(uintptr_t)c->words[s->bytes] : NULL,
 	};

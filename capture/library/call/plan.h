@@ -17,16 +17,17 @@ enum cap_plan_step_kind {
 	CAP_PLAN_STRING, /* the string at the pointer */
 	CAP_PLAN_IMAGE,	 /* the code image at the pointer */
 	CAP_PLAN_FILE,	 /* the code image in the file that the string names */
-	CAP_PLAN_PARAMS, /* kernel parameters: `by` is the word of the function, `bytes` the word of
-			    CU_LAUNCH_PARAM_*; 0: the call has none */
+	CAP_PLAN_PARAMS, /* kernel parameters: `factor_word` is the word of the function, `bytes`
+			    the word of CU_LAUNCH_PARAM_*; 0: the call has none */
 	CAP_PLAN_UNLOAD, /* code is unloaded: invalidates layouts of parameters */
 };
 
-/* A COPY has `bytes` bytes times a factor. The type of a SCALAR is in argument word `by`. */
+/* A COPY has `bytes` bytes times a factor. The type of a SCALAR is in argument word `factor_word`.
+ */
 enum cap_plan_factor {
 	CAP_FACTOR_NONE,
-	CAP_FACTOR_WORD,      /* argument word `by`, minus `less` */
-	CAP_FACTOR_POINTED_4, /* the number of 4 bytes that argument word `by` points to */
+	CAP_FACTOR_WORD,      /* argument word `factor_word`, minus `less` */
+	CAP_FACTOR_POINTED_4, /* the number of 4 bytes that argument word `factor_word` points to */
 	CAP_FACTOR_POINTED_8,
 	CAP_FACTOR_TYPE,      /* a cudaDataType */
 	CAP_FACTOR_COMPUTE,   /* a cublasComputeType_t; complex if the cudaDataType in word `less`
@@ -48,7 +49,7 @@ struct cap_plan_step {
 	uint8_t word; /* of the pointer */
 	uint8_t flags;
 	uint8_t factor; /* enum cap_plan_factor */
-	uint8_t by, less;
+	uint8_t factor_word, less;
 	uint32_t bytes;
 };
 

@@ -126,7 +126,7 @@ static void note_field(const struct api_view *v, const struct api_field *f, uint
 
 	if (!api_field_counts(v, f) || !api_field_value(v, f, 0, &value))
 		return;
-	switch (f->is.meaning) {
+	switch (f->arg.meaning) {
 	case API_MEANING_DEVPTR:
 	case API_MEANING_HOST:
 		cap_graph_memory_note(value, &graph);

@@ -79,7 +79,7 @@ void gpucapture_mark_numbered(int64_t number)
 	cap_chain_before_iteration(number);
 	id = cap_put_range(CAP_RANGE_ITERATION, (uint64_t)number, &(struct cap_text){0});
 	if (control->first_iteration >= 0)
-		__atomic_store_n(&cap_live.on,
+		__atomic_store_n(&cap_live.is_recording,
 				 number >= control->first_iteration &&
 					 number <= control->last_iteration,
 				 __ATOMIC_RELAXED);

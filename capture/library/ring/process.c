@@ -25,7 +25,7 @@ void cap_process_begin(void)
 	cap_process.iteration = -1;
 	cap_process.capturing = 0;
 	__atomic_store_n(&cap_live.alive, 1, __ATOMIC_RELEASE);
-	__atomic_store_n(&cap_live.on, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&cap_live.is_recording, 1, __ATOMIC_RELAXED);
 }
 
 int cap_session_file(char path[CAP_PATH], const char *name, uint64_t bytes)

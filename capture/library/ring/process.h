@@ -15,7 +15,7 @@
 #endif
 struct cap_live {
 	/* Calls are recorded. Any thread changes it; relaxed: publishes no other data. */
-	_Alignas(CAP_PAGE) uint32_t on;
+	_Alignas(CAP_PAGE) uint32_t is_recording;
 	/* Set by this process. Publishes the data of cap_process_begin(): see cap_is_alive(). */
 	uint32_t alive;
 	uint8_t page[CAP_PAGE - 8];

@@ -179,7 +179,7 @@ static uint64_t flow_id(const struct fmt_chrome *x, uint32_t rank, const struct 
 static void put_flow(const struct fmt_chrome *x, uint32_t rank, const struct fmt_event *e,
 		     uint8_t kind, int64_t start_ns, struct text *out)
 {
-	const struct fmt_chrome_track *track = &x->tracks.of[rank][e->track];
+	const struct fmt_chrome_track *track = &x->tracks.tracks[rank][e->track];
 	char *at = text_reserve(out, FLOW_BYTES + track->len);
 
 	if (!at)
@@ -195,7 +195,7 @@ static void put_event(struct fmt_chrome *x, const struct fmt_slice *slice,
 		      const struct fmt_event *e, struct text *out)
 {
 	const struct fmt_chrome_template *s = x->templates[e->template];
-	const struct fmt_chrome_track *track = &x->tracks.of[slice->rank][e->track];
+	const struct fmt_chrome_track *track = &x->tracks.tracks[slice->rank][e->track];
 	int64_t start_ns = (int64_t)((uint64_t)e->start_ns - (uint64_t)x->base.ns);
 	char *at = text_reserve(out, EVENT_BYTES + s->head_len + track->len);
 

@@ -62,8 +62,8 @@ static int add_rank(struct fmt_chrome_tracks *l, const struct fmt_names *names, 
 {
 	uint32_t n = fmt_n_tracks(names, rank);
 
-	l->of[rank] = calloc(n + 1u, sizeof(**l->of));
-	if (!l->of[rank])
+	l->tracks[rank] = calloc(n + 1u, sizeof(**l->tracks));
+	if (!l->tracks[rank])
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct fmt_track *track = fmt_track(names, rank, i);
@@ -77,7 +77,7 @@ static int add_rank(struct fmt_chrome_tracks *l, const struct fmt_names *names, 
 		put_id(&l->pool, names, track->text_ids & 2, track->tid_text, track->tid);
 		if (l->pool.len > UINT32_MAX)
 			return -EOVERFLOW;
-		l->of[rank][i] =
+		l->tracks[rank][i] =
 			(struct fmt_chrome_track){(uint32_t)at, (uint32_t)(l->pool.len - at)};
 	}
 	return l->pool.error;
@@ -89,8 +89,8 @@ int fmt_chrome_tracks_init(struct fmt_chrome_tracks *l, const struct fmt_names *
 	int64_t step = merged ? merged_step(names, n_ranks) : 0;
 
 	l->n_ranks = n_ranks;
-	l->of = calloc(l->n_ranks + 1u, sizeof(struct fmt_chrome_track *));
-	if (!l->of)
+	l->tracks = calloc(l->n_ranks + 1u, sizeof(struct fmt_chrome_track *));
+	if (!l->tracks)
 		return -ENOMEM;
 	for (uint32_t rank = 0; rank < l->n_ranks; rank++) {
 		int r = add_rank(l, names, rank, step);
@@ -103,9 +103,9 @@ int fmt_chrome_tracks_init(struct fmt_chrome_tracks *l, const struct fmt_names *
 
 void fmt_chrome_tracks_done(struct fmt_chrome_tracks *l)
 {
-	for (uint32_t i = 0; l->of && i < l->n_ranks; i++)
-		free(l->of[i]);
-	free(l->of);
+	for (uint32_t i = 0; l->tracks && i < l->n_ranks; i++)
+		free(l->tracks[i]);
+	free(l->tracks);
 	text_done(&l->pool);
 }
 
@@ -214,7 +214,7 @@ void fmt_chrome_head_rank(const struct fmt_trace *t, uint32_t rank, struct text 
 static void put_ids(const struct fmt_chrome_tracks *l, uint32_t rank, uint32_t track,
 		    struct text *out)
 {
-	text_bytes(out, l->pool.data + l->of[rank][track].at, l->of[rank][track].len);
+	text_bytes(out, l->pool.data + l->tracks[rank][track].at, l->tracks[rank][track].len);
 }
 
 static void put_meta(struct text *out, const char *what, const struct fmt_chrome_tracks *l,
@@ -297,7 +297,7 @@ static void put_rank(struct fmt_json *j, const struct fmt_trace *t,
 		if (first_of(names, rank, i) != i)
 			continue;
 		fmt_json_open(j, NULL, '[');
-		fmt_json_i64(j, NULL, strtoll(l->pool.data + l->of[rank][i].at, NULL, 10));
+		fmt_json_i64(j, NULL, strtoll(l->pool.data + l->tracks[rank][i].at, NULL, 10));
 		if (track->text_ids & 1)
 			fmt_json_str(j, NULL, fmt_string(names, track->pid_text, NULL));
 		else

@@ -14,7 +14,7 @@ struct fmt_chrome_track {
 /* Process and thread ids of all ranks, as used in the events of a document. */
 struct fmt_chrome_tracks {
 	struct text pool;
-	struct fmt_chrome_track **of; /* [rank][track] */
+	struct fmt_chrome_track **tracks; /* [rank][track] */
 	uint32_t n_ranks;
 };
 

@@ -106,22 +106,26 @@ static int add_candidate(struct fmt_cause_finding *f, const struct pair *p,
 
 static bool same_digest(const struct fmt_cause_digest *d, const struct fmt_cause_digest *e)
 {
-	return d->of->digest[0] == e->of->digest[0] && d->of->digest[1] == e->of->digest[1];
+	return d->digest->digest[0] == e->digest->digest[0] &&
+	       d->digest->digest[1] == e->digest->digest[1];
 }
 
 static bool same_buffer(const struct pair *p, const struct fmt_cause_digest *d,
 			const struct fmt_cause_digest *e)
 {
-	return e->of->access == d->of->access && e->of->offset_bytes == d->of->offset_bytes &&
-	       e->of->length_bytes == d->of->length_bytes &&
-	       fmt_cause_memory_same(&p->a->memory, d->of->allocation, &p->b->memory,
-				     e->of->allocation, p->a->threads);
+	return e->digest->access == d->digest->access &&
+	       e->digest->offset_bytes == d->digest->offset_bytes &&
+	       e->digest->length_bytes == d->digest->length_bytes &&
+	       fmt_cause_memory_same(&p->a->memory, d->digest->allocation, &p->b->memory,
+				     e->digest->allocation, p->a->threads);
 }
 
 /* Returns the first page whose sums differ, among the pages of both. */
 static uint32_t first_page(const struct fmt_cause_digest *d, const struct fmt_cause_digest *e)
 {
-	uint32_t n = d->of->n_pages < e->of->n_pages ? d->of->n_pages : e->of->n_pages, i = 0;
+	uint32_t n = d->digest->n_pages < e->digest->n_pages ? d->digest->n_pages
+							     : e->digest->n_pages,
+		 i = 0;
 
 	while (i < n && memcmp(d->pages + 2 * i, e->pages + 2 * i, 16) == 0)
 		i++;
@@ -139,7 +143,7 @@ static enum fmt_cause_kind compare_bytes(const struct pair *p, const struct fmt_
 
 	found->kind = FMT_CAUSE_NONE;
 	for (size_t i = 0; i < n; i++) {
-		bool is_read = d[i].of->access != FMT_WRITTEN; /* also live memory */
+		bool is_read = d[i].digest->access != FMT_WRITTEN; /* also live memory */
 		size_t k = 0;
 
 		while (k < m && !same_buffer(p, &d[i], &e[k]))
@@ -149,7 +153,7 @@ static enum fmt_cause_kind compare_bytes(const struct pair *p, const struct fmt_
 		    (found->kind == FMT_CAUSE_WRITTEN && !is_read))
 			continue;
 		found->kind = is_read ? FMT_CAUSE_READ : FMT_CAUSE_WRITTEN;
-		found->buffer = *d[i].of;
+		found->buffer = *d[i].digest;
 		found->page = first_page(&d[i], &e[k]);
 	}
 	counts->digests += both;

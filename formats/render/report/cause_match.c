@@ -33,7 +33,8 @@ static bool same_digests(const struct fmt_cause_side *a, const struct fmt_cause_
 	const struct fmt_cause_digest *q = fmt_cause_side_digests(b, y, &m);
 
 	for (size_t i = 0; i < n && n == m; i++)
-		if (memcmp(p[i].of->digest, q[i].of->digest, sizeof(p[i].of->digest)) != 0)
+		if (memcmp(p[i].digest->digest, q[i].digest->digest, sizeof(p[i].digest->digest)) !=
+		    0)
 			return false;
 	return n == m;
 }

@@ -325,7 +325,7 @@ static int by_op(const void *a, const void *b)
 {
 	const struct fmt_cause_digest *x = a, *y = b;
 
-	return array_order(x->op, y->op) ?: array_order(x->of->access, y->of->access)
+	return array_order(x->op, y->op) ?: array_order(x->digest->access, y->digest->access)
 	       ?: array_order(x->position, y->position);
 }
 

@@ -43,8 +43,8 @@ struct fmt_cause_wait {
 
 struct fmt_cause_digest {
 	const struct fmt_event *op;
-	const struct fmt_digest *of;
-	const uint64_t *pages; /* of of->first_page */
+	const struct fmt_digest *digest;
+	const uint64_t *pages; /* of digest->first_page */
 	size_t position;       /* in the trace */
 };
 

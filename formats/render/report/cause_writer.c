@@ -65,8 +65,9 @@ static bool is_digested(const struct search *f, const struct fmt_cause_side *s,
 	const struct fmt_cause_digest *d = fmt_cause_side_digests(s, x, &n);
 
 	for (size_t i = 0; i < n; i++)
-		if (d[i].of->access == FMT_WRITTEN &&
-		    holds(f, d[i].of->allocation, d[i].of->offset_bytes, d[i].of->length_bytes))
+		if (d[i].digest->access == FMT_WRITTEN &&
+		    holds(f, d[i].digest->allocation, d[i].digest->offset_bytes,
+			  d[i].digest->length_bytes))
 			return true;
 	return false;
 }

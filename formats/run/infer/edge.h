@@ -7,15 +7,15 @@
 
 /* An operation of any rank. */
 struct infer_ref {
-	const struct infer_view *of;
+	const struct infer_view *view;
 	uint32_t op;
 };
 
 /* An edge whose lag is not yet known. */
 struct infer_edge {
-	uint32_t from, to;	     /* indexes of events */
-	uint32_t from_op, to_op;     /* operations that determine the lag, or INFER_NONE */
-	const struct infer_view *of; /* view of `from`; NULL: that of `to` */
+	uint32_t from, to;		    /* indexes of events */
+	uint32_t from_op, to_op;	    /* operations that determine the lag, or INFER_NONE */
+	const struct infer_view *from_view; /* view of `from`; NULL: that of `to` */
 	int64_t lag_ns;
 	uint8_t kind;
 	uint8_t rule; /* enum infer_rule */
@@ -49,7 +49,7 @@ enum infer_rule {
 static inline const struct infer_op *infer_edge_source(const struct infer_view *v,
 						       const struct infer_edge *e)
 {
-	return &(e->of ? e->of : v)->ops[e->from_op];
+	return &(e->from_view ? e->from_view : v)->ops[e->from_op];
 }
 
 /* Returns 0 or -ENOMEM. */

@@ -196,7 +196,7 @@ static int by_to(const void *a, const void *b)
 
 static int32_t rank_of(const struct infer_view *v, const struct infer_edge *e)
 {
-	return e->of ? (int32_t)e->of->index - (int32_t)v->index : 0;
+	return e->from_view ? (int32_t)e->from_view->index - (int32_t)v->index : 0;
 }
 
 static int make_edges(struct job *j, uint32_t rank)

@@ -302,7 +302,7 @@ static int add_link(const struct sites *s, const struct infer_scan *scan,
 	}
 	return most > 0 ? infer_add_link(v, &(struct infer_add_link){.call = at->call,
 								     .op = best.op,
-								     .of = v,
+								     .view = v,
 								     .stream = best.stream})
 			: 0;
 }

@@ -14,7 +14,7 @@
 /* A call after which a stream, or the host, waits for an operation. */
 struct infer_add_link {
 	uint32_t call, op;
-	const struct infer_view *of; /* of the operation */
+	const struct infer_view *view; /* of the operation */
 	uint32_t stream; /* its next operation waits; INFER_NONE: the call itself waits */
 	uint32_t next;	 /* next link of the same stream, or INFER_NONE */
 	uint8_t recorded;

@@ -79,15 +79,15 @@ struct thread {
 struct threads {
 	struct thread *all;
 	size_t n, cap;
-	uint32_t **of; /* by view and its thread: index of the process's */
+	uint32_t **numbers; /* by view and its thread: index of the process's */
 	uint32_t n_views;
 };
 
 static void threads_done(struct threads *t)
 {
-	for (uint32_t i = 0; t->of && i < t->n_views; i++)
-		free(t->of[i]);
-	free(t->of);
+	for (uint32_t i = 0; t->numbers && i < t->n_views; i++)
+		free(t->numbers[i]);
+	free(t->numbers);
 	free(t->all);
 }
 
@@ -107,18 +107,18 @@ static int find_threads(struct threads *t, const struct infer_process *p)
 	int r = 0;
 
 	t->n_views = p->n;
-	t->of = calloc(p->n, sizeof(*t->of));
-	for (uint32_t i = 0; i < p->n && t->of; i++) {
+	t->numbers = calloc(p->n, sizeof(*t->numbers));
+	for (uint32_t i = 0; i < p->n && t->numbers; i++) {
 		const struct infer_view *v = p->views[i];
 
-		t->of[i] = malloc((v->n_threads + (size_t)1) * sizeof(**t->of));
-		if (!t->of[i])
+		t->numbers[i] = malloc((v->n_threads + (size_t)1) * sizeof(**t->numbers));
+		if (!t->numbers[i])
 			return -ENOMEM;
 		for (uint32_t k = 0; k < v->n_threads && r == 0; k++)
 			r = find_thread(t, fmt_track(v->names, v->index, v->threads[k].track),
-					&t->of[i][k]);
+					&t->numbers[i][k]);
 	}
-	return t->of ? r : -ENOMEM;
+	return t->numbers ? r : -ENOMEM;
 }
 
 /* The call begins its own time after the thread's last call; a nested call, after its start. */
@@ -138,7 +138,7 @@ static int follow(const struct infer_process *p, uint32_t view, uint32_t call,
 						   .to = to,
 						   .from_op = INFER_NONE,
 						   .to_op = INFER_NONE,
-						   .of = of,
+						   .from_view = of,
 						   .lag_ns = c->start_ns - (inside ? from->start_ns
 										   : from->end_ns),
 						   .kind = inside ? FMT_EDGE_SPAWN : FMT_EDGE_START,
@@ -159,7 +159,7 @@ int infer_add_thread_order(const struct infer_process *p)
 	infer_process_rewind(p);
 	while (r == 0 && (call = infer_process_next(p, &view)) != INFER_NONE) {
 		const struct infer_call *c = &p->views[view]->calls[call];
-		struct thread *thread = &t.all[t.of[view][c->thread]];
+		struct thread *thread = &t.all[t.numbers[view][c->thread]];
 
 		if (c->nested)
 			continue;

@@ -125,10 +125,10 @@ static int stream_wait(struct job *j, struct part *p, uint32_t call, uint32_t sy
 	for (size_t i = 0; i < e.n && r == 0; i++) {
 		struct infer_ref op = j->ops[e.first + i];
 
-		if (op.of == v && v->ops[op.op].stream == stream)
+		if (op.view == v && v->ops[op.op].stream == stream)
 			continue;
 		r = infer_add_link(
-			v, &(struct infer_add_link){call, op.op, op.of, stream, INFER_NONE, 1});
+			v, &(struct infer_add_link){call, op.op, op.view, stream, INFER_NONE, 1});
 		if (r == 0)
 			r = append(j, &l, op);
 	}
@@ -141,7 +141,7 @@ static int stream_wait(struct job *j, struct part *p, uint32_t call, uint32_t sy
 static int host_link(struct part *p, uint32_t call, struct infer_ref op)
 {
 	return infer_add_link(
-		p->v, &(struct infer_add_link){call, op.op, op.of, INFER_NONE, INFER_NONE, 1});
+		p->v, &(struct infer_add_link){call, op.op, op.view, INFER_NONE, INFER_NONE, 1});
 }
 
 static int host_wait(struct job *j, struct part *p, uint32_t call, uint32_t sync)

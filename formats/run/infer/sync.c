@@ -54,17 +54,18 @@ static int add_returns_of(struct infer_walk *w, uint32_t call, const struct infe
 	int r = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (ops[i].of->ops[ops[i].op].end_ns > from)
-			from = ops[i].of->ops[ops[i].op].end_ns;
+		if (ops[i].view->ops[ops[i].op].end_ns > from)
+			from = ops[i].view->ops[ops[i].op].end_ns;
 	for (uint32_t i = 0; i < n && r == 0; i++)
-		r = infer_add_edge(v, &(struct infer_edge){.from = ops[i].of->ops[ops[i].op].event,
-							   .to = c->event,
-							   .from_op = ops[i].op,
-							   .to_op = INFER_NONE,
-							   .of = ops[i].of,
-							   .lag_ns = c->end_ns - from,
-							   .kind = FMT_EDGE_RETURN,
-							   .rule = (uint8_t)rule});
+		r = infer_add_edge(v,
+				   &(struct infer_edge){.from = ops[i].view->ops[ops[i].op].event,
+							.to = c->event,
+							.from_op = ops[i].op,
+							.to_op = INFER_NONE,
+							.from_view = ops[i].view,
+							.lag_ns = c->end_ns - from,
+							.kind = FMT_EDGE_RETURN,
+							.rule = (uint8_t)rule});
 	c->waits = n > 0;
 	return r;
 }
@@ -162,8 +163,8 @@ static int sync_links(struct infer_walk *w, uint32_t call, uint32_t link)
 	for (uint32_t i = link; i < w->next_link && n < MOST_LINKS; i++) {
 		const struct infer_add_link *l = &v->links[i];
 
-		if (l->stream == INFER_NONE && ended(l->of, l->op, &v->calls[call]))
-			ops[n++] = (struct infer_ref){l->of, l->op};
+		if (l->stream == INFER_NONE && ended(l->view, l->op, &v->calls[call]))
+			ops[n++] = (struct infer_ref){l->view, l->op};
 	}
 	if (n == 0)
 		return 0;

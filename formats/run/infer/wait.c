@@ -16,13 +16,13 @@ static int linked_waits(struct infer_walk *w, uint32_t op, int64_t *base_ns)
 
 	for (uint32_t i = w->links[o->stream]; i != INFER_NONE && r == 0; i = v->links[i].next) {
 		const struct infer_add_link *l = &v->links[i];
-		const struct infer_op *from = &l->of->ops[l->op];
+		const struct infer_op *from = &l->view->ops[l->op];
 		enum infer_rule rule = from->kind == FMT_COLLECTIVE ? INFER_COMPUTE_WAIT_COMM
 				       : o->kind == FMT_COLLECTIVE  ? INFER_COMM_WAIT_COMPUTE
 								    : INFER_EVENT_WAIT;
 
 		if (from->end_ns > o->start_ns + TOLERANCE ||
-		    (l->of == v && from->stream == o->stream))
+		    (l->view == v && from->stream == o->stream))
 			continue;
 		if (from->end_ns + v->constants.event_ns > *base_ns)
 			*base_ns = from->end_ns + v->constants.event_ns;
@@ -33,7 +33,7 @@ static int linked_waits(struct infer_walk *w, uint32_t op, int64_t *base_ns)
 								 .to = o->event,
 								 .from_op = l->op,
 								 .to_op = op,
-								 .of = l->of,
+								 .from_view = l->view,
 								 .kind = FMT_EDGE_START,
 								 .rule = (uint8_t)rule});
 	}

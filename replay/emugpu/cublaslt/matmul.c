@@ -169,7 +169,7 @@ EMU_API cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle,
 	w->c_scale = scale(d->c_scale);
 	w->d_scale = scale(d->d_scale);
 	w->d_amax = d->d_amax;
-	if (!C && (w->beta.at || w->beta.value[0] != 0))
+	if (!C && (w->beta.address || w->beta.value[0] != 0))
 		return CUBLAS_STATUS_INVALID_VALUE;
 	return emu_blas_launch(stream, &work);
 }

@@ -15,9 +15,9 @@ static void resolve(const struct emu_scalar *s, double ret[2])
 
 	ret[0] = s->value[0];
 	ret[1] = s->value[1];
-	if (!s->at)
+	if (!s->address)
 		return;
-	v = emu_load_complex(s->type, s->at, 0);
+	v = emu_load_complex(s->type, s->address, 0);
 	ret[0] = creal(v);
 	ret[1] = cimag(v);
 }
@@ -27,7 +27,7 @@ static double scale_of(const struct emu_scalar *s)
 	double v[2];
 
 	resolve(s, v);
-	return s->at ? v[0] : 1;
+	return s->address ? v[0] : 1;
 }
 
 static struct emu_matrix matrix_of(const struct emu_operand *o, int64_t number)
@@ -370,7 +370,7 @@ static struct emu_work_cost gemm_cost(const struct emu_work *work)
 		cost.bytes = bytes_of(&w->a, w->m, w->k) + bytes_of(&w->b, w->k, w->n);
 	else
 		cost.bytes = bytes_of(&w->a, w->m, w->n) + bytes_of(&w->b, w->m, w->n);
-	if (w->beta.at || w->beta.value[0] != 0)
+	if (w->beta.address || w->beta.value[0] != 0)
 		cost.bytes += bytes_of(&w->c, w->m, w->n);
 	cost.bytes = (cost.bytes + bytes_of(&w->d, w->m, w->n)) * (double)w->batch;
 	if (w->fill)
@@ -486,6 +486,6 @@ struct gpuemu_product emu_work_product(const struct emu_work *work)
 		.d_bytes = (double)emu_type_bytes(w->d.m.type),
 		.a_transposed = w->a.m.row != 1,
 		.b_transposed = w->b.m.row != 1,
-		.adds = w->beta.at || w->beta.value[0] != 0,
+		.adds = w->beta.address || w->beta.value[0] != 0,
 	};
 }

@@ -29,7 +29,7 @@ enum emu_work_kind {
 
 /* A scalar such as alpha or beta: at device address `at`, or `value` if `at` is NULL. */
 struct emu_scalar {
-	const void *at;
+	const void *address;
 	enum emu_type type;
 	double value[2];
 };

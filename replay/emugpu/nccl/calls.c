@@ -22,7 +22,7 @@ static ncclResult_t collective(ncclComm_t comm, enum cost_collective kind, const
 	} else if (made < EMU_MAX_OPS && comm->ops[made].used && comm->ops[made].type == o.type) {
 		o.reduction = EMU_PREMUL;
 		o.scalar = comm->ops[made].value;
-		scalar_at = comm->ops[made].at;
+		scalar_at = comm->ops[made].device_value;
 	} else {
 		return ncclInvalidArgument;
 	}
@@ -130,8 +130,8 @@ EMU_NCCL(ncclRedOpCreatePreMulSum, ncclRedOp_t *op, void *scalar, ncclDataType_t
 			continue;
 		o->used = 1;
 		o->type = type;
-		o->at = residence == ncclScalarDevice ? scalar : NULL;
-		o->value = o->at ? 0 : emu_load(type, scalar, 0);
+		o->device_value = residence == ncclScalarDevice ? scalar : NULL;
+		o->value = o->device_value ? 0 : emu_load(type, scalar, 0);
 		*op = (ncclRedOp_t)(ncclNumOps + i);
 		return ncclSuccess;
 	}

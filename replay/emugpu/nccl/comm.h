@@ -20,7 +20,7 @@ enum { EMU_MAX_OPS = 64 }; /* live operators of ncclRedOpCreatePreMulSum */
 struct emu_red_op {
 	enum emu_type type;
 	int used;
-	const void *at; /* device memory; or NULL, and `value` */
+	const void *device_value; /* device memory; or NULL, and `value` */
 	double value;
 };
 

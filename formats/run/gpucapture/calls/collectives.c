@@ -50,14 +50,14 @@ static struct rec_pending_collective *pending_of(struct rec_thread *t, uint32_t 
 	struct rec_pending_collective *p;
 
 	for (size_t i = 0; is_message && i < t->n_pending; i++)
-		if (t->pending[i].is.is_message && t->pending[i].is.comm == comm &&
+		if (t->pending[i].collective.is_message && t->pending[i].collective.comm == comm &&
 		    t->pending[i].stream == stream)
 			return &t->pending[i];
 	if (array_reserve(&t->pending, t->n_pending + 1, &t->pending_cap) < 0)
 		return NULL;
 	p = &t->pending[t->n_pending++];
 	*p = (struct rec_pending_collective){
-		.is = {.comm = comm, .is_message = (uint8_t)is_message}, .stream = stream};
+		.collective = {.comm = comm, .is_message = (uint8_t)is_message}, .stream = stream};
 	return p;
 }
 
@@ -73,7 +73,7 @@ static int add_message(struct rec_call *c, struct rec_pending_collective *p, int
 		.pending = (uint32_t)(p - t->pending),
 		.message = {(uint32_t)rec_call_value(c, "peer", 0), receives}};
 	*sum = (int64_t)((uint64_t)*sum + (uint64_t)bytes);
-	p->is.bytes = p->received_bytes > p->sent_bytes ? p->received_bytes : p->sent_bytes;
+	p->collective.bytes = p->received_bytes > p->sent_bytes ? p->received_bytes : p->sent_bytes;
 	return 0;
 }
 
@@ -122,15 +122,15 @@ static int name_pending(struct rec_call *c, size_t which, struct rec_pending_col
 {
 	struct fmt_names *names = c->process->names;
 	uint64_t dtype = (uint64_t)rec_call_value(c, "datatype", -1);
-	const char *op = pending->is.is_message ? op_of_ranges(c) : NULL;
+	const char *op = pending->collective.is_message ? op_of_ranges(c) : NULL;
 	int r = 0;
 
 	pending->is_named = op != NULL;
 	op = op ? op : ops[which].op;
-	r = fmt_names_string(names, op, strlen(op), &pending->is.op);
+	r = fmt_names_string(names, op, strlen(op), &pending->collective.op);
 	if (r == 0 && dtype < ARRAY_SIZE(dtypes))
 		r = fmt_names_string(names, dtypes[dtype], strlen(dtypes[dtype]),
-				     &pending->is.dtype);
+				     &pending->collective.dtype);
 	return r;
 }
 
@@ -155,11 +155,11 @@ static int add_pending(struct rec_call *c, size_t which)
 	if (!pending)
 		return -ENOMEM;
 	r = name_pending(c, which, pending);
-	if (r == 0 && pending->is.is_message)
+	if (r == 0 && pending->collective.is_message)
 		return add_message(c, pending, bytes_of(c, 1));
 	/* The size of a split communicator is not yet known. */
-	pending->is.per_rank = comm->n == 0 && bytes_of(c, 2) != bytes_of(c, 1);
-	pending->is.bytes = bytes_of(c, comm->n > 0 ? comm->n : 1);
+	pending->collective.per_rank = comm->n == 0 && bytes_of(c, 2) != bytes_of(c, 1);
+	pending->collective.bytes = bytes_of(c, comm->n > 0 ? comm->n : 1);
 	return r;
 }
 
@@ -208,7 +208,7 @@ static bool reaches_all(const struct fmt_message *m, uint32_t n, uint8_t receive
 static int name_messages(struct rec_process *p, const struct rec_pending_collective *pending,
 			 const struct fmt_message *m, uint32_t n, fmt_str *op)
 {
-	uint32_t ranks = p->nccl.comms[pending->is.comm].n;
+	uint32_t ranks = p->nccl.comms[pending->collective.comm].n;
 
 	if (pending->is_named || ranks < 2 || n < 2 * ranks || !reaches_all(m, n, 0, ranks) ||
 	    !reaches_all(m, n, 1, ranks))
@@ -245,8 +245,8 @@ static enum likeness likeness_of(const struct rec_process *p, const struct rec_l
 {
 	if (pending->stream == stream_of(p, l))
 		return SAME_STREAM;
-	return p->nccl.comms[pending->is.comm].device == device_of(p, l) ? SAME_DEVICE
-									 : NO_LIKENESS;
+	return p->nccl.comms[pending->collective.comm].device == device_of(p, l) ? SAME_DEVICE
+										 : NO_LIKENESS;
 }
 
 static bool is_within(const struct rec_call *c, const struct rec_launched_op *l)
@@ -289,7 +289,8 @@ static bool was_seen(const struct rec_call *c, const struct rec_launched_op *l, 
 	const struct rec_pending_collective *all = c->thread->pending;
 
 	for (size_t i = 0; i < pending; i++)
-		if (all[i].is.comm == all[pending].is.comm && is_candidate(c, l, i, likeness))
+		if (all[i].collective.comm == all[pending].collective.comm &&
+		    is_candidate(c, l, i, likeness))
 			return true;
 	return false;
 }
@@ -301,7 +302,7 @@ static bool may_share(const struct rec_call *c, const struct rec_launched_op *l,
 {
 	const struct rec_pending_collective *p = &c->thread->pending[pending];
 
-	if (p->done || p->is.comm != of->first->is.comm)
+	if (p->done || p->collective.comm != of->first->collective.comm)
 		return false;
 	return likeness_of(c->process, l, p) == of->likeness ||
 	       (of->likeness == SAME_STREAM && !has_kernel(c, p->stream));
@@ -321,7 +322,7 @@ static struct candidates candidates_of(const struct rec_call *c, const struct re
 			found.first = &t->pending[i];
 	for (size_t i = 0; i < t->n_pending && found.first; i++) {
 		found.n += may_share(c, l, i, &found);
-		found.others += t->pending[i].is.comm != found.first->is.comm &&
+		found.others += t->pending[i].collective.comm != found.first->collective.comm &&
 				is_candidate(c, l, i, found.likeness) &&
 				!was_seen(c, l, i, found.likeness);
 	}
@@ -332,9 +333,9 @@ static int put_part(const struct fmt_names *names, const struct rec_pending_coll
 		    struct text *json)
 {
 	text_printf(json, "%s{\"collective\": \"%s\", \"dtype\": \"%s\", \"message_bytes\": ",
-		    json->len > 0 ? ", " : "[", fmt_string(names, p->is.op, NULL),
-		    fmt_string(names, p->is.dtype, NULL));
-	text_i64(json, p->is.bytes);
+		    json->len > 0 ? ", " : "[", fmt_string(names, p->collective.op, NULL),
+		    fmt_string(names, p->collective.dtype, NULL));
+	text_i64(json, p->collective.bytes);
 	text_char(json, '}');
 	return json->error;
 }
@@ -348,8 +349,8 @@ static int merge(struct rec_call *c, const struct rec_launched_op *l, const stru
 	struct rec_process *p = c->process;
 	scoped(text_done) struct text json = {0};
 	uint32_t taken = 0;
-	int r = fmt_names_string(p->names, "group", 5, &ret->is.op);
-	fmt_str group = ret->is.op;
+	int r = fmt_names_string(p->names, "group", 5, &ret->collective.op);
+	fmt_str group = ret->collective.op;
 
 	for (size_t i = 0; i < t->n_pending && taken < n && r == 0; i++) {
 		struct rec_pending_collective *next = &t->pending[i];
@@ -363,28 +364,31 @@ static int merge(struct rec_call *c, const struct rec_launched_op *l, const stru
 			*ret = *next;
 			continue;
 		}
-		ret->is.bytes = (int64_t)((uint64_t)ret->is.bytes + (uint64_t)next->is.bytes);
-		ret->is.op = ret->is.op == next->is.op ? ret->is.op : group;
-		ret->is.dtype = ret->is.dtype == next->is.dtype ? ret->is.dtype : 0;
-		ret->is.is_message = 0; /* a collective among them involves all ranks */
+		ret->collective.bytes = (int64_t)((uint64_t)ret->collective.bytes +
+						  (uint64_t)next->collective.bytes);
+		ret->collective.op =
+			ret->collective.op == next->collective.op ? ret->collective.op : group;
+		ret->collective.dtype =
+			ret->collective.dtype == next->collective.dtype ? ret->collective.dtype : 0;
+		ret->collective.is_message = 0; /* a collective among them involves all ranks */
 	}
 	text_char(&json, ']');
 	if (r == 0)
 		r = json.error;
-	return r < 0 ? r : fmt_names_string(p->names, json.data, json.len, &ret->is.parts);
+	return r < 0 ? r : fmt_names_string(p->names, json.data, json.len, &ret->collective.parts);
 }
 
 static int assign_one(struct rec_call *c, struct rec_pending_collective *pending,
 		      struct rec_launched_op *l)
 {
 	scoped(free_ptr) struct fmt_message *messages = NULL;
-	struct rec_collective made = pending->is;
+	struct rec_collective made = pending->collective;
 	int r = 0;
 
 	pending->done = 1;
-	if (pending->is.is_message)
+	if (pending->collective.is_message)
 		r = gather(c->thread, pending, &messages, &made.n_messages);
-	if (r == 0 && pending->is.is_message)
+	if (r == 0 && pending->collective.is_message)
 		r = name_messages(c->process, pending, messages, made.n_messages, &made.op);
 	if (r < 0)
 		return r;

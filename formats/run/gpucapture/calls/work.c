@@ -81,7 +81,7 @@ struct launch {
 };
 
 struct rec_kernel_template {
-	struct launch of;
+	struct launch launch;
 	uint32_t template;
 };
 
@@ -99,7 +99,7 @@ static uint32_t hash_of(const struct launch *l)
 static struct fmt_hash_slot *slot_of(const struct rec_memo *m, const struct launch *l)
 {
 	return fmt_hash_find(&m->kernel_table, hash_of(l), i,
-			     memcmp(&m->kernel_templates[i].of, l, sizeof(*l)) == 0);
+			     memcmp(&m->kernel_templates[i].launch, l, sizeof(*l)) == 0);
 }
 
 static int remember(struct rec_memo *m, const struct launch *l, uint32_t template)
@@ -264,7 +264,7 @@ static int add_sync(struct rec_call *c, const char *name, const struct rec_objec
 	}
 	e.device = c->process->events[c->event].device;
 	if (event) {
-		rec_op_add_arg(c, &o, "wait_on_stream", FMT_INT, 1, event->on);
+		rec_op_add_arg(c, &o, "wait_on_stream", FMT_INT, 1, event->recorded_on);
 		rec_op_add_arg(c, &o, "wait_on_cuda_event_record_corr_id", FMT_INT, 1,
 			       (int64_t)event->recorded);
 		rec_op_add_arg(c, &o, "wait_on_cuda_event_id", FMT_INT, 1, event->number);
@@ -306,7 +306,7 @@ static int record_event(struct rec_call *c)
 	if (!event)
 		return 0;
 	event->recorded = capturing ? 0 : c->record->id + 1;
-	event->on = on;
+	event->recorded_on = on;
 	event->device = device;
 	event->capturing = capturing;
 	stream = rec_call_stream(c);

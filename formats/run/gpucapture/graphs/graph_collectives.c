@@ -56,14 +56,14 @@ int rec_graph_set_collective(struct rec_process *p, const struct rec_graph_node_
 
 	if (at->node >= g->n_nodes)
 		return 0;
-	return add_collective(all, made, messages, &g->nodes[at->node].is.collective);
+	return add_collective(all, made, messages, &g->nodes[at->node].node.collective);
 }
 
 bool rec_graph_is_kernel(const struct rec_process *p, const struct rec_graph_node_ref *at)
 {
 	const struct rec_graph *g = &p->graphs->graphs[at->graph];
 
-	return at->node < g->n_nodes && strcmp(g->nodes[at->node].is.kind, "kernel") == 0;
+	return at->node < g->n_nodes && strcmp(g->nodes[at->node].node.kind, "kernel") == 0;
 }
 
 /* ---- reported by the driver */
@@ -89,9 +89,9 @@ static bool has_name(const struct rec_call *c, const struct rec_node *n)
 static bool may_be_same_node(const struct rec_call *c, const struct rec_node *reported,
 			     const struct rec_graph_node *before)
 {
-	return strcmp(reported->kind, before->is.kind) == 0 &&
-	       (before->handle || reported->name == before->is.name || !has_name(c, reported) ||
-		!has_name(c, &before->is));
+	return strcmp(reported->kind, before->node.kind) == 0 &&
+	       (before->handle || reported->name == before->node.name || !has_name(c, reported) ||
+		!has_name(c, &before->node));
 }
 
 static struct rec_graph_node *find_node(struct rec_graph *reported, const struct place *places,
@@ -117,7 +117,7 @@ static int append(const struct rec_graphs *all, const struct rec_graph *g, size_
 	int r = to->n_nodes + g->n_nodes > most || depth > MOST_DEEP ? -E2BIG : 0;
 
 	for (size_t i = 0; i < g->n_nodes && r == 0; i++)
-		r = rec_graph_add_node(to, &g->nodes[i].is, g->nodes[i].handle);
+		r = rec_graph_add_node(to, &g->nodes[i].node, g->nodes[i].handle);
 	for (size_t i = 0; i < g->n_nodes && r == 0; i++)
 		if (g->nodes[i].child)
 			r = append(all, &all->graphs[g->nodes[i].child - 1], most, depth + 1, to);
@@ -144,11 +144,11 @@ static int copy_all(struct rec_call *c, const struct rec_graph *before, struct r
 		const struct rec_graph_node *b = &before->nodes[i];
 		struct rec_graph_node *is;
 
-		if (b->is.collective == 0)
+		if (b->node.collective == 0)
 			continue;
 		is = find_node(reported, places, i, b->handle);
-		if (is && may_be_same_node(c, &is->is, b))
-			is->is.collective = b->is.collective;
+		if (is && may_be_same_node(c, &is->node, b))
+			is->node.collective = b->node.collective;
 		else
 			c->process->counts.lost_collectives++;
 	}
@@ -209,7 +209,7 @@ uint64_t rec_graph_n_collectives(const struct rec_graphs *all, struct rec_graph 
 	for (size_t i = 0; i < g->n_nodes && n < UINT32_MAX; i++) {
 		const struct rec_graph_node *node = &g->nodes[i];
 
-		n += node->is.collective > 0 && !node->is.disabled;
+		n += node->node.collective > 0 && !node->node.disabled;
 		if (node->child)
 			n += rec_graph_n_collectives(all, &all->graphs[node->child - 1]);
 	}

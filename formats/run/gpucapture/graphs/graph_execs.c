@@ -20,7 +20,7 @@ struct rec_graph_id rec_graph_exec_version(const struct rec_process *p, uint32_t
 {
 	const struct rec_graph_exec *e = rec_graph_find_exec(p, exec);
 
-	return e ? e->is : (struct rec_graph_id){0};
+	return e ? e->current : (struct rec_graph_id){0};
 }
 
 struct rec_graph *rec_graph_version(const struct rec_graphs *all, const struct rec_graph_id *id)
@@ -49,8 +49,8 @@ static bool is_like(const struct rec_graph *g, const struct rec_graph *like,
 	    g->n_edges != like->n_edges)
 		return false;
 	for (size_t i = 0; i < g->n_nodes; i++)
-		if (!are_same(&g->nodes[i].is,
-			      &like->nodes[i] == changed ? is : &like->nodes[i].is))
+		if (!are_same(&g->nodes[i].node,
+			      &like->nodes[i] == changed ? is : &like->nodes[i].node))
 			return false;
 	return g->n_edges == 0 ||
 	       memcmp(g->edges, like->edges, g->n_edges * sizeof(*g->edges)) == 0;
@@ -84,7 +84,7 @@ static int version_with(struct rec_graphs *all, size_t at, const struct rec_grap
 	if (r < 0)
 		return r;
 	if (changed)
-		made->nodes[node].is = *is;
+		made->nodes[node].node = *is;
 	made->is_version = true;
 	*ret = made->version = next;
 	return 0;
@@ -123,7 +123,7 @@ int rec_graph_change_exec(struct rec_call *c)
 	const struct rec_object *t = rec_handles_find(p->handles, API_MEANING_GRAPH_EXEC,
 						      (uint64_t)rec_call_value(c, "hGraphExec", 0));
 	struct rec_graph_exec *e = t ? rec_graph_find_exec(p, t->number) : NULL;
-	struct rec_graph *g = e ? rec_graph_version(p->graphs, &e->is) : NULL;
+	struct rec_graph *g = e ? rec_graph_version(p->graphs, &e->current) : NULL;
 	struct rec_node node;
 	uint32_t at;
 	int r;
@@ -132,13 +132,13 @@ int rec_graph_change_exec(struct rec_call *c)
 		p->counts.graph_changes++;
 		return 0;
 	}
-	node = g->nodes[at].is;
+	node = g->nodes[at].node;
 	if (!change(c, &node)) {
 		p->counts.graph_changes++;
 		return 0;
 	}
 	r = version_with(p->graphs, (size_t)(g - p->graphs->graphs), &g->nodes[at], &node,
-			 &e->is.version);
+			 &e->current.version);
 	p->counts.graph_changes += r == -E2BIG;
 	return r == -E2BIG ? 0 : r;
 }

@@ -19,7 +19,7 @@ static void put_string(struct fmt_json *j, const struct rec_process *p, const ch
 static void put_node(struct fmt_json *j, const struct rec_process *p, const struct rec_graph *g,
 		     size_t i, size_t *edge)
 {
-	const struct rec_node *node = &g->nodes[i].is;
+	const struct rec_node *node = &g->nodes[i].node;
 	size_t len;
 	const char *text;
 
@@ -50,7 +50,7 @@ static void put_calls(struct fmt_json *j, const struct rec_graph *g)
 {
 	fmt_json_open(j, "calls", '[');
 	for (size_t k = 0; k < g->n_nodes; k++)
-		fmt_json_u64(j, NULL, g->nodes[k].is.call);
+		fmt_json_u64(j, NULL, g->nodes[k].node.call);
 	fmt_json_close(j, ']');
 	fmt_json_open(j, "handles", '[');
 	for (size_t k = 0; k < g->n_nodes; k++)

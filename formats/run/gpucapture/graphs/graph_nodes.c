@@ -123,9 +123,9 @@ static void describe_any(struct rec_call *c, const struct api_view *v, struct re
 	static const char *const prefixes[][2] = {
 		{"kernel", "kernel."}, {"memcpy", "memcpy."}, {"memset", "memset."}};
 	const struct api_field *type = api_field(v->layout, "type");
-	const char *name = type && type->is.values
-				   ? api_value_name(type->is.values, (int64_t)api_number(v, "type"))
-				   : NULL;
+	const char *name = type && type->arg.values ? api_value_name(type->arg.values,
+								     (int64_t)api_number(v, "type"))
+						    : NULL;
 	char lower[40];
 	size_t n = 0;
 	fmt_str s;
@@ -231,8 +231,8 @@ void rec_graph_change_node(struct rec_call *c, struct rec_graph *graphs, size_t 
 
 	for (size_t i = n; i-- > 0;)
 		if (!graphs[i].is_version && rec_graph_find_node(&graphs[i], handle, &node)) {
-			rec_graph_read_params(c, &graphs[i].nodes[node].is);
-			rec_graph_set_source(c, &graphs[i].nodes[node].is);
+			rec_graph_read_params(c, &graphs[i].nodes[node].node);
+			rec_graph_set_source(c, &graphs[i].nodes[node].node);
 			return;
 		}
 }
@@ -274,7 +274,7 @@ static uint64_t mix_struct(uint64_t h, const struct rec_call *c, const struct ap
 		const struct api_field *f = &v.layout->fields[i];
 		uint64_t value;
 
-		if (is_parameter(&f->is) && api_field_counts(&v, f) &&
+		if (is_parameter(&f->arg) && api_field_counts(&v, f) &&
 		    api_field_value(&v, f, 0, &value))
 			h = mix(h, value);
 	}

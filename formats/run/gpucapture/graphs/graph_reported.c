@@ -38,11 +38,11 @@ static void describe(struct rec_call *c, const struct cap_node_record *r,
 				 .bytes = -1};
 	if (find_layout(kind, r, &v))
 		rec_graph_read_struct(c, &v, ret);
-	else if (before && strcmp(before->is.kind, ret->kind) == 0)
-		*ret = before->is;
-	if (before && strcmp(before->is.kind, ret->kind) == 0) {
-		ret->call = before->is.call;
-		ret->content = before->is.content;
+	else if (before && strcmp(before->node.kind, ret->kind) == 0)
+		*ret = before->node;
+	if (before && strcmp(before->node.kind, ret->kind) == 0) {
+		ret->call = before->node.call;
+		ret->content = before->node.content;
 	}
 	ret->collective = 0;
 }

@@ -74,7 +74,7 @@ int rec_graph_add_node(struct rec_graph *g, const struct rec_node *node, uint64_
 {
 	if (g->n_nodes >= UINT32_MAX || array_reserve(&g->nodes, g->n_nodes + 1, &g->nodes_cap) < 0)
 		return -ENOMEM;
-	g->nodes[g->n_nodes++] = (struct rec_graph_node){.is = *node, .handle = handle};
+	g->nodes[g->n_nodes++] = (struct rec_graph_node){.node = *node, .handle = handle};
 	return 0;
 }
 
@@ -135,7 +135,7 @@ int rec_graph_add_captured(struct rec_call *c, const struct rec_object *stream,
 	rec_call_keep_in_prologue(c);
 	if (!g || r < 0)
 		return r;
-	rec_graph_set_source(c, &g->nodes[g->n_nodes - 1].is);
+	rec_graph_set_source(c, &g->nodes[g->n_nodes - 1].node);
 	for (size_t i = 0; i < all->n_waiting && r == 0; i++)
 		if (all->waiting[i].handle == stream->handle &&
 		    all->waiting[i].kind == stream->kind)
@@ -275,7 +275,8 @@ int rec_graph_copy(const struct rec_graph *from, struct rec_graph *to, bool hand
 	int r = 0;
 
 	for (size_t i = 0; i < from->n_nodes && r == 0; i++) {
-		r = rec_graph_add_node(to, &from->nodes[i].is, handles ? from->nodes[i].handle : 0);
+		r = rec_graph_add_node(to, &from->nodes[i].node,
+				       handles ? from->nodes[i].handle : 0);
 		if (r == 0)
 			to->nodes[i].child = from->nodes[i].child;
 	}
@@ -328,10 +329,10 @@ static int instantiate(struct rec_call *c, uint64_t handle, bool anew)
 	r = rec_graph_read_report(c, g);
 	if (r < 0)
 		return r;
-	e->is = (struct rec_graph_id){g->number, 0};
-	r = rec_graph_add_version(all, (size_t)(g - all->graphs), &e->is.version);
+	e->current = (struct rec_graph_id){g->number, 0};
+	r = rec_graph_add_version(all, (size_t)(g - all->graphs), &e->current.version);
 	if (anew)
-		e->made = e->is;
+		e->made = e->current;
 	c->process->counts.graph_changes += r == -E2BIG;
 	return r == -E2BIG ? 0 : r;
 }

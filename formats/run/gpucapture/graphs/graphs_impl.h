@@ -6,7 +6,7 @@
 #include "formats/run/gpucapture/graphs/graphs.h"
 
 struct rec_graph_node {
-	struct rec_node is;
+	struct rec_node node;
 	uint64_t handle; /* 0: captured, and its handle is unknown */
 	uint32_t child; /* 1 + index in rec_graphs.graphs of the child graph, which is immutable; 0:
 			   no child graph, or its nodes are appended to this graph */
@@ -40,7 +40,7 @@ struct rec_graph_capture_dep {
 
 struct rec_graph_exec {
 	uint32_t number;
-	struct rec_graph_id is;
+	struct rec_graph_id current;
 	struct rec_graph_id made; /* as instantiated: calls use handles of its nodes */
 };
 

@@ -23,16 +23,16 @@ static const struct rec_blob *behind(const struct rec_call *c, int arg, unsigned
 static void put_behind(struct rec_args *m, const struct rec_call *c, struct rec_arg_key key,
 		       const struct api_field *f, const struct rec_blob *b)
 {
-	if (f->is.length.kind == API_LENGTH_NUL) {
+	if (f->arg.length.kind == API_LENGTH_NUL) {
 		rec_args_put_text(m, key, FMT_STRING, (const char *)b->data, b->len);
-	} else if (f->is.layout) {
-		const struct api_view all = {f->is.layout, b->data, b->len, c->api,
+	} else if (f->arg.layout) {
+		const struct api_view all = {f->arg.layout, b->data, b->len, c->api,
 					     c->record->words};
 
 		rec_args_put_structs(m, c, key, &all, -1);
-	} else if (api_is_handle((enum api_meaning)f->is.meaning) && b->len % 8 == 0 &&
+	} else if (api_is_handle((enum api_meaning)f->arg.meaning) && b->len % 8 == 0 &&
 		   b->len / 8 <= REC_MOST_ELEMENTS) {
-		rec_args_put_handles(m, c, key, (enum api_meaning)f->is.meaning, b->data,
+		rec_args_put_handles(m, c, key, (enum api_meaning)f->arg.meaning, b->data,
 				     b->len / 8);
 	} else {
 		rec_args_put_hex(m, key, b->data, b->len);
@@ -42,15 +42,15 @@ static void put_behind(struct rec_args *m, const struct rec_call *c, struct rec_
 static void put_array(struct rec_args *m, struct rec_arg_key key, const struct api_view *v,
 		      const struct api_field *f)
 {
-	size_t bytes = (size_t)f->count * f->is.bytes;
+	size_t bytes = (size_t)f->count * f->arg.bytes;
 
 	if (f->offset > v->len || v->len - f->offset < bytes)
 		return;
-	if (f->is.bytes > 8 || f->is.bytes == 1 || f->count > REC_MOST_ELEMENTS)
+	if (f->arg.bytes > 8 || f->arg.bytes == 1 || f->count > REC_MOST_ELEMENTS)
 		rec_args_put_hex(m, key, (const uint8_t *)v->bytes + f->offset, bytes);
 	else
 		rec_args_put_list(m, key, (const uint8_t *)v->bytes + f->offset, f->count,
-				  f->is.bytes);
+				  f->arg.bytes);
 }
 
 static void put_field(struct rec_args *m, const struct rec_call *c, struct rec_arg_key prefix,
@@ -59,19 +59,19 @@ static void put_field(struct rec_args *m, const struct rec_call *c, struct rec_a
 	const struct api_field *f = &v->layout->fields[i];
 	const struct rec_blob *b = behind(c, arg, i);
 	const struct rec_arg_key dot = rec_arg_key_name(&prefix, "."),
-				 key = rec_arg_key_name(&dot, f->is.name);
+				 key = rec_arg_key_name(&dot, f->arg.name);
 	uint64_t value;
 
 	/* Kernel parameters are added separately. */
-	if (!api_field_counts(v, f) || f->is.length.kind == API_LENGTH_PARAMS ||
-	    f->is.length.kind == API_LENGTH_EXTRA)
+	if (!api_field_counts(v, f) || f->arg.length.kind == API_LENGTH_PARAMS ||
+	    f->arg.length.kind == API_LENGTH_EXTRA)
 		return;
 	if (b)
 		put_behind(m, c, key, f, b);
 	else if (f->count > 1)
 		put_array(m, key, v, f);
 	else if (api_field_value(v, f, 0, &value))
-		rec_args_put_value(m, c, key, &f->is, value);
+		rec_args_put_value(m, c, key, &f->arg, value);
 }
 
 /* Adds the fields of one struct, or of several with an index in their keys. `arg`: the argument
@@ -133,8 +133,8 @@ static void put_parameter(struct rec_args *m, const struct rec_call *c, struct r
 static const char *params_field(const struct api_arg *a)
 {
 	for (unsigned i = 0; a->layout && i < a->layout->n_fields; i++)
-		if (a->layout->fields[i].is.length.kind == API_LENGTH_PARAMS)
-			return a->layout->fields[i].is.name;
+		if (a->layout->fields[i].arg.length.kind == API_LENGTH_PARAMS)
+			return a->layout->fields[i].arg.name;
 	return NULL;
 }
 

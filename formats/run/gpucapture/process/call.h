@@ -25,8 +25,8 @@ struct rec_launched_op {
 
 /* A collective, or the sends and receives of one stream, waiting for the end of their group. */
 struct rec_pending_collective {
-	struct rec_collective is; /* without event and messages */
-	uint32_t stream;	  /* number of the object */
+	struct rec_collective collective; /* without event and messages */
+	uint32_t stream;		  /* number of the object */
 	int64_t sent_bytes, received_bytes;
 	bool done;
 	bool is_named; /* an annotation names the sends and receives */

@@ -13,16 +13,16 @@ struct rec_object {
 	uint32_t kind; /* 1 + enum api_meaning */
 	uint32_t number;
 	uint8_t gone;
-	uint8_t known;	    /* its creation was recorded */
-	int32_t device;	    /* contexts, streams, events, communicators; -1 unknown */
-	uint32_t track;	    /* streams: 1 + track; 0: none yet */
-	uint32_t index;	    /* communicators: within the process */
-	fmt_str name;	    /* functions */
-	uint64_t bytes;	    /* physical memory */
-	uint64_t recorded;  /* events: correlation of the last cuEventRecord; 0: none */
-	uint32_t on;	    /* events: number of the stream of that record */
-	uint8_t asked;	    /* streams, events: the last query was answered "not ready" */
-	uint32_t capturing; /* streams, events: 1 + the graph they are captured into (graphs.h) */
+	uint8_t known;	      /* its creation was recorded */
+	int32_t device;	      /* contexts, streams, events, communicators; -1 unknown */
+	uint32_t track;	      /* streams: 1 + track; 0: none yet */
+	uint32_t index;	      /* communicators: within the process */
+	fmt_str name;	      /* functions */
+	uint64_t bytes;	      /* physical memory */
+	uint64_t recorded;    /* events: correlation of the last cuEventRecord; 0: none */
+	uint32_t recorded_on; /* events: number of the stream of that record */
+	uint8_t asked;	      /* streams, events: the last query was answered "not ready" */
+	uint32_t capturing;   /* streams, events: 1 + the graph they are captured into (graphs.h) */
 };
 
 struct rec_handles;

@@ -26,7 +26,7 @@ int rec_symbols_can_demangle(void)
 
 void rec_symbols_done(struct rec_symbols *s)
 {
-	free(s->of);
+	free(s->names);
 	*s = (struct rec_symbols){0};
 }
 
@@ -49,11 +49,11 @@ int rec_symbol_name(struct rec_symbols *s, struct fmt_names *names, fmt_str symb
 	size_t before = s->cap;
 	int r = 0;
 
-	if (array_reserve(&s->of, (size_t)symbol + 1, &s->cap) < 0)
+	if (array_reserve(&s->names, (size_t)symbol + 1, &s->cap) < 0)
 		return -ENOMEM;
-	memset(s->of + before, 0, (s->cap - before) * sizeof(*s->of));
-	if (!s->of[symbol])
-		r = read_symbol(names, symbol, &s->of[symbol]);
-	*ret = s->of[symbol];
+	memset(s->names + before, 0, (s->cap - before) * sizeof(*s->names));
+	if (!s->names[symbol])
+		r = read_symbol(names, symbol, &s->names[symbol]);
+	*ret = s->names[symbol];
 	return r;
 }

@@ -7,7 +7,7 @@
 
 /* Cache: each kernel is launched many times, and demangling takes microseconds. */
 struct rec_symbols {
-	fmt_str *of; /* owned: by symbol; 0: not demangled yet */
+	fmt_str *names; /* owned: by symbol; 0: not demangled yet */
 	size_t cap;
 };
 

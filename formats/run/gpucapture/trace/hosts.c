@@ -90,7 +90,7 @@ static int add_sightings(const struct rec_hosts *h, const struct rec_plan *plan,
 {
 	for (size_t i = 0; i < p->nccl.n_collectives; i++) {
 		const struct rec_collective *c = &p->nccl.collectives[i];
-		const struct rec_pair *of = &plan->pairing.of[p->index][c->number];
+		const struct rec_pair *of = &plan->pairing.pairs[p->index][c->number];
 
 		if (of->comm == FMT_NO_COMM || of->peers || c->end_ns == 0 ||
 		    c->end_ns < c->start_ns)

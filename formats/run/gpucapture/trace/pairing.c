@@ -10,11 +10,11 @@ void rec_pairing_done(struct rec_pairing *m)
 {
 	for (size_t i = 0; m->participants && i < m->n; i++)
 		free(m->participants[i].ops);
-	for (size_t i = 0; m->of && i < m->n_processes; i++)
-		free(m->of[i]);
+	for (size_t i = 0; m->pairs && i < m->n_processes; i++)
+		free(m->pairs[i]);
 	free(m->participants);
-	free(m->n_of);
-	free(m->of);
+	free(m->n_collectives);
+	free(m->pairs);
 	*m = (struct rec_pairing){0};
 }
 
@@ -66,19 +66,19 @@ static int list_all(struct rec_pairing *m, struct rec_process *const *processes,
 	for (size_t i = 0; i < n; i++)
 		n_comms += processes[i]->nccl.n_comms;
 	m->participants = calloc(n_comms + 1, sizeof(*m->participants));
-	m->of = calloc(n + 1, sizeof(*m->of));
-	m->n_of = calloc(n + 1, sizeof(*m->n_of));
-	if (!m->participants || !m->of || !m->n_of)
+	m->pairs = calloc(n + 1, sizeof(*m->pairs));
+	m->n_collectives = calloc(n + 1, sizeof(*m->n_collectives));
+	if (!m->participants || !m->pairs || !m->n_collectives)
 		return -ENOMEM;
 	m->n_processes = n;
 	for (size_t i = 0; i < n && r == 0; i++) {
 		size_t count = processes[i]->nccl.made;
 
-		m->n_of[i] = (uint32_t)count;
-		m->of[i] = malloc((count + 1) * sizeof(**m->of));
-		for (size_t k = 0; m->of[i] && k < count; k++)
-			m->of[i][k] = (struct rec_pair){FMT_NO_COMM, -1, 0};
-		r = m->of[i] ? list_process(m, processes[i], ranks) : -ENOMEM;
+		m->n_collectives[i] = (uint32_t)count;
+		m->pairs[i] = malloc((count + 1) * sizeof(**m->pairs));
+		for (size_t k = 0; m->pairs[i] && k < count; k++)
+			m->pairs[i][k] = (struct rec_pair){FMT_NO_COMM, -1, 0};
+		r = m->pairs[i] ? list_process(m, processes[i], ranks) : -ENOMEM;
 	}
 	return r;
 }
@@ -95,7 +95,7 @@ int rec_pairing_find(struct rec_process *const *processes, size_t n, const struc
 		const struct fmt_participant *p = &m.participants[i];
 
 		for (size_t k = 0; k < p->n_ops; k++)
-			m.of[p->owner][p->ops[k].from] =
+			m.pairs[p->owner][p->ops[k].from] =
 				(struct rec_pair){p->member.comm, p->ops[k].seq, p->ops[k].peers};
 	}
 	if (r == 0) {
@@ -192,7 +192,7 @@ int rec_pairing_apply(const struct rec_pairing *m, struct rec_process *p, uint32
 		struct rec_collective c = p->nccl.collectives[i];
 
 		if (c.event < end)
-			r = apply(p, &c, &m->of[p->index][c.number], unmatched);
+			r = apply(p, &c, &m->pairs[p->index][c.number], unmatched);
 		else
 			p->nccl.collectives[kept++] = c;
 	}

@@ -17,8 +17,8 @@ struct rec_pairing {
 	struct fmt_participant *participants; /* owned; `owner` is the index of the process, `from`
 						 the number of its collective */
 	size_t n, n_processes;
-	uint32_t *n_of;	      /* owned: number of collectives, by process */
-	struct rec_pair **of; /* owned: by process and number of the collective */
+	uint32_t *n_collectives; /* owned: number of collectives, by process */
+	struct rec_pair **pairs; /* owned: by process and number of the collective */
 };
 
 /* Names the communicators and matches all collectives. Returns 0 or a negative errno. */

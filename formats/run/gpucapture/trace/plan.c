@@ -77,6 +77,6 @@ bool rec_plan_matches(const struct rec_plan *plan, struct rec_process *const *pr
 
 	for (size_t i = 0; i < n && fits; i++)
 		fits = processes[i]->n_tracks <= first[i + 1] - first[i] &&
-		       processes[i]->nccl.made <= plan->pairing.n_of[i];
+		       processes[i]->nccl.made <= plan->pairing.n_collectives[i];
 	return fits;
 }

@@ -81,18 +81,18 @@ struct lists {
 
 /* By rank. */
 struct all_lists {
-	struct lists *of; /* owned */
+	struct lists *lists; /* owned */
 	uint32_t n;
 };
 
 static void lists_done(struct all_lists *l)
 {
-	for (uint32_t i = 0; l->of && i < l->n; i++) {
-		for (size_t k = 0; k < l->of[i].n; k++)
-			free(l->of[i].of_track[k].events);
-		free(l->of[i].of_track);
+	for (uint32_t i = 0; l->lists && i < l->n; i++) {
+		for (size_t k = 0; k < l->lists[i].n; k++)
+			free(l->lists[i].of_track[k].events);
+		free(l->lists[i].of_track);
 	}
-	free(l->of);
+	free(l->lists);
 }
 
 static int append(struct lists *l, uint32_t track, struct source event)
@@ -122,7 +122,7 @@ static int list_events(struct rec_rank_events *p, struct all_lists *l)
 			int r = find_track(p, process, &process->events[k], &rank, &track);
 
 			if (r == 1)
-				r = append(&l->of[rank], track, (struct source){(uint32_t)i, k});
+				r = append(&l->lists[rank], track, (struct source){(uint32_t)i, k});
 			if (r < 0)
 				return r;
 		}
@@ -279,13 +279,13 @@ int rec_rank_events_new(struct rec_process *const *processes, size_t n, const ui
 					.run = run,
 					.parts = parts,
 					.n = n};
-	l.of = calloc(run->n_ranks + (size_t)1, sizeof(*l.of));
-	r = l.of ? allocate(ret) : -ENOMEM;
+	l.lists = calloc(run->n_ranks + (size_t)1, sizeof(*l.lists));
+	r = l.lists ? allocate(ret) : -ENOMEM;
 	if (r == 0)
 		r = list_events(ret, &l);
 	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++)
-		r = add_events(ret, &l.of[i], i);
+		r = add_events(ret, &l.lists[i], i);
 	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++)
-		r = find_calls(ret, &l.of[i], i);
+		r = find_calls(ret, &l.lists[i], i);
 	return r;
 }
