@@ -2,8 +2,8 @@
 
 /* `functions`: functions of the host on streams and in a graph. `memory`: the host writes
  * page-locked and managed memory, and a managed variable, between launches, copies and graphs that
- * read it. `threads [late]`: two threads whose emulated clocks differ; the order in which they
- * allocate depends on `late`. With -DPLUGIN only the host
+ * read it. `threads [late]`: two threads whose emulated clocks differ; the first allocates after
+ * the second if it is `late`. `devices`: a graph uses two GPUs. With -DPLUGIN only the host
  * kernels. */
 #include "axpy.cuh"
 #include "check.h"
@@ -346,11 +346,50 @@ static int run_threads(bool is_late)
 	return 0;
 }
 
+/* A graph of one GPU's stream uses memory of another GPU. */
+static int run_devices()
+{
+	cudaEvent_t begun, ended;
+	cudaStream_t other;
+	cudaGraphExec_t exec;
+	cudaGraph_t graph;
+	float *x, *y;
+
+	CUDA(cudaSetDevice(1));
+	CUDA(cudaMalloc(&x, BYTES));
+	CUDA(cudaMalloc(&y, BYTES));
+	CUDA(cudaMemset(x, 1, BYTES));
+	CUDA(cudaMemset(y, 2, BYTES));
+	CUDA(cudaDeviceSynchronize());
+	CUDA(cudaStreamCreate(&other));
+	CUDA(cudaEventCreateWithFlags(&ended, cudaEventDisableTiming));
+	CUDA(cudaSetDevice(0));
+	CUDA(cudaDeviceEnablePeerAccess(1, 0));
+	CUDA(cudaStreamCreate(&stream));
+	CUDA(cudaEventCreateWithFlags(&begun, cudaEventDisableTiming));
+	CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+	CUDA(cudaEventRecord(begun, stream));
+	CUDA(cudaSetDevice(1));
+	CUDA(cudaStreamWaitEvent(other, begun, 0));
+	axpy<<<(N + 255) / 256, 256, 0, other>>>(N, 2, x, y);
+	CUDA(cudaEventRecord(ended, other));
+	CUDA(cudaSetDevice(0));
+	CUDA(cudaStreamWaitEvent(stream, ended, 0));
+	CUDA(cudaStreamEndCapture(stream, &graph));
+	CUDA(cudaGraphInstantiate(&exec, graph, 0));
+	for (int i = 0; i < 2; i++)
+		CUDA(cudaGraphLaunch(exec, stream));
+	CUDA(cudaStreamSynchronize(stream));
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	switch (argc > 1 ? argv[1][0] : 'f') {
 	case 'm':
 		return run_memory();
+	case 'd':
+		return run_devices();
 	case 't':
 		return run_threads(argc > 2);
 	default:

@@ -48,7 +48,8 @@ void cap_graph_memory_note(uint64_t address, void *graph)
 	struct cap_region r;
 	struct note note = {.graph = *(const uint64_t *)graph, .address = address};
 
-	if (!cap_allocation_find(address, &r) || !cap_region_is_host_writable(&r))
+	if (!cap_allocation_find(address, &r) ||
+	    !(cap_region_is_host_writable(&r) || (note.graph && cap_region_is_device(&r))))
 		return;
 	note.id = r.id;
 	pthread_mutex_lock(&memory.lock);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Host-writable memory that captured operations use, by graph: digests of a graph launch cover the
- * memory of that graph only, since other threads may write other memory at the same time. Any
- * thread. */
+/* Memory that nodes use, by graph: digests of a graph launch cover the host's memory and other
+ * devices' memory of that graph only, since other threads and streams may write other memory at the
+ * same time. Any thread. */
 #pragma once
 
 #include "capture/library/call/hook.h"
@@ -19,8 +19,8 @@ extern const struct cap_hook cap_graph_memory;
 /* Returns the graph to which a stream in capture adds nodes; 0: the driver cannot tell. */
 uint64_t cap_graph_of_capture(void *stream);
 
-/* Notes that an operation of the graph, a uint64_t, uses the memory at this address, if the host
- * can write it. Memory of graph 0 counts as memory of all graphs. */
+/* Notes that an operation of the graph, a uint64_t, uses the memory at this address. Graph 0: which
+ * graph is unknown; if the host can write the memory, it counts as memory of all graphs. */
 void cap_graph_memory_note(uint64_t address, void *graph);
 
 /* Calls `act` for each noted allocation of the graph or executable graph; `act` must not call these

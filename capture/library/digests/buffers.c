@@ -162,15 +162,15 @@ static void append_graph_memory(void *data, const struct cap_region *r)
 {
 	const struct append *to = data;
 
-	if (!is_listed(to->buffers, r))
+	if (!is_listed(to->buffers, r) && (!to->hosts_only || cap_region_is_host_writable(r)))
 		append_reachable(to->buffers, to->id, r, r->base, r->bytes, to->output);
 }
 
 void cap_buffers_add_graph(struct cap_buffers *b, const struct cap_call *c,
-			   const struct api_call *call, int output)
+			   const struct api_call *call, int output, bool hosts_only)
 {
 	const struct api_arg *exec = api_arg_of(call, API_MEANING_GRAPH_EXEC);
-	struct append to = {b, c->id, output, true};
+	struct append to = {b, c->id, output, hosts_only};
 
 	if (exec)
 		cap_graph_memory_for_each(c->words[exec->word], append_graph_memory, &to);

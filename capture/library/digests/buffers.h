@@ -41,9 +41,9 @@ void cap_buffers_add_params(struct cap_buffers *b, const struct cap_call *c,
 /* All known allocations that exist at this point of the stream: */
 void cap_buffers_add_live(struct cap_buffers *b, uint64_t id, const struct cap_stream_ref *ref,
 			  int output);
-/* Memory that the host can write and that the launched graph uses: */
+/* Memory that the launched graph uses: */
 void cap_buffers_add_graph(struct cap_buffers *b, const struct cap_call *c,
-			   const struct api_call *call, int output);
+			   const struct api_call *call, int output, bool hosts_only);
 
 /* Notes the memory that a captured launch or copy uses, for cap_buffers_add_graph(). */
 void cap_buffers_note_captured(const struct cap_call *c, const struct api_call *call, void *stream);

@@ -137,7 +137,7 @@ static void add_buffers(struct cap_buffers *b, const struct cap_call *c,
 		if (level == CAP_DIGEST_LAUNCH)
 			cap_buffers_add_live(b, c->id, ref, when);
 		if (level == CAP_DIGEST_LAUNCH || when == 0)
-			cap_buffers_add_graph(b, c, call, when);
+			cap_buffers_add_graph(b, c, call, when, level != CAP_DIGEST_LAUNCH);
 		return;
 	case API_CLASS_SET:
 		if (level == CAP_DIGEST_LAUNCH && cap_spans_from_call(c, call, &spans) == 0)
