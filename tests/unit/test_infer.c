@@ -368,6 +368,34 @@ TEST(test_launches_behind_waits)
 	ck_assert_int_eq(constants_of(rows, ARRAY_SIZE(rows)).launch_ns, 3000);
 }
 
+/* A collective starts 1 us after the end of the kernel that it waits for. Every second one starts
+ * when the previous collective of its stream ends, which is 2 us after the end of the kernel. */
+TEST(test_events_behind_collectives)
+{
+	static struct row rows[12 * 12];
+
+	for (int i = 0; i < 12; i++) {
+		int at = 1000 * i, number = 8 * i + 1;
+		const struct row iteration[12] = {
+			{CALL, LAUNCH, at, 5, number, 0},
+			{ON_7, "k", at + 300, 30, number, 0},
+			{CALL, RECORD, at + 10, 1, number + 1, 0},
+			{CALL, WAIT, at + 12, 1, number + 2, 0},
+			{CALL, "cudaLaunchKernelExC", at + 20, 5, number + 3, 0},
+			{NCCL, ALL_REDUCE, at + 331, 60, number + 3, 0},
+			{CALL, LAUNCH, at + 30, 5, number + 4, 0},
+			{ON_7, "k", at + 330, 59, number + 4, 0},
+			{CALL, RECORD, at + 40, 1, number + 5, 0},
+			{CALL, WAIT, at + 42, 1, number + 6, 0},
+			{CALL, "cudaLaunchKernelExC", at + 50, 5, number + 7, 0},
+			{NCCL, ALL_REDUCE, at + 391, 60, number + 7, 0},
+		};
+
+		memcpy(&rows[12 * i], iteration, sizeof(iteration));
+	}
+	ck_assert_int_eq(constants_of(rows, ARRAY_SIZE(rows)).event_ns, 1000);
+}
+
 /* In queues, kernels of 30 us follow each other after 1 us, and collectives after 9 us. Kernels of
  * other durations are like the former. */
 TEST(test_gaps_of_rare_classes)

@@ -309,11 +309,15 @@ static int class_of(const struct infer_view *v, const struct infer_edge *e)
 	       (infer_edge_source(v, e)->kind == FMT_COLLECTIVE);
 }
 
-/* Returns 1 if this edge determined the start of its operation. */
+/* Returns 1 if this edge determined the start of its operation: neither its launch nor the previous
+ * operation of its stream did. */
 static int determines_start(const struct infer_view *v, const struct infer_edge *e)
 {
-	int64_t after = v->ops[e->to_op].base_ns - infer_edge_source(v, e)->end_ns;
+	const struct infer_op *op = &v->ops[e->to_op];
+	int64_t end_ns = infer_edge_source(v, e)->end_ns, after = op->base_ns - end_ns;
 
+	if (e->to_op > 0 && op[-1].stream == op->stream && op[-1].end_ns > end_ns)
+		return 0;
 	return after >= 0 && after <= EVENT_NS;
 }
 
