@@ -134,6 +134,13 @@ double cost_load_ns(const struct cost_gpu *g, double hits)
 	return 1e6 * g->load_cycles / g->clock_khz + (1 - hits) * g->load_ns;
 }
 
+/* Returns the larger of two times that overlap; more if both are similar, the less, the larger
+ * `norm` is. */
+static double norm_of(double a, double b, double norm)
+{
+	return pow(pow(a, norm) + pow(b, norm), 1 / norm);
+}
+
 /* Blocks run in waves. Those of a wave share the memory; each of the loads that a thread waits for
  * takes the memory's latency, however few blocks are left. */
 static double waves_ns(const struct cost_gpu *g, const struct cost_launch *l, double stream)
@@ -145,9 +152,9 @@ static double waves_ns(const struct cost_gpu *g, const struct cost_launch *l, do
 	double rest = blocks - full * slots, waits_ns = l->steps * load_ns;
 	double ns = l->final_steps * cost_load_ns(g, 1);
 
-	ns += full * (fmax(stream * slots / blocks, waits_ns) + load_ns);
+	ns += full * (norm_of(stream * slots / blocks, waits_ns, g->row_norm) + load_ns);
 	if (rest > 0)
-		ns += fmax(stream * rest / blocks, waits_ns) + load_ns;
+		ns += norm_of(stream * rest / blocks, waits_ns, g->row_norm) + load_ns;
 	return ns;
 }
 
@@ -201,14 +208,14 @@ static struct cost elementwise(const struct cost_gpu *g, struct cost_launch l,
 			   held_of(&l));
 }
 
-/* Returns the larger of the memory time and the time of the waves of blocks, each of which takes
- * some cycles; more if both are similar, the less, the larger `norm` is. */
+/* Returns the norm of the memory time and the time of the waves of blocks, each of which takes some
+ * cycles. */
 static double rows_ns(const struct cost_gpu *g, double memory_ns, double waves, double cycles,
 		      double norm)
 {
 	double latency_ns = fmax(1, waves) * cycles / (g->clock_khz * 1e-6);
 
-	return pow(pow(memory_ns, norm) + pow(latency_ns, norm), 1 / norm);
+	return norm_of(memory_ns, latency_ns, norm);
 }
 
 /* Returns the time to read current rows again, `held` of them on a multiprocessor: from its L1

@@ -384,13 +384,13 @@ TEST(channels_of_batch_norm)
 		double peak_ns = 1e9 * 4e9 / g.memory_bytes_per_s;
 		double many_ns = batch_norm_ns(&g, 16 * (uint32_t)g.sms, 4e9);
 
-		ck_assert_msg(many_ns > peak_ns && many_ns < 2.5 * peak_ns, "%s: %f of %f", t->name,
+		ck_assert_msg(many_ns > peak_ns && many_ns < 2.7 * peak_ns, "%s: %f of %f", t->name,
 			      many_ns, peak_ns);
 	}
 	struct cost_gpu g = gpu_of("H200");
 	double ratio = batch_norm_ns(&g, 32, 4e9) / batch_norm_ns(&g, 64, 4e9);
 
-	ck_assert_msg(ratio > 1.99 && ratio < 2.01, "%f", ratio);
+	ck_assert_msg(ratio > 1.95 && ratio < 2.01, "%f", ratio);
 }
 
 /* Tensor cores read neighbouring channels. Other orders are changed, but not for products. */

@@ -282,6 +282,12 @@ TEST(lengths_of_rows)
 		100, 512, moments, moments_bytes);
 	ck_assert(l.bytes == 2.0 * 4096 * 100);
 	ck_assert(l.steps == 8);
+	l = work_of(
+		NATIVE
+		"(anonymous namespace)::LayerNormForwardCUDAKernel<c10::BFloat16, float, false>(L)",
+		100, 256, moments, moments_bytes);
+	ck_assert(l.bytes == 4.0 * 4096 * 100 && l.read_bytes == l.bytes / 2);
+	ck_assert(l.steps == 16);
 }
 
 TEST(shapes_of_attention)

@@ -283,10 +283,9 @@ static void layer_norm(const struct cost_name *kind, const struct gpuemu_launch 
 		break;
 	default: /* (rows, columns, ...) */
 		arrays_of(kind, count_of(l, args, 0) * count_of(l, args, 1), kind->arrays, ret);
-		if (kind->kernel == COST_KERNEL_NORMALISE)
-			break;
+		if (kind->kernel != COST_KERNEL_NORMALISE)
+			ret->read_bytes = ret->bytes;
 		/* A thread loads elements sequentially, or those of several rows at once. */
-		ret->read_bytes = ret->bytes;
 		ret->steps = ceil(ret->elements / threads_of(l) /
 				  (kind->kernel == COST_KERNEL_NORM_WEIGHTS ? ROWS_AT_ONCE : 1));
 	}
