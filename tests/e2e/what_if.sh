@@ -15,6 +15,8 @@ errors 0.8,2 fsdp,grid host-bound
 errors 0.7,2 tensor own-waits
 errors 0.5,2 fsdp no-records
 errors 1.2,2.5 buckets recorded
+# Parts of different sizes: ends of one exchange among all ranks are far apart.
+python3 "$SOURCE/bench/what_if.py" --extremes --only gpu=16x --seed 211 --plan experts --setting us-far --at-most 0.5,2
 # The host polls before it waits.
 python3 "$SOURCE/bench/what_if.py" --at-most 0.5,2 --plan fsdp --setting polls
 # On a network on which ranks leave a collective almost as far apart as it takes, one collective says

@@ -13,9 +13,11 @@
 #define NEAR 64		    /* number of collectives compared with each */
 #define WHOLE 0.7	    /* share of a row that must agree */
 #define SAMPLES 64
-#define EDGE 8	   /* recordings begin and end at most this many collectives apart */
-#define PART 0.35  /* the same of a row of sends and receives, which has several partners */
-#define LESS 0.12F /* partners of a row may agree less than the best one by this much */
+#define EDGE 8		   /* recordings begin and end at most this many collectives apart */
+#define PART 0.35	   /* the same of a row of sends and receives, which has several partners */
+#define LESS 0.12F	   /* partners of a row may agree less than the best one by this much */
+#define APART_NS (20 * US) /* error of a comparison of times on two ranks */
+#define LEAST_WAITS 3	   /* number of times that one set must have waited for another */
 #define MORE_US                                                                                    \
 	5 /* and their ends are spread by this much more than 2.5 times its; more if few           \
 	     of their collectives were compared */
@@ -309,6 +311,115 @@ static void join_uneven(const struct fmt_ends *r, const struct vote *v, size_t n
 	}
 }
 
+/* ---- sets that wait for each other ---- */
+
+/* When all rows of a set have begun their k-th operation, and when the first one ends. */
+struct meeting {
+	int64_t begun_ns, end_ns;
+};
+
+static struct meeting meeting_of(const struct fmt_ends *r, const struct sets *s, uint32_t set,
+				 uint32_t k)
+{
+	struct meeting m = {INT64_MIN, INT64_MAX};
+	uint32_t i = set;
+
+	do {
+		const struct fmt_ends_op *op = &r->ops[r->rows[i].first + k];
+
+		m.begun_ns = op->start_ns > m.begun_ns ? op->start_ns : m.begun_ns;
+		m.end_ns = least(op->end_ns, m.end_ns);
+		i = s->next[i];
+	} while (i != set);
+	return m;
+}
+
+/* Returns true for a set of unnamed sends and receives with `n` operations in each row. */
+static bool has_messages(const struct fmt_ends *r, const struct sets *s, uint32_t set, uint32_t n)
+{
+	uint32_t i = set;
+
+	do {
+		if (r->rows[i].n != n || r->rows[i].group || !is_send_recv(r, i))
+			return false;
+		i = s->next[i];
+	} while (i != set);
+	return true;
+}
+
+/* The median time from the start of a set's last row to its first end. `space` is for n values. */
+static int64_t typical_ns(const struct fmt_ends *r, const struct sets *s, uint32_t set, uint32_t n,
+			  int64_t *space)
+{
+	for (uint32_t k = 0; k < n; k++) {
+		struct meeting m = meeting_of(r, s, set, k);
+
+		space[k] = m.end_ns - m.begun_ns;
+	}
+	qsort(space, n, sizeof(*space), array_by_i64);
+	return space[n / 2];
+}
+
+/* Returns true if no operation of one set ends before the same operation of the other has begun. */
+static bool always_overlap(const struct fmt_ends *r, const struct sets *s, uint32_t a, uint32_t b,
+			   uint32_t n)
+{
+	for (uint32_t k = 0; k < n; k++) {
+		struct meeting x = meeting_of(r, s, a, k), y = meeting_of(r, s, b, k);
+
+		if (x.end_ns < y.begun_ns - APART_NS || y.end_ns < x.begun_ns - APART_NS)
+			return false;
+	}
+	return true;
+}
+
+/* Returns true if the operations of two sets overlap although one set had often begun so much
+ * earlier that it would have ended: it waited for the other. `space` is for n values. */
+static bool wait_for_each_other(const struct fmt_ends *r, const struct sets *s, uint32_t a,
+				uint32_t b, uint32_t n, int64_t *space)
+{
+	uint32_t waited = 0;
+	int64_t most_a, most_b;
+
+	if (!always_overlap(r, s, a, b, n))
+		return false;
+	most_a = typical_ns(r, s, a, n, space) * 3 / 2 + APART_NS;
+	most_b = typical_ns(r, s, b, n, space) * 3 / 2 + APART_NS;
+	for (uint32_t k = 0; k < n; k++) {
+		int64_t late_ns = meeting_of(r, s, b, k).begun_ns - meeting_of(r, s, a, k).begun_ns;
+
+		waited += late_ns > most_a || -late_ns > most_b;
+	}
+	return waited >= LEAST_WAITS;
+}
+
+/* Joins sets of sends and receives that wait for each other: exchanges of parts of different sizes
+ * among all ranks, whose ends are far apart. */
+static int join_waiting(const struct fmt_ends *r, struct sets *s)
+{
+	uint32_t longest = 0;
+	scoped(free_ptr) int64_t *space = NULL;
+
+	for (uint32_t i = 0; i < r->n_rows; i++)
+		longest = r->rows[i].n > longest ? r->rows[i].n : longest;
+	space = malloc((longest + (size_t)1) * sizeof(*space));
+	if (!space)
+		return -ENOMEM;
+	for (uint32_t b = 1; b < r->n_rows; b++) {
+		uint32_t n = r->rows[b].n;
+
+		if (root(s, b) != b || n < LEAST_WAITS || !has_messages(r, s, b, n))
+			continue;
+		for (uint32_t a = 0; a < b && root(s, b) == b; a++) {
+			if (root(s, a) != a || !has_messages(r, s, a, n) || share_rank(r, s, a, b))
+				continue;
+			if (wait_for_each_other(r, s, a, b, n, space))
+				join_sets(s, a, b);
+		}
+	}
+	return 0;
+}
+
 /* Joins unnamed rows that agree. */
 static int join_by_votes(const struct fmt_ends *r, const struct votes *votes, struct sets *sets)
 {
@@ -328,7 +439,7 @@ static int join_by_votes(const struct fmt_ends *r, const struct votes *votes, st
 			join_sets(sets, a, b);
 	}
 	join_uneven(r, v, n, sets);
-	return 0;
+	return join_waiting(r, sets);
 }
 
 static void join_by_name(const struct fmt_ends *r, struct sets *sets)
