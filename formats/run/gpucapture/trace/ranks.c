@@ -153,8 +153,7 @@ static uint32_t number_by(struct rec_ranks *r, struct rec_process *const *proces
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < r->n; i++) {
-		r->ranks[i].number =
-			number ? number(processes[r->ranks[i].process], &r->ranks[i]) : NO_NUMBER;
+		r->ranks[i].number = number(processes[r->ranks[i].process], &r->ranks[i]);
 		n += r->ranks[i].number != NO_NUMBER;
 	}
 	if (r->n > 0)
@@ -178,10 +177,30 @@ static uint32_t device_ordinal(const struct rec_process *p, const struct rec_ran
 	return rank->device >= 0 ? (uint32_t)rank->device : NO_NUMBER;
 }
 
+static bool started_before(const struct rec_process *p, const struct rec_process *q)
+{
+	return (array_order(p->recording, q->recording)
+			?: array_order(p->started, q->started)
+			?: array_order(p->pid, q->pid)) < 0;
+}
+
+/* Sorts the ranks by the start of their processes, which is the same in each run if one process
+ * starts all others; the order of their first calls is not. */
+static void sort_by_start(struct rec_ranks *r, struct rec_process *const *processes)
+{
+	for (uint32_t i = 0; i < r->n; i++) {
+		r->ranks[i].number = 0;
+		for (uint32_t k = 0; k < r->n; k++)
+			r->ranks[i].number += started_before(processes[r->ranks[k].process],
+							     processes[r->ranks[i].process]);
+	}
+	if (r->n > 0)
+		qsort(r->ranks, r->n, sizeof(*r->ranks), by_number);
+}
+
 /* Numbers by communicator or by launcher, if all ranks get different numbers; else if some do, for
- * example if a process failed before it joined the communicator; else in the order of devices, if
- * these differ: the order of processes may differ from run to run; else in the order of processes
- * and devices. */
+ * example if a process failed before it joined the communicator; else by device, if all differ;
+ * else by process. */
 static void number_all(struct rec_ranks *r, struct rec_process *const *processes)
 {
 	uint32_t n;
@@ -193,7 +212,7 @@ static void number_all(struct rec_ranks *r, struct rec_process *const *processes
 	if (n == 0)
 		n = number_by(r, processes, launched_rank);
 	if (n == 0 && number_by(r, processes, device_ordinal) < r->n)
-		number_by(r, processes, NULL);
+		sort_by_start(r, processes);
 	number_rest(r, n);
 }
 
