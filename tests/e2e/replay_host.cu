@@ -377,9 +377,11 @@ static int run_devices()
 	CUDA(cudaStreamWaitEvent(stream, ended, 0));
 	CUDA(cudaStreamEndCapture(stream, &graph));
 	CUDA(cudaGraphInstantiate(&exec, graph, 0));
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++) {
+		gputrace_mark_iteration();
 		CUDA(cudaGraphLaunch(exec, stream));
-	CUDA(cudaStreamSynchronize(stream));
+		CUDA(cudaStreamSynchronize(stream));
+	}
 	return 0;
 }
 

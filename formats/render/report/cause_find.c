@@ -4,6 +4,7 @@
 #include "base/scope.h"
 #include "formats/render/grid.h"
 #include "formats/render/report/cause_finding.h"
+#include "formats/render/report/cause_side.h"
 #include "formats/trace/store/part.h"
 
 #include <inttypes.h>
@@ -115,21 +116,55 @@ static int choose(struct fmt_cause_finding *f, struct fmt_trace *t, struct fmt_e
 	return 0;
 }
 
-/* Returns true if the ranks are the same; else describes the difference in *ret. */
-static bool same_ranks(const struct fmt_trace *a, const struct fmt_trace *b,
-		       const struct fmt_cause_scope *scope, struct fmt_cause *ret)
+/* Returns 1 if the rank has operations in the scope. */
+static int has_operations(struct fmt_trace *t, uint32_t rank, const struct fmt_cause_scope *scope,
+			  struct fmt_error *err)
 {
-	uint32_t n = scope->rank < 0 ? fmt_trace_n_ranks(a) : 1, m = fmt_trace_n_ranks(b);
-	uint32_t first = scope->rank < 0 ? 0 : (uint32_t)scope->rank;
+	scoped(fmt_cause_side_done) struct fmt_cause_side s = {0};
+	int r = fmt_cause_side_read(t, rank, scope, &s, err);
+
+	for (uint32_t i = 0; i < s.n_tracks && r == 0; i++)
+		r = s.tracks[i].n > 0 && fmt_track(s.names, rank, i)->kind == FMT_STREAM;
+	return r;
+}
+
+/* Lists the ranks of `a` that `b` repeats: without those that have no operations in a part, if `b`
+ * has fewer ranks. Returns their number, or a negative errno. */
+static int64_t list_ranks(struct fmt_trace *a, const struct fmt_trace *b,
+			  const struct fmt_cause_scope *scope, uint32_t *ret, struct fmt_error *err)
+{
+	bool is_fewer = scope->is_part && fmt_trace_n_ranks(b) < fmt_trace_n_ranks(a);
+	int64_t n = 0;
+
+	for (uint32_t i = 0; i < fmt_trace_n_ranks(a); i++) {
+		int r = scope->rank >= 0 ? scope->rank == i : 1;
+
+		if (r > 0 && scope->rank < 0 && is_fewer)
+			r = has_operations(a, i, scope, err);
+		if (r < 0)
+			return r;
+		if (r > 0)
+			ret[n++] = i;
+	}
+	return n;
+}
+
+/* Returns true if these ranks of `a` are those of `b`; else describes the difference in *ret. */
+static bool same_ranks(const struct fmt_trace *a, const uint32_t *ranks, uint32_t n,
+		       const struct fmt_trace *b, struct fmt_cause *ret)
+{
+	uint32_t m = fmt_trace_n_ranks(b);
 
 	if (n != m) {
 		fmt_text_plural(&ret->first, n, "rank", "ranks");
 		fmt_text_plural(&ret->second, m, "rank", "ranks");
 	}
 	for (uint32_t i = 0; n == m && i < n && ret->first.len == 0; i++) {
-		if (fmt_trace_rank(a, first + i)->number == fmt_trace_rank(b, i)->number)
+		uint32_t number = fmt_trace_rank(a, ranks[i])->number;
+
+		if (number == fmt_trace_rank(b, i)->number || n < fmt_trace_n_ranks(a))
 			continue;
-		text_printf(&ret->first, "rank %" PRIu32, fmt_trace_rank(a, first + i)->number);
+		text_printf(&ret->first, "rank %" PRIu32, number);
 		text_printf(&ret->second, "rank %" PRIu32, fmt_trace_rank(b, i)->number);
 	}
 	if (ret->first.len == 0)
@@ -145,19 +180,22 @@ int fmt_cause_find(struct fmt_trace *a, struct fmt_trace *b, const struct fmt_ca
 	scoped(fmt_cause_finding_done) struct fmt_cause_finding f = {
 		.ret = ret, .scope = *scope, .unordered_ns = INT64_MAX};
 	uint32_t n = fmt_trace_n_ranks(a);
+	scoped(free_ptr) uint32_t *ranks = calloc(n + 1u, sizeof(*ranks));
+	int64_t n_ranks = ranks ? list_ranks(a, b, scope, ranks, err) : -ENOMEM;
 	int r = 0;
 
-	if (!same_ranks(a, b, scope, ret))
+	if (n_ranks < 0)
+		return (int)n_ranks;
+	if (!same_ranks(a, ranks, (uint32_t)n_ranks, b, ret))
 		return 0;
 	ret->ranks = calloc(n + 1u, sizeof(*ret->ranks));
 	ret->n_ranks = n;
 	if (!ret->ranks)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < n && r == 0; i++) {
+	for (uint32_t i = 0; i < n; i++)
 		ret->ranks[i].number = fmt_trace_rank(a, i)->number;
-		if (scope->rank < 0 || scope->rank == i)
-			r = fmt_cause_finding_add(&f, a, b, i, scope->rank < 0 ? i : 0, err);
-	}
+	for (uint32_t i = 0; i < n_ranks && r == 0; i++)
+		r = fmt_cause_finding_add(&f, a, b, ranks[i], i, err);
 	if (r == 0 && scope->learned)
 		r = add_unordered(&f);
 	return r < 0 ? r : choose(&f, a, err);
