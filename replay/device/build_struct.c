@@ -139,8 +139,11 @@ static int make_behind(const struct made *m, const struct api_field *f, const ch
 	uint64_t bytes = api_field_bytes(&m->view, f);
 	size_t len = 0;
 	void *at = NULL;
+	int64_t value;
 	int r = 0;
 
+	if (rex_args_int(&m->b->call->args, key, NULL, &value) && value == 0)
+		return 0;
 	if (f->arg.length.kind == API_LENGTH_PARAMS) {
 		r = rex_build_params(m->b, key, &at);
 	} else if (f->arg.length.kind == API_LENGTH_NUL) {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* devices all|ranks|null|alone|only GPUS STEPS: one thread drives several GPUs, as nccl-tests do
- * with -g. Each step fills a buffer on every GPU and calls a group of all-reduces and a group of
- * all-gathers.
+/* devices all|ranks|null|alone|only|peers GPUS STEPS: one thread drives several GPUs, as
+ * nccl-tests do with -g. Each step fills a buffer on every GPU and calls a group of all-reduces and
+ * a group of all-gathers.
  *
  *     all    ncclCommInitAll(); the last GPU stays current during a group
  *     ranks  a group of ncclCommInitRank(); each GPU is made current for its calls
  *     null   like all, on default streams
  *     alone  without NCCL: the first GPU computes, the others fill buffers
  *     only   without NCCL: only GPU number GPUS computes
+ *     peers  each GPU copies from the next one, between contexts of the program
  */
 #include "tests/emugpu/check_driver.h"
 
@@ -116,22 +117,57 @@ static void work_alone(struct gpu *gpus, int n, int steps)
 	}
 }
 
+static void copy_from_peers(int n, int steps)
+{
+	CUctxCreateParams none = {0};
+	CUcontext contexts[MOST];
+	CUdeviceptr memory[MOST];
+
+	for (int i = 0; i < n; i++) {
+		OK(cuCtxCreate(&contexts[i], &none, 0, i));
+		OK(cuMemAlloc(&memory[i], COUNT));
+		OK(cuMemsetD8(memory[i], (unsigned char)i, COUNT));
+	}
+	for (int i = 0; i < n * steps; i++) {
+		int peer = (i + 1) % n;
+
+		OK(cuCtxSetCurrent(contexts[i % n]));
+		if (i < n)
+			OK(cuCtxEnablePeerAccess(contexts[peer], 0));
+		OK(cuMemcpyPeerAsync(memory[i % n], contexts[i % n], memory[peer], contexts[peer],
+				     COUNT / 2, NULL));
+		OK(cuCtxSynchronize());
+	}
+}
+
+static int compute_on(int device, int steps)
+{
+	struct gpu gpu = {0};
+
+	OK(cuInit(0));
+	open_gpu(&gpu, device, 1, 1);
+	work_alone(&gpu, 1, steps);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct gpu gpus[MOST] = {0};
 	int n = argc > 3 ? atoi(argv[2]) : 0, steps = argc > 3 ? atoi(argv[3]) : 0;
-	int ranks = argc > 1 && strcmp(argv[1], "ranks") == 0, first = 0;
+	int ranks = argc > 1 && strcmp(argv[1], "ranks") == 0;
 
-	if (argc > 1 && strcmp(argv[1], "only") == 0) {
-		first = n;
-		n = 1;
-	}
+	if (argc > 1 && strcmp(argv[1], "only") == 0)
+		return compute_on(n, steps);
 	if (n < 1 || n > MOST)
 		return 2;
 	OK(cuInit(0));
+	if (strcmp(argv[1], "peers") == 0) {
+		copy_from_peers(n, steps);
+		return 0;
+	}
 	for (int i = 0; i < n; i++)
-		open_gpu(&gpus[i], first + i, n, strcmp(argv[1], "null") != 0);
-	if (argv[1][0] == 'o' || strcmp(argv[1], "alone") == 0) {
+		open_gpu(&gpus[i], i, n, strcmp(argv[1], "null") != 0);
+	if (strcmp(argv[1], "alone") == 0) {
 		work_alone(gpus, n, steps);
 		return 0;
 	}

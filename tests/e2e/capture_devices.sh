@@ -61,11 +61,21 @@ import json
 info = json.load(open('alone.json'))
 assert info['gpus'] == 3 and len(info['ranks']) == 3 and info['records']['memset'] == 15, info['ranks']"
 
+# Digests cover memory of devices that only contexts of the program can access.
+gpucapture --digest=launch --payloads=0-9 --embed-images -o peers -- gpuemu --gpus 3 -o report -- "$devices" peers 3 2
+gpuemu --gpus 3 -o report -- gpureplay peers | has_line -x 'No differences.'
+
 # Processes without a launcher and communicators have the order of their GPUs.
 for order in '0 1 2' '2 1 0'; do
 	record "order${order%% *}" sh -c 'for gpu; do "$0" only $gpu $((3 + gpu)); done' "$devices" $order
 done
 gputrace diff order0 order2 >out || die "$(cat out)"
+
+# On one GPU, they have the order in which they were started.
+for time in first second; do
+	record $time sh -c 'for n in 1 2 3 4 5 6 7 8; do "$0" only 0 $n & done; wait' "$devices"
+done
+gputrace diff first second >out || die "$(cat out)"
 
 # Two processes on GPU 0, and a third on GPU 1.
 cat >three.sh <<'SH'

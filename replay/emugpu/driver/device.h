@@ -29,6 +29,7 @@ struct emu_device {
 	struct capacity capacities[EMU_ENGINES];
 	struct emu_run_gpu *totals;
 
+	uint64_t peers; /* as in struct emu_context, of all contexts but the primary one; atomic */
 	struct emu_context *primary;
 	unsigned primary_flags;
 	int primary_users;

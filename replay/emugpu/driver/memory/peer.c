@@ -50,6 +50,8 @@ EMU_API CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags)
 		return CUDA_ERROR_INVALID_DEVICE;
 	if (__atomic_fetch_or(&c->peers, bit, __ATOMIC_RELAXED) & bit)
 		return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+	if (c != emu_primary_made(c->device))
+		__atomic_fetch_or(&c->device->peers, bit, __ATOMIC_RELAXED);
 	return CUDA_SUCCESS;
 }
 
@@ -67,14 +69,19 @@ EMU_API CUresult cuCtxDisablePeerAccess(CUcontext peer)
 
 	if (!(__atomic_fetch_and(&c->peers, ~bit, __ATOMIC_RELAXED) & bit))
 		return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+	if (c != emu_primary_made(c->device))
+		__atomic_fetch_and(&c->device->peers, ~bit, __ATOMIC_RELAXED);
 	return CUDA_SUCCESS;
 }
 
 static int has_peer(const struct emu_device *d, const struct emu_device *peer)
 {
 	const struct emu_context *c = emu_primary_made(d);
+	uint64_t peers = __atomic_load_n(&d->peers, __ATOMIC_RELAXED);
 
-	return c && __atomic_load_n(&c->peers, __ATOMIC_RELAXED) >> peer->ordinal & 1;
+	if (c)
+		peers |= __atomic_load_n(&c->peers, __ATOMIC_RELAXED);
+	return (int)(peers >> peer->ordinal & 1);
 }
 
 int emu_peers(const struct emu_device *d, const struct emu_device *peer)
