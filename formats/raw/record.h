@@ -126,8 +126,6 @@ struct cap_image_record {
 
 struct cap_times_record {
 	struct cap_record head;
-	uint32_t index; /* among the operations of the call */
-	uint32_t spare;
 	uint64_t id; /* of the launching call */
 	int64_t start_ns, end_ns;
 };
@@ -140,8 +138,7 @@ struct cap_times_record {
 
 struct cap_digest_record {
 	struct cap_record head;
-	uint32_t index; /* among the operations of the call */
-	uint32_t n_pages;
+	uint32_t n_pages, spare;
 	uint64_t id; /* of the launching call; at the end of an iteration: of the next marker */
 	uint64_t allocation, offset_bytes,
 		length_bytes; /* allocation: the id of the allocating call */
@@ -152,8 +149,6 @@ struct cap_digest_record {
 /* Contents for --payloads, stored as blob-HASH. */
 struct cap_payload_record {
 	struct cap_record head;
-	uint32_t index;
-	uint32_t spare;
 	uint64_t id;
 	uint64_t allocation, offset_bytes, length_bytes;
 	uint64_t hash[2];

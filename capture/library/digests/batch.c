@@ -250,7 +250,6 @@ static void put_empty(const struct cap_buffer *b)
 		return;
 	memset((uint8_t *)r + sizeof(r->head), 0, sizeof(*r) - sizeof(r->head));
 	r->head.flags = CAP_DIGEST_EMPTY;
-	r->index = b->index;
 	r->id = b->id;
 	cap_publish();
 }
@@ -284,8 +283,8 @@ static void put_digest(const struct cap_buffer *b, const struct gd128 *sums)
 	if (!r)
 		return;
 	r->head.flags = (uint8_t)b->output;
-	r->index = b->index;
 	r->n_pages = n;
+	r->spare = 0;
 	r->id = b->id;
 	r->allocation = b->allocation;
 	r->offset_bytes = b->offset_bytes;

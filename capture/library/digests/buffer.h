@@ -5,8 +5,7 @@
 
 /* A buffer at one point of a stream, for one digest record. */
 struct cap_buffer {
-	uint64_t id; /* of the call that reads or writes the buffer */
-	uint32_t index;
+	uint64_t id;	 /* of the call that reads or writes the buffer */
 	uint32_t output; /* 0: read, 1: written; CAP_DIGEST_LIVE */
 	uint64_t address, bytes;
 	uint64_t allocation, offset_bytes;

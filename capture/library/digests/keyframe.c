@@ -60,7 +60,6 @@ static void put_page(const struct keyframe *k, const struct cap_region *r, uint6
 	if (!p)
 		return;
 	p->head.flags = (uint8_t)(k->flags | (kept ? 0 : CAP_DIGEST_EMPTY));
-	p->index = p->spare = 0;
 	p->id = k->id;
 	p->allocation = r->id;
 	p->offset_bytes = offset;

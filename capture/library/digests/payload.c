@@ -41,8 +41,6 @@ static void put_payload(const struct cap_buffer *b, const void *data)
 	if (!r)
 		return;
 	r->head.flags = (uint8_t)(b->output | (kept ? 0 : CAP_DIGEST_EMPTY));
-	r->index = b->index;
-	r->spare = 0;
 	r->id = b->id;
 	r->allocation = b->allocation;
 	r->offset_bytes = b->offset_bytes;

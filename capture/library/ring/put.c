@@ -24,14 +24,12 @@ void cap_publish(void)
 	cap_self.reserved = 0;
 }
 
-void cap_put_times(uint64_t id, uint32_t index, int64_t start_ns, int64_t end_ns)
+void cap_put_times(uint64_t id, int64_t start_ns, int64_t end_ns)
 {
 	struct cap_times_record *r = cap_reserve(sizeof(*r), CAP_TIMES);
 
 	if (!r)
 		return;
-	r->index = index;
-	r->spare = 0;
 	r->id = id;
 	r->start_ns = start_ns;
 	r->end_ns = end_ns;

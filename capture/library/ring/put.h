@@ -14,7 +14,7 @@
 void *cap_reserve(uint32_t bytes, enum cap_record_kind kind);
 void cap_publish(void);
 
-void cap_put_times(uint64_t id, uint32_t index, int64_t start_ns, int64_t end_ns);
+void cap_put_times(uint64_t id, int64_t start_ns, int64_t end_ns);
 void cap_put_fact(const char *key, const char *value, size_t value_len);
 
 /* Stores `bytes` as blob-HASH in the session folder; equal contents are stored once. Returns 0, or

@@ -127,7 +127,7 @@ static bool collect_op(struct cap_stream *s, struct cap_timed_op *op, int64_t no
 	if (cap_timed_is_mark(op->what))
 		return true;
 	if (r == 1)
-		cap_put_times(op->id, 0, cap_device_clock_to_host(k, start),
+		cap_put_times(op->id, cap_device_clock_to_host(k, start),
 			      cap_device_clock_to_host(k, end > start ? end : start));
 	else
 		cap_times_count_missed();

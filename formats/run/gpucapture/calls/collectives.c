@@ -401,8 +401,7 @@ static int assign_one(struct rec_call *c, struct rec_pending_collective *pending
 	return r < 0 ? r
 		     : rec_times_expect_planned(c->process,
 						(uint64_t)c->thread->ring << CAP_ORDINAL_BITS |
-							l->ordinal,
-						l->index);
+							l->ordinal);
 }
 
 /* Counts the kernels from operation `from` that run on the stream of that operation. */

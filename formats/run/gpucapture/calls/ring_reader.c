@@ -254,9 +254,8 @@ static int drop_times(struct rec_process *p, const struct rec_thread *t)
 
 	for (size_t i = 0; p->planned_times && i < t->n_launched && r == 0; i++)
 		if (!t->launched[i].captured && t->launched[i].kind != FMT_COLLECTIVE)
-			r = rec_times_ignore(
-				p, (uint64_t)t->ring << CAP_ORDINAL_BITS | t->launched[i].ordinal,
-				t->launched[i].index);
+			r = rec_times_ignore(p, (uint64_t)t->ring << CAP_ORDINAL_BITS |
+							t->launched[i].ordinal);
 	return r;
 }
 

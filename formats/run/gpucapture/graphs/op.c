@@ -131,7 +131,6 @@ int rec_op_add_event(struct rec_call *c, struct rec_object *stream, const struct
 	struct rec_event e = {.correlation = c->record->id + 1,
 			      .call = c->event,
 			      .device = (int16_t)stream->device,
-			      .index = o->index,
 			      .kind = (uint8_t)o->kind,
 			      .template = o->template};
 	uint32_t event = REC_NONE;
@@ -143,10 +142,8 @@ int rec_op_add_event(struct rec_call *c, struct rec_object *stream, const struct
 		r = add_event(p, o, &e, &event);
 	p->counts.ops += r == 0;
 	return r < 0 ? r
-		     : remember(c, &(struct rec_launched_op){.event = event,
-							     .track = e.track,
-							     .index = e.index,
-							     .kind = e.kind});
+		     : remember(c, &(struct rec_launched_op){
+					   .event = event, .track = e.track, .kind = e.kind});
 }
 
 int rec_op_add(struct rec_call *c, struct rec_object *stream, struct rec_op *o)

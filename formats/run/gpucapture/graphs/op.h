@@ -11,7 +11,6 @@ struct rec_op {
 	enum fmt_kind kind;
 	const char *category;
 	fmt_str name;
-	uint32_t index; /* within the call */
 	struct fmt_arg args[REC_MOST_OP_ARGS];
 	int64_t values[REC_MOST_OP_ARGS]; /* of the arguments that vary, in order */
 	uint32_t n_args, n_values;
@@ -26,7 +25,7 @@ static inline void rec_op_begin(struct rec_op *o, enum fmt_kind kind, const char
 	o->kind = kind;
 	o->category = category;
 	o->name = 0;
-	o->index = o->n_args = o->n_values = o->template = o->exec = 0;
+	o->n_args = o->n_values = o->template = o->exec = 0;
 	o->error = 0;
 }
 

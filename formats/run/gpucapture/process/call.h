@@ -15,7 +15,7 @@
 struct rec_launched_op {
 	uint64_t ordinal; /* of the call, within its ring */
 	uint32_t event;	  /* REC_NONE: first reading */
-	uint32_t track, index;
+	uint32_t track;
 	uint8_t depth;
 	uint8_t kind; /* enum fmt_kind */
 	bool captured;

@@ -11,7 +11,7 @@
 static int count(struct rec_process *p, uint64_t id, int64_t n)
 {
 	const struct rec_pending_entry made = {.id = id + 1, .event = REC_NONE, .n = n};
-	struct rec_pending_entry *slot = rec_pending_find(&p->buffers.due, id + 1, 0);
+	struct rec_pending_entry *slot = rec_pending_find(&p->buffers.due, id + 1);
 
 	if (!slot)
 		return rec_pending_put(&p->buffers.due, &made);
@@ -28,7 +28,7 @@ int rec_digests_expect(struct rec_process *p, uint64_t id, uint32_t n)
 
 void rec_digests_set_event(struct rec_process *p, uint64_t id, uint32_t event)
 {
-	struct rec_pending_entry *slot = rec_pending_find(&p->buffers.due, id + 1, 0);
+	struct rec_pending_entry *slot = rec_pending_find(&p->buffers.due, id + 1);
 
 	if (slot)
 		slot->event = event;
@@ -79,7 +79,6 @@ int rec_add_digest(struct rec_process *p, const struct cap_digest_record *d)
 	p->buffers.n_pages += words;
 	return append(p, &(struct rec_digest){
 				 .id = d->id,
-				 .index = d->index,
 				 .digest = {.allocation = d->allocation,
 					    .offset_bytes = d->offset_bytes,
 					    .length_bytes = d->length_bytes,
@@ -101,7 +100,6 @@ int rec_add_content(struct rec_process *p, const struct cap_payload_record *r)
 		return e;
 	return append(p, &(struct rec_digest){
 				 .id = r->id,
-				 .index = r->index,
 				 .is_content = true,
 				 .digest = {.allocation = r->allocation,
 					    .offset_bytes = r->offset_bytes,

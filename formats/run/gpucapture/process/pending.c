@@ -10,19 +10,17 @@ void rec_pending_done(struct rec_pending_table *w)
 	*w = (struct rec_pending_table){0};
 }
 
-static size_t home(const struct rec_pending_table *w, const struct rec_pending_entry *s)
+static size_t home(const struct rec_pending_table *w, uint64_t id)
 {
-	return ((s->id * 0x9e3779b97f4a7c15u + s->index * 0xc2b2ae3d27d4eb4fu) >> 32) &
-	       (w->size - 1);
+	return (id * 0x9e3779b97f4a7c15u) >> 32 & (w->size - 1);
 }
 
-/* Returns the slot that contains `of`, or an empty one for it. */
-static struct rec_pending_entry *find_slot(const struct rec_pending_table *w,
-					   const struct rec_pending_entry *of)
+/* Returns the slot that contains `id`, or an empty one for it. */
+static struct rec_pending_entry *find_slot(const struct rec_pending_table *w, uint64_t id)
 {
-	size_t at = home(w, of);
+	size_t at = home(w, id);
 
-	while (w->slots[at].id && (w->slots[at].id != of->id || w->slots[at].index != of->index))
+	while (w->slots[at].id && w->slots[at].id != id)
 		at = (at + 1) & (w->size - 1);
 	return &w->slots[at];
 }
@@ -38,7 +36,7 @@ static int grow(struct rec_pending_table *w)
 		return -ENOMEM;
 	for (size_t i = 0; i < w->size; i++)
 		if (w->slots[i].id)
-			*find_slot(&grown, &w->slots[i]) = w->slots[i];
+			*find_slot(&grown, w->slots[i].id) = w->slots[i];
 	free(w->slots);
 	*w = grown;
 	return 0;
@@ -50,7 +48,7 @@ int rec_pending_put(struct rec_pending_table *w, const struct rec_pending_entry 
 
 	if (grow(w) < 0)
 		return -ENOMEM;
-	slot = find_slot(w, made);
+	slot = find_slot(w, made->id);
 	w->n += !slot->id;
 	*slot = *made;
 	return 0;
@@ -62,7 +60,7 @@ void rec_pending_remove(struct rec_pending_table *w, struct rec_pending_entry *s
 	size_t mask = w->size - 1, hole = (size_t)(slot - w->slots);
 
 	for (size_t i = (hole + 1) & mask; w->slots[i].id; i = (i + 1) & mask) {
-		if (((i - home(w, &w->slots[i])) & mask) < ((i - hole) & mask))
+		if (((i - home(w, w->slots[i].id)) & mask) < ((i - hole) & mask))
 			continue;
 		w->slots[hole] = w->slots[i];
 		hole = i;
@@ -71,11 +69,9 @@ void rec_pending_remove(struct rec_pending_table *w, struct rec_pending_entry *s
 	w->n--;
 }
 
-struct rec_pending_entry *rec_pending_find(const struct rec_pending_table *w, uint64_t id,
-					   uint32_t index)
+struct rec_pending_entry *rec_pending_find(const struct rec_pending_table *w, uint64_t id)
 {
-	const struct rec_pending_entry of = {.id = id, .index = index};
-	struct rec_pending_entry *slot = w->size > 0 ? find_slot(w, &of) : NULL;
+	struct rec_pending_entry *slot = w->size > 0 ? find_slot(w, id) : NULL;
 
 	return slot && slot->id ? slot : NULL;
 }

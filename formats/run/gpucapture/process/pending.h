@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Outstanding data of calls and operations, hashed by the id of the call and the index of the
- * operation. One thread. */
+/* Outstanding data of calls and operations, hashed by the id of the call. One thread. */
 #pragma once
 
 #include <stddef.h>
@@ -11,8 +10,7 @@
 #define REC_DROPPED (UINT32_MAX - 1) /* in place of an event: the data is dropped */
 
 struct rec_pending_entry {
-	uint64_t id; /* 1 + id of the call; 0: free */
-	uint32_t index;
+	uint64_t id;	/* 1 + id of the call; 0: free */
 	uint32_t event; /* of the process; REC_NONE: not added yet; REC_DROPPED: none */
 	union {
 		struct {
@@ -30,11 +28,9 @@ struct rec_pending_table {
 
 void rec_pending_done(struct rec_pending_table *w);
 
-/* Returns the entry with this id and index, valid until the next call of any function; NULL:
- * none. */
-struct rec_pending_entry *rec_pending_find(const struct rec_pending_table *w, uint64_t id,
-					   uint32_t index);
-/* Adds an entry, or replaces the one with its id and index. Returns 0 or -ENOMEM. */
+/* Returns the entry with this id, valid until the next call of any function; NULL: none. */
+struct rec_pending_entry *rec_pending_find(const struct rec_pending_table *w, uint64_t id);
+/* Adds an entry, or replaces the one with its id. Returns 0 or -ENOMEM. */
 int rec_pending_put(struct rec_pending_table *w, const struct rec_pending_entry *made);
 void rec_pending_remove(struct rec_pending_table *w, struct rec_pending_entry *slot);
 

@@ -22,7 +22,6 @@ struct rec_event {
 	uint32_t first_value; /* index in the process's values */
 	uint32_t template, track;
 	uint32_t call;	/* operations: the event that launched it; else REC_NONE */
-	uint32_t index; /* operations: within their call */
 	int16_t device; /* -1: unknown */
 	uint8_t kind;	/* enum fmt_kind */
 	uint8_t keeps;	/* calls: a window keeps it although it is before the first iteration */
@@ -66,7 +65,6 @@ struct rec_fact {
 
 struct rec_digest {
 	uint64_t id;
-	uint32_t index;
 	uint32_t event;		  /* once searched; REC_NONE: not found */
 	bool is_content;	  /* `digest.digest` is the hash of a content */
 	struct fmt_digest digest; /* pages are indexes in the process's pages; op is not set */

@@ -28,11 +28,10 @@ static void set_times(struct rec_process *p, uint32_t event, int64_t start_ns, i
 	p->nccl.collectives[event].end_ns = end_ns;
 }
 
-static int take_times(struct rec_process *p, uint64_t id, uint32_t index, int64_t start_ns,
-		      int64_t end_ns)
+static int take_times(struct rec_process *p, uint64_t id, int64_t start_ns, int64_t end_ns)
 {
-	const struct rec_pending_entry made = {id + 1, index, REC_NONE, {{start_ns, end_ns}}};
-	struct rec_pending_entry *slot = rec_pending_find(&p->times.waits, id + 1, index);
+	const struct rec_pending_entry made = {id + 1, REC_NONE, {{start_ns, end_ns}}};
+	struct rec_pending_entry *slot = rec_pending_find(&p->times.waits, id + 1);
 
 	if (!slot || slot->event == REC_NONE)
 		return rec_pending_put(&p->times.waits, &made);
@@ -42,10 +41,11 @@ static int take_times(struct rec_process *p, uint64_t id, uint32_t index, int64_
 	return 0;
 }
 
-static int add_times(struct rec_process *p, uint64_t id, uint32_t index, int64_t start_ns,
-		     int64_t end_ns)
+int rec_add_times(struct rec_process *p, const struct cap_times_record *t)
 {
-	if (id == UINT64_MAX || start_ns < 0 || end_ns > REC_LATEST_NS) {
+	int64_t start_ns = t->start_ns, end_ns = t->end_ns;
+
+	if (t->id == UINT64_MAX || start_ns < 0 || end_ns > REC_LATEST_NS) {
 		p->counts.damaged++;
 		return 0;
 	}
@@ -53,18 +53,13 @@ static int add_times(struct rec_process *p, uint64_t id, uint32_t index, int64_t
 		start_ns = fmt_clock_ns(p->clock, start_ns);
 		end_ns = fmt_clock_ns(p->clock, end_ns);
 	}
-	return take_times(p, id, index, start_ns, end_ns);
+	return take_times(p, t->id, start_ns, end_ns);
 }
 
-int rec_add_times(struct rec_process *p, const struct cap_times_record *t)
+int rec_times_ignore(struct rec_process *p, uint64_t id)
 {
-	return add_times(p, t->id, t->index, t->start_ns, t->end_ns);
-}
-
-int rec_times_ignore(struct rec_process *p, uint64_t id, uint32_t index)
-{
-	const struct rec_pending_entry made = {.id = id + 1, .index = index, .event = REC_DROPPED};
-	struct rec_pending_entry *slot = rec_pending_find(&p->times.waits, made.id, index);
+	const struct rec_pending_entry made = {.id = id + 1, .event = REC_DROPPED};
+	struct rec_pending_entry *slot = rec_pending_find(&p->times.waits, made.id);
 
 	if (p->only_plan && !p->planned_times)
 		return 0;
@@ -76,7 +71,7 @@ int rec_times_ignore(struct rec_process *p, uint64_t id, uint32_t index)
 
 static int await(struct rec_process *p, const struct rec_pending_entry *made)
 {
-	struct rec_pending_entry *slot = rec_pending_find(&p->times.waits, made->id, made->index);
+	struct rec_pending_entry *slot = rec_pending_find(&p->times.waits, made->id);
 
 	if (!slot || slot->event != REC_NONE)
 		return rec_pending_put(&p->times.waits, made);
@@ -90,17 +85,14 @@ int rec_times_expect(struct rec_process *p, uint32_t event)
 	struct rec_event *op = &p->events[event];
 
 	op->duration_ns = REC_NO_TIME;
-	return await(p, &(struct rec_pending_entry){
-				.id = op->correlation, .index = op->index, .event = event});
+	return await(p, &(struct rec_pending_entry){.id = op->correlation, .event = event});
 }
 
-int rec_times_expect_planned(struct rec_process *p, uint64_t id, uint32_t index)
+int rec_times_expect_planned(struct rec_process *p, uint64_t id)
 {
 	uint32_t last = (uint32_t)p->nccl.n_collectives - 1;
 
-	return p->planned_times ? await(p, &(struct rec_pending_entry){.id = id + 1,
-								       .index = index,
-								       .event = last})
+	return p->planned_times ? await(p, &(struct rec_pending_entry){.id = id + 1, .event = last})
 				: 0;
 }
 

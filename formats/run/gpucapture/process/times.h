@@ -10,13 +10,12 @@
 int rec_add_times(struct rec_process *p, const struct cap_times_record *t);
 
 /* Drops the times of an operation that has no event. */
-int rec_times_ignore(struct rec_process *p, uint64_t id, uint32_t index);
+int rec_times_ignore(struct rec_process *p, uint64_t id);
 /* Registers an operation, by its event, as waiting for its times. */
 int rec_times_expect(struct rec_process *p, uint32_t event);
 
-/* First reading: the latest collective waits for the times of the operation with this id and
- * index. */
-int rec_times_expect_planned(struct rec_process *p, uint64_t id, uint32_t index);
+/* First reading: the latest collective waits for the times of the operation of call `id`. */
+int rec_times_expect_planned(struct rec_process *p, uint64_t id);
 
 /* Returns the number of operations without times. */
 uint64_t rec_times_missing(const struct rec_process *p);

@@ -9,30 +9,25 @@
 struct by_id {
 	uint64_t correlation;
 	uint32_t event;
-	uint8_t index, is_call, is_placed;
+	uint8_t is_call, is_placed;
 };
 
 static int compare_ids(const void *a, const void *b)
 {
 	const struct by_id *x = a, *y = b;
 
-	return array_order(x->correlation, y->correlation) ?: array_order(x->is_call, y->is_call)
-	       ?: array_order(x->index, y->index);
+	return array_order(x->correlation, y->correlation) ?: array_order(x->is_call, y->is_call);
 }
 
 /* Returns the event of a digest: the operation, else its call; NULL: not found. */
-static const struct by_id *find_id(const struct by_id *list, size_t n, uint64_t correlation,
-				   uint32_t index)
+static const struct by_id *find_id(const struct by_id *list, size_t n, uint64_t correlation)
 {
 	size_t low = array_bound(i, 0, n, list[i].correlation < correlation);
 	const struct by_id *best = NULL;
 
-	for (; low < n && list[low].correlation == correlation; low++) {
-		const struct by_id *i = &list[low];
-
-		if (!best || !best->is_placed || (i->is_placed && !i->is_call && i->index == index))
-			best = i;
-	}
+	for (; low < n && list[low].correlation == correlation; low++)
+		if (!best || !best->is_placed)
+			best = &list[low];
 	return best;
 }
 
@@ -105,10 +100,9 @@ static int list_events(const struct rec_process *p, const struct rec_rank_events
 		return -ENOMEM;
 	for (uint32_t i = 0; i < p->n_events; i++)
 		if (p->events[i].kind != FMT_SYNC)
-			list[(*n)++] =
-				(struct by_id){p->events[i].correlation, i, p->events[i].index,
-					       p->events[i].kind == FMT_CALL,
-					       *rec_rank_event_index(places, p, i) != FMT_RUN_NONE};
+			list[(*n)++] = (struct by_id){
+				p->events[i].correlation, i, p->events[i].kind == FMT_CALL,
+				*rec_rank_event_index(places, p, i) != FMT_RUN_NONE};
 	if (*n > 0)
 		qsort(list, *n, sizeof(*list), compare_ids);
 	*ret = list;
@@ -143,7 +137,7 @@ static int attach(struct rec_process *p, const struct rec_rank_events *places,
 
 	for (size_t i = 0; i < p->buffers.n_digests && r == 0; i++) {
 		struct rec_digest *from = &p->buffers.digests[i];
-		const struct by_id *of = find_id(list, n, from->id + 1, from->index);
+		const struct by_id *of = find_id(list, n, from->id + 1);
 		struct fmt_digest made = from->digest;
 		uint32_t rank;
 		int device;
