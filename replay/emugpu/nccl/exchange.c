@@ -47,7 +47,7 @@ static uint8_t *output_at(const struct step *t, uint64_t element)
 static uint8_t *slot(const struct step *t, uint32_t rank, uint64_t element)
 {
 	uint8_t *at = t->is_small ? emu_segment_small(t->s, t->operation, rank)
-				  : emu_segment_slot(t->s, rank, emu_segment_memory(t->s)->turn);
+				  : emu_segment_slot(t->s, rank, t->s->turn);
 
 	return at + element * t->element;
 }
@@ -55,8 +55,7 @@ static uint8_t *slot(const struct step *t, uint32_t rank, uint64_t element)
 /* Returns 1 if the rank's slot of this step was not written, and counts as zeros. */
 static int is_absent(const struct step *t, uint32_t rank)
 {
-	return !t->is_small &&
-	       emu_segment_member(t->s, rank)->absent[emu_segment_memory(t->s)->turn];
+	return !t->is_small && emu_segment_member(t->s, rank)->absent[t->s->turn];
 }
 
 static int all_absent(const struct step *t)
@@ -70,8 +69,8 @@ static int all_absent(const struct step *t)
 
 static uint8_t *result(const struct step *t)
 {
-	return t->is_small ? emu_segment_small_result(t->s, t->operation)
-			   : emu_segment_result(t->s, emu_segment_memory(t->s)->turn);
+	return t->is_small ? emu_segment_small(t->s, t->operation, t->n)
+			   : emu_segment_slot(t->s, t->n, t->s->turn);
 }
 
 /* Returns 1 if a slot contains a block for each rank. */
@@ -98,7 +97,7 @@ static void write_slots(const struct step *t)
 	if (((kind == COST_BROADCAST || kind == COST_SCATTER) && t->rank != t->o->root) ||
 	    !moves(t))
 		return;
-	if (!t->is_small && (absent[emu_segment_memory(t->s)->turn] = input_is_absent(t)))
+	if (!t->is_small && (absent[t->s->turn] = input_is_absent(t)))
 		return;
 	if (!by_blocks(kind)) {
 		memcpy(slot(t, t->rank, 0), input_at(t, t->at), t->count * t->element);
@@ -257,7 +256,7 @@ static int synchronize(const struct step *t)
 static int64_t end_of(const struct step *t)
 {
 	struct moment_collective m = moment_collective();
-	int64_t before_ns = emu_segment_memory(t->s)->end_ns;
+	int64_t before_ns = t->s->end_ns;
 
 	for (uint32_t i = 0; i < t->n; i++) {
 		const struct emu_arrival *a = arrival(t, i);
@@ -288,12 +287,12 @@ static struct step step_of(struct emu_segment *s, const struct emu_operation *o,
 	struct step t = {.s = s,
 			 .o = o,
 			 .operation = operation,
-			 .n = emu_segment_size(s),
-			 .rank = emu_segment_rank(s),
+			 .n = s->n,
+			 .rank = s->rank,
 			 .element = emu_type_bytes(o->type)};
 
-	t.is_small = emu_exchange_in(o, t.n) <= emu_segment_small_bytes(s) || !moves(&t);
-	t.capacity = emu_segment_slot_bytes(s) / t.element / (by_blocks(o->kind) ? t.n : 1);
+	t.is_small = emu_exchange_in(o, t.n) <= s->small_bytes || !moves(&t);
+	t.capacity = s->slot_bytes / t.element / (by_blocks(o->kind) ? t.n : 1);
 	if (t.is_small)
 		t.capacity = t.count = o->count;
 	return t;
@@ -310,7 +309,7 @@ static int exchange_in_steps(struct step *t)
 		r = synchronize(t);
 		if (r == 0)
 			r = read_slots(t);
-		emu_segment_memory(t->s)->turn ^= 1;
+		t->s->turn ^= 1;
 	}
 	return r;
 }
@@ -337,7 +336,7 @@ int emu_exchange_post(struct emu_segment *s, const struct emu_operation *o, int6
 
 int emu_exchange_finish(struct emu_segment *s, const struct emu_operation *o, int64_t *end_ns)
 {
-	struct step t = step_of(s, o, emu_segment_oldest(s));
+	struct step t = step_of(s, o, s->retired);
 	int r = emu_segment_await(s);
 
 	if (r == 0 && !all_agree(&t))
@@ -349,7 +348,7 @@ int emu_exchange_finish(struct emu_segment *s, const struct emu_operation *o, in
 	if (r < 0)
 		emu_segment_abort(s);
 	else
-		emu_segment_memory(s)->end_ns = *end_ns;
+		s->end_ns = *end_ns;
 	emu_segment_retire(s);
 	return r;
 }

@@ -18,7 +18,7 @@ struct progress {
 
 static struct emu_channel *channel_of(struct emu_segment *s, const struct emu_message *t)
 {
-	uint32_t me = emu_segment_rank(s);
+	uint32_t me = s->rank;
 
 	return t->receives ? emu_segment_channel(s, t->peer, me)
 			   : emu_segment_channel(s, me, t->peer);
@@ -82,11 +82,11 @@ static void skip_data(const struct emu_channel *c, const struct emu_message *t, 
 static uint64_t copy_ring(struct emu_segment *s, struct emu_channel *c, const struct emu_message *t,
 			  struct progress *p)
 {
-	uint64_t size = emu_segment_channel_bytes(s), left = t->bytes - p->moved;
+	uint64_t size = s->ring_bytes, left = t->bytes - p->moved;
 	uint64_t sent = load(&c->sent), received = load(&c->received);
 	uint64_t can = t->receives ? sent - received : size - (sent - received);
 	uint64_t at = (t->receives ? received : sent) % size, n = left < can ? left : can;
-	uint32_t me = emu_segment_rank(s);
+	uint32_t me = s->rank;
 	uint8_t *ring = t->receives ? emu_segment_channel_data(s, t->peer, me)
 				    : emu_segment_channel_data(s, me, t->peer);
 	uint8_t *data = (uint8_t *)t->data + p->moved;
@@ -117,8 +117,8 @@ static int advance(struct emu_segment *s, const struct emu_message *t, struct pr
 	if (!p->matched) {
 		r = match_message(c, t, p, mismatch);
 		if (r < 0) {
-			mismatch->sender = t->receives ? t->peer : emu_segment_rank(s);
-			mismatch->receiver = t->receives ? emu_segment_rank(s) : t->peer;
+			mismatch->sender = t->receives ? t->peer : s->rank;
+			mismatch->receiver = t->receives ? s->rank : t->peer;
 		}
 		if (r <= 0)
 			return r < 0 ? r : moved;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/nccl/segment.h"
 
-#include "replay/emugpu/nccl/segment_impl.h"
-
 #include <errno.h>
 
 enum { FIRST_CHECK_NS = 100 * 1000 };
@@ -70,11 +68,6 @@ void emu_segment_complete(struct emu_segment *s, uint64_t operation)
 	publish(p, &p->done, times(operation) + 1);
 }
 
-uint64_t emu_segment_oldest(const struct emu_segment *s)
-{
-	return s->retired;
-}
-
 static int is_complete(const struct emu_segment *s, uint64_t operation)
 {
 	return load(&emu_posting_of(s, operation)->done) == times(operation) + 1;
@@ -121,18 +114,8 @@ struct emu_arrival *emu_segment_arrival(struct emu_segment *s, uint64_t operatio
 	       rank;
 }
 
-size_t emu_segment_small_bytes(const struct emu_segment *s)
-{
-	return s->small_bytes;
-}
-
 uint8_t *emu_segment_small(struct emu_segment *s, uint64_t operation, uint32_t rank)
 {
 	return s->base + s->small_at +
 	       (operation % EMU_WINDOW * (s->n + 1) + rank) * s->small_bytes;
-}
-
-uint8_t *emu_segment_small_result(struct emu_segment *s, uint64_t operation)
-{
-	return emu_segment_small(s, operation, s->n);
 }

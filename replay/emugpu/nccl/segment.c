@@ -3,7 +3,6 @@
 
 #include "base/host.h"
 #include "base/scope.h"
-#include "replay/emugpu/nccl/segment_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -356,21 +355,6 @@ int emu_segment_wait(struct emu_segment *s, uint32_t seen)
 	return emu_segment_doorbell(s) != seen;
 }
 
-uint32_t emu_segment_size(const struct emu_segment *s)
-{
-	return s->n;
-}
-
-uint32_t emu_segment_rank(const struct emu_segment *s)
-{
-	return s->rank;
-}
-
-struct emu_segment_memory *emu_segment_memory(struct emu_segment *s)
-{
-	return &s->memory;
-}
-
 struct emu_member *emu_segment_member(struct emu_segment *s, uint32_t rank)
 {
 	return (struct emu_member *)(s->base + s->members_at) + rank;
@@ -381,27 +365,12 @@ struct emu_channel *emu_segment_channel(struct emu_segment *s, uint32_t from, ui
 	return (struct emu_channel *)(s->base + s->channels_at) + (size_t)from * s->n + to;
 }
 
-size_t emu_segment_channel_bytes(const struct emu_segment *s)
-{
-	return s->ring_bytes;
-}
-
 uint8_t *emu_segment_channel_data(struct emu_segment *s, uint32_t from, uint32_t to)
 {
 	return s->base + s->rings_at + ((size_t)from * s->n + to) * s->ring_bytes;
 }
 
-size_t emu_segment_slot_bytes(const struct emu_segment *s)
-{
-	return s->slot_bytes;
-}
-
 uint8_t *emu_segment_slot(struct emu_segment *s, uint32_t rank, unsigned step)
 {
 	return s->base + s->slots_at + (2 * (size_t)rank + step) * s->slot_bytes;
-}
-
-uint8_t *emu_segment_result(struct emu_segment *s, unsigned step)
-{
-	return s->base + s->slots_at + (2 * (size_t)s->n + step) * s->slot_bytes;
 }

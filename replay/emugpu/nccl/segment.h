@@ -67,12 +67,19 @@ struct emu_posting {
 
 enum { EMU_BARRIER_HOST, EMU_BARRIER_DEVICE, EMU_BARRIERS };
 
-struct emu_segment;
-
-/* State of a rank between operations. */
-struct emu_segment_memory {
-	unsigned turn;	/* parity of the next step */
-	int64_t end_ns; /* of the last operation, in virtual time */
+/* A rank's view of the shared memory. Users read `n`, `rank`, and sizes of buffers, and change
+ * `turn` and `end_ns`. */
+struct emu_segment {
+	uint8_t *base;
+	size_t bytes;
+	uint32_t n, rank;
+	uint32_t phases[EMU_BARRIERS]; /* completed by this rank */
+	uint64_t posted;	       /* number of operations posted by this rank */
+	uint64_t retired; /* number of operations retired; the oldest posted one, if there is any */
+	unsigned turn;	  /* parity of the next step */
+	int64_t end_ns;	  /* of the last operation, in virtual time */
+	size_t members_at, channels_at, rings_at, slots_at, entries_at, arrivals_at, small_at;
+	size_t ring_bytes, slot_bytes, small_bytes; /* of a channel's buffer, and of slots */
 };
 
 /* Creates the memory of a new communicator, and writes its id. Returns 0 or -errno. */
@@ -90,9 +97,6 @@ void emu_segment_leave(struct emu_segment *s);
 /* Makes all present and future waits of all ranks fail. */
 void emu_segment_abort(struct emu_segment *s);
 
-uint32_t emu_segment_size(const struct emu_segment *s);
-uint32_t emu_segment_rank(const struct emu_segment *s);
-struct emu_segment_memory *emu_segment_memory(struct emu_segment *s);
 struct emu_member *emu_segment_member(struct emu_segment *s, uint32_t rank);
 struct emu_channel *emu_segment_channel(struct emu_segment *s, uint32_t from, uint32_t to);
 
@@ -106,27 +110,21 @@ int emu_segment_reserve(struct emu_segment *s, int may_wait);
 int emu_segment_post(struct emu_segment *s, const struct emu_arrival *mine);
 void emu_segment_complete(struct emu_segment *s, uint64_t operation);
 
-/* emu_segment_oldest() returns the oldest operation that this rank has posted and not retired.
- * emu_segment_await() waits until all ranks have arrived at it: 0, or an error of
- * emu_segment_check(). */
-uint64_t emu_segment_oldest(const struct emu_segment *s);
+/* Waits until all ranks have arrived at the oldest operation that this rank has posted and not
+ * retired: 0, or an error of emu_segment_check(). */
 int emu_segment_await(struct emu_segment *s);
 void emu_segment_retire(struct emu_segment *s);
 struct emu_arrival *emu_segment_arrival(struct emu_segment *s, uint64_t operation, uint32_t rank);
 
-/* Slots of a posted operation: the input of each rank, and the result. */
-size_t emu_segment_small_bytes(const struct emu_segment *s);
+/* Slots of a posted operation: the input of each rank; of rank `n`: the result. */
 uint8_t *emu_segment_small(struct emu_segment *s, uint64_t operation, uint32_t rank);
-uint8_t *emu_segment_small_result(struct emu_segment *s, uint64_t operation);
 
 enum { EMU_SLOT_BYTES = 1 << 20 }; /* the largest slot */
 
-/* Buffers of a channel, of a rank in a step (parity 0 or 1), and of the result of a step. */
-size_t emu_segment_channel_bytes(const struct emu_segment *s);
+/* Buffers of a channel, and of a rank in a step (parity 0 or 1); of rank `n`: of the step's
+ * result. */
 uint8_t *emu_segment_channel_data(struct emu_segment *s, uint32_t from, uint32_t to);
-size_t emu_segment_slot_bytes(const struct emu_segment *s);
 uint8_t *emu_segment_slot(struct emu_segment *s, uint32_t rank, unsigned step);
-uint8_t *emu_segment_result(struct emu_segment *s, unsigned step);
 
 /* Waits until every rank has arrived at the barrier. Returns 0, -ECONNRESET, -ECANCELED after an
  * abort, or 1 for the last rank to arrive: the others wait until this rank has done the common work
@@ -148,3 +146,21 @@ int emu_segment_wait(struct emu_segment *s, uint32_t seen);
 
 /* Returns 0 if `rank` is alive; -ECONNRESET, or -ECANCELED after an abort. */
 int emu_segment_check(struct emu_segment *s, uint32_t rank);
+
+/* ---- for segment.c and post.c */
+
+enum { EMU_CHECK_NS = 20 * 1000 * 1000 }; /* interval of liveness checks during waits */
+
+static inline struct emu_posting *emu_posting_of(const struct emu_segment *s, uint64_t operation)
+{
+	return (struct emu_posting *)(s->base + s->entries_at) + operation % EMU_WINDOW;
+}
+
+/* Futexes shared between processes; a wait ends after `ns` at the latest. */
+void emu_futex_wake(uint32_t *word);
+void emu_futex_wait(uint32_t *word, uint32_t seen, long ns);
+
+/* Returns 0, or why the communicator failed: -ECONNRESET or -ECANCELED. */
+int emu_segment_state(struct emu_segment *s);
+/* The same, after a liveness check of all ranks. */
+int emu_segment_check_all(struct emu_segment *s);
