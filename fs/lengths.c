@@ -20,7 +20,7 @@ uint64_t fs_piece_known(const struct fs_piece *p)
 	return atomic_load_explicit(length_slot(p), memory_order_relaxed);
 }
 
-void fs_piece_set_length(const struct fs_piece *p, uint64_t length)
+static void set_length(const struct fs_piece *p, uint64_t length)
 {
 	atomic_store_explicit(length_slot(p), length + 1, memory_order_relaxed);
 }
@@ -32,7 +32,7 @@ static int count_tables(struct fs_tree *t, const struct fmt_slice *slice)
 	int r = fmt_tsv_lengths(t->tsv, slice, lengths);
 
 	for (p.number = 0; r == 0 && p.number < FMT_TABLES; p.number++)
-		fs_piece_set_length(&p, lengths[p.number]);
+		set_length(&p, lengths[p.number]);
 	return r;
 }
 
@@ -44,7 +44,7 @@ static int count_timeline(struct fs_tree *t, const struct fmt_slice *slice)
 	int r = fs_timeline_offsets(t->timeline, slice, NULL, &length);
 
 	if (r == 0)
-		fs_piece_set_length(&p, length);
+		set_length(&p, length);
 	return r;
 }
 

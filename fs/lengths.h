@@ -16,7 +16,6 @@ struct fs_piece {
 
 /* Returns 1 + the length; 0 if unknown. */
 uint64_t fs_piece_known(const struct fs_piece *p);
-void fs_piece_set_length(const struct fs_piece *p, uint64_t length);
 
 /* Returns the length. If unknown, counts it; for a table, counts the slice's pieces of all
  * tables. */

@@ -154,7 +154,7 @@ void recordings_done(struct recordings *r)
 	*r = (struct recordings){0};
 }
 
-int recordings_add(struct recordings *r, const char *path)
+static int add_recording(struct recordings *r, const char *path)
 {
 	if (array_reserve(&r->files, r->n + 1, &r->cap) < 0)
 		return -ENOMEM;
@@ -182,7 +182,7 @@ static int add_folder(struct recordings *r, const char *folder)
 		if (!is_part(e->d_name, true, &part))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
-		n = recordings_add(r, path) < 0 ? -ENOMEM : n + 1;
+		n = add_recording(r, path) < 0 ? -ENOMEM : n + 1;
 	}
 	if (n > 0)
 		qsort(r->files + first, r->n - first, sizeof(*r->files), by_text);
@@ -218,7 +218,7 @@ int recordings_find(char *const *paths, size_t n, struct recordings *ret)
 			r = -errno;
 		else
 			r = S_ISDIR(st.st_mode) ? add_folder(ret, paths[i])
-						: recordings_add(ret, paths[i]);
+						: add_recording(ret, paths[i]);
 	}
 	return r < 0 ? r : 0;
 }

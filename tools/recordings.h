@@ -47,6 +47,5 @@ struct recordings {
 
 /* Returns true if the path is a raw recording or a folder of raw recordings. */
 int recordings_exist_at(const char *path);
-int recordings_add(struct recordings *r, const char *path);
 int recordings_find(char *const *paths, size_t n, struct recordings *ret);
 void recordings_done(struct recordings *r);

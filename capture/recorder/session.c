@@ -28,7 +28,7 @@ static void close_dir(DIR **d)
 		closedir(*d);
 }
 
-void rec_remove_folder(const char *folder)
+static void remove_folder(const char *folder)
 {
 	scoped(close_dir) DIR *dir = opendir(folder);
 	const struct dirent *e;
@@ -73,7 +73,7 @@ static void remove_stale(const char *base)
 		    !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
 			continue;
 		if (is_stale(folder, &st, making))
-			rec_remove_folder(folder);
+			remove_folder(folder);
 	}
 }
 
@@ -321,6 +321,6 @@ void rec_session_detach(struct rec_session *s)
 void rec_session_end(struct rec_session *s)
 {
 	if (s->folder[0])
-		rec_remove_folder(s->folder);
+		remove_folder(s->folder);
 	rec_session_detach(s);
 }

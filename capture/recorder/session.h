@@ -57,10 +57,6 @@ int rec_session_for_each_ring(struct rec_session *s,
 /* Removes the ring with that process and number. */
 void rec_session_remove_ring(struct rec_session *s, int pid, uint32_t number);
 
-/* Removes a folder of the recorder, a session's or that of an incomplete trace: the files in it,
- * and then the folder. */
-void rec_remove_folder(const char *folder);
-
 /* Tells running programs that the recorder has stopped reading, and removes the folder. */
 void rec_session_end(struct rec_session *s);
 /* The same, but keeps the folder, for rec_session_attach(). */

@@ -70,7 +70,7 @@ uint32_t fmt_n_strings(const struct fmt_names *n)
 	return (uint32_t)n->strings.n;
 }
 
-fmt_str fmt_names_find_string(const struct fmt_names *n, const char *s)
+static fmt_str find_string(const struct fmt_names *n, const char *s)
 {
 	return fmt_strings_find(&n->strings, s, strlen(s));
 }
@@ -160,7 +160,7 @@ uint32_t fmt_n_templates(const struct fmt_names *n)
 int fmt_template_const(const struct fmt_names *n, const struct fmt_template *s, const char *key,
 		       int64_t *ret)
 {
-	fmt_str k = fmt_names_find_string(n, key);
+	fmt_str k = find_string(n, key);
 
 	for (uint32_t i = 0; k && i < s->n_args; i++)
 		if (s->args[i].key == k && !s->args[i].varies) {
@@ -173,7 +173,7 @@ int fmt_template_const(const struct fmt_names *n, const struct fmt_template *s, 
 int fmt_template_varying(const struct fmt_names *n, const struct fmt_template *s, const char *key,
 			 uint32_t *ret)
 {
-	fmt_str k = fmt_names_find_string(n, key);
+	fmt_str k = find_string(n, key);
 	uint32_t nth = 0;
 
 	for (uint32_t i = 0; k && i < s->n_args; i++) {
@@ -428,7 +428,7 @@ const struct fmt_fact *fmt_fact(const struct fmt_names *n, uint32_t rank, uint32
 const char *fmt_fact_value(const struct fmt_names *n, uint32_t rank, const char *key)
 {
 	const struct fmt_name_facts *f = facts_of(n, rank);
-	fmt_str number = fmt_names_find_string(n, key);
+	fmt_str number = find_string(n, key);
 	const struct fmt_hash_slot *slot;
 
 	if (!f || !number)

@@ -37,6 +37,3 @@ struct fmt_names {
 	size_t templates_cap, comms_cap, rules_cap, ranks_cap;
 	struct arena arena; /* for items of constant size */
 };
-
-/* Returns the number of an existing string, or 0. */
-fmt_str fmt_names_find_string(const struct fmt_names *n, const char *s);

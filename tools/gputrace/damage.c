@@ -9,16 +9,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void damage_add(struct damage *d, const struct fmt_error *e)
+static int add(void *context, const struct fmt_error *e)
 {
+	struct damage *d = context;
+
 	if (d->n < DAMAGE_LINES)
 		d->first[d->n] = *e;
 	d->n++;
-}
-
-static int add(void *context, const struct fmt_error *e)
-{
-	damage_add(context, e);
 	return 0;
 }
 

@@ -17,7 +17,6 @@ struct damage {
 	uint64_t n;
 };
 
-void damage_add(struct damage *d, const struct fmt_error *e);
 /* Adds the damage of an open trace: fmt_trace_damage(). */
 void damage_add_trace(struct damage *d, struct fmt_trace *t);
 /* For fmt_verify(): `context` is the struct damage. */

@@ -68,8 +68,6 @@ void cap_device_clock_reanchor(struct cap_device_clock *k, int64_t now_ns);
 
 /* Reads the device time of a recorded event. Returns 1; 0: the event was not reached yet; -EIO. */
 int cap_device_clock_read(const struct cap_device_clock *k, void *event, int64_t *ret_ns);
-/* The same for an event known to be reached; saves one driver call. */
-int cap_device_clock_read_reached(const struct cap_device_clock *k, void *event, int64_t *ret_ns);
 
 /* If the base is older than 0.1 s, uses a reached event as the new base and stores the old base in
  * *event. Drivers return times as floating-point milliseconds, which are exact to nanoseconds for

@@ -7,7 +7,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 
-void rec_graphs_free(struct rec_graphs *g)
+static void free_graphs(struct rec_graphs *g)
 {
 	for (size_t i = 0; g && i < g->n; i++) {
 		rec_graph_clear(&g->graphs[i]);
@@ -34,7 +34,7 @@ static struct rec_graphs *graphs_of(const struct rec_call *c)
 {
 	if (!c->process->graphs) {
 		c->process->graphs = calloc(1, sizeof(*c->process->graphs));
-		c->process->free_graphs = rec_graphs_free;
+		c->process->free_graphs = free_graphs;
 	}
 	return c->process->graphs;
 }

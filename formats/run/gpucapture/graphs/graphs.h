@@ -28,8 +28,6 @@ struct rec_graph_node_ref {
 
 struct rec_graphs;
 
-void rec_graphs_free(struct rec_graphs *g);
-
 /* Adds a node for an operation on a stream in capture, after the nodes that the stream waits for.
  * Returns 0 or -ENOMEM. `ret` may be NULL, and is left unchanged if the graph is unknown. */
 int rec_graph_add_captured(struct rec_call *c, const struct rec_object *stream,

@@ -94,8 +94,8 @@ void rec_args_put_text(struct rec_args *m, struct rec_arg_key key, enum fmt_type
 }
 
 /* Ends `text` as the value of the argument. */
-void rec_args_put_buffer(struct rec_args *m, struct rec_arg_key key, enum fmt_type type,
-			 const struct text *text)
+static void put_buffer(struct rec_args *m, struct rec_arg_key key, enum fmt_type type,
+		       const struct text *text)
 {
 	if (!m->error)
 		m->error = text->error;
@@ -107,7 +107,7 @@ void rec_args_put_hex(struct rec_args *m, struct rec_arg_key key, const uint8_t 
 	scoped(text_done) struct text hex = {0};
 
 	text_hex(&hex, bytes, len < MOST_HEX ? len : MOST_HEX);
-	rec_args_put_buffer(m, key, FMT_STRING, &hex);
+	put_buffer(m, key, FMT_STRING, &hex);
 }
 
 /* ---- objects of values */
@@ -206,7 +206,7 @@ void rec_args_put_list(struct rec_args *m, struct rec_arg_key key, const uint8_t
 		text_u64(&list, v);
 	}
 	text_char(&list, ']');
-	rec_args_put_buffer(m, key, FMT_JSON, &list);
+	put_buffer(m, key, FMT_JSON, &list);
 }
 
 static bool is_address(enum api_meaning meaning)
@@ -235,9 +235,9 @@ void rec_args_put_handles(struct rec_args *m, const struct rec_call *c, struct r
 	}
 	text_str(&ids, n > 0 ? "]" : "[]");
 	text_str(&offsets, n > 0 ? "]" : "[]");
-	rec_args_put_buffer(m, rec_arg_key_name(&key, ".id"), FMT_JSON, &ids);
+	put_buffer(m, rec_arg_key_name(&key, ".id"), FMT_JSON, &ids);
 	if (is_address(meaning))
-		rec_args_put_buffer(m, rec_arg_key_name(&key, ".offset"), FMT_JSON, &offsets);
+		put_buffer(m, rec_arg_key_name(&key, ".offset"), FMT_JSON, &offsets);
 }
 
 /* ---- memory that arguments point to */

@@ -78,8 +78,6 @@ static inline void rec_args_put(struct rec_args *a, struct rec_arg_key key, enum
 
 void rec_args_put_text(struct rec_args *m, struct rec_arg_key key, enum fmt_type type,
 		       const char *bytes, size_t len);
-void rec_args_put_buffer(struct rec_args *m, struct rec_arg_key key, enum fmt_type type,
-			 const struct text *text);
 void rec_args_put_hex(struct rec_args *m, struct rec_arg_key key, const uint8_t *bytes, size_t len);
 
 /* A value that is extended to 64 bits, and the object that it stands for. */

@@ -16,7 +16,6 @@ struct rec_counts {
 	uint64_t ring_lost_records, ring_lost_bytes; /* as counted by the rings */
 	uint64_t damaged;			     /* damaged spans of rings */
 	uint64_t unended; /* calls that had not returned when their thread ended */
-	uint64_t orphans; /* blobs whose call was not recorded */
 	uint64_t images;
 	uint64_t graph_changes; /* changes of executable graphs that are recorded as calls only */
 	uint64_t lost_collectives; /* collectives in graphs whose nodes the driver's report does not

@@ -5,15 +5,6 @@
 #include "base/scope.h"
 #include "formats/trace/json.h"
 
-void rec_process_clear(struct rec_process *p)
-{
-	free(take(p->events));
-	free(take(p->ranges));
-	free(take(p->values));
-	rec_pending_done(&p->times.waits);
-	p->n_events = p->events_cap = p->n_ranges = p->ranges_cap = p->n_values = p->values_cap = 0;
-}
-
 void rec_process_free(struct rec_process *p)
 {
 	if (!p)
@@ -23,7 +14,10 @@ void rec_process_free(struct rec_process *p)
 	if (p->graphs)
 		p->free_graphs(p->graphs);
 	rec_memory_done(&p->memory);
-	rec_process_clear(p);
+	free(p->events);
+	free(p->ranges);
+	free(p->values);
+	rec_pending_done(&p->times.waits);
 	free(p->tracks);
 	free(p->nccl.collectives);
 	free(p->nccl.messages);

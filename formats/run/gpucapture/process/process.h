@@ -90,8 +90,6 @@ struct rec_process {
 int rec_process_new(struct fmt_names *names, int32_t pid, uint64_t started,
 		    struct rec_process **ret);
 void rec_process_free(struct rec_process *p);
-/* Drops events, ranges and values. */
-void rec_process_clear(struct rec_process *p);
 define_cleanup(rec_process_freep, struct rec_process *, rec_process_free);
 
 /* Append one item. Return 0 or a negative errno. */
