@@ -35,8 +35,8 @@ int64_t fmt_json_member_i64(const char *object, size_t len, const char *key, int
 int fmt_json_next_member(const char **at, const char *end, const char **key, size_t *key_len,
 			 const char **value, size_t *len);
 
-/* Return 1 and *ret if the value, or the member, is a 64-bit integer without leading zeros; else
- * 0. */
+/* Return 1 and *ret if the value, or the member, is a 64-bit integer as it is written: without
+ * leading zeros, and not -0; else 0. */
 int fmt_json_integer(const char *value, size_t len, int64_t *ret);
 int fmt_json_member_integer(const char *object, size_t len, const char *key, int64_t *ret);
 

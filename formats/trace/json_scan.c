@@ -254,7 +254,7 @@ int fmt_json_integer(const char *value, size_t len, int64_t *ret)
 	bool negative = len > 0 && value[0] == '-';
 	int64_t v = 0;
 
-	if (len == (size_t)negative || (value[negative] == '0' && len > (size_t)negative + 1))
+	if (len == (size_t)negative || (value[negative] == '0' && len > 1))
 		return 0;
 	for (size_t i = negative; i < len; i++)
 		if (value[i] < '0' || value[i] > '9' || __builtin_mul_overflow(v, 10, &v) ||

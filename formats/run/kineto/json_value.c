@@ -170,22 +170,6 @@ static bool is_number(struct kineto_reader *r)
 	       (*r->at == '-' && r->at[1] >= '0' && r->at[1] <= '9');
 }
 
-/* Parses a 64-bit integer in canonical form. */
-static bool integer(const char *s, const char *end, int64_t *ret)
-{
-	bool negative = *s == '-';
-	int64_t v = 0;
-
-	for (s += negative; s < end; s++)
-		if (*s < '0' || *s > '9' || __builtin_mul_overflow(v, 10, &v) ||
-		    __builtin_sub_overflow(v, *s - '0', &v))
-			return false;
-	if (negative ? v == 0 : v == INT64_MIN)
-		return false;
-	*ret = negative ? v : -v;
-	return true;
-}
-
 /* ---- values as text ---------------------------------------------------------------------- */
 
 static bool capture_string(struct kineto_reader *r)
@@ -297,7 +281,7 @@ static bool scalar_argument(struct kineto_reader *r, struct kineto_arg *ret)
 	if (is_number(r)) {
 		if (!kineto_json_number(r))
 			return false;
-		if (integer(s, r->at, &ret->value)) {
+		if (fmt_json_integer(s, (size_t)(r->at - s), &ret->value)) {
 			ret->type = FMT_INT;
 			return true;
 		}
