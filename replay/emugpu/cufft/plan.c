@@ -301,36 +301,12 @@ EMU_API cufftResult cufftPlan3d(cufftHandle *plan, int nx, int ny, int nz, cufft
 	return cufftPlanMany(plan, 3, (int[]){nx, ny, nz}, NULL, 1, 0, NULL, 1, 0, type, 1);
 }
 
-EMU_API cufftResult cufftExecC2C(cufftHandle plan, cufftComplex *idata, cufftComplex *odata,
-				 int direction)
-{
-	return cufftXtExec(plan, idata, odata, direction);
-}
-
-EMU_API cufftResult cufftExecZ2Z(cufftHandle plan, cufftDoubleComplex *idata,
-				 cufftDoubleComplex *odata, int direction)
-{
-	return cufftXtExec(plan, idata, odata, direction);
-}
-
 EMU_API cufftResult cufftExecR2C(cufftHandle plan, cufftReal *idata, cufftComplex *odata)
 {
 	return cufftXtExec(plan, idata, odata, CUFFT_FORWARD);
 }
 
-EMU_API cufftResult cufftExecD2Z(cufftHandle plan, cufftDoubleReal *idata,
-				 cufftDoubleComplex *odata)
-{
-	return cufftXtExec(plan, idata, odata, CUFFT_FORWARD);
-}
-
 EMU_API cufftResult cufftExecC2R(cufftHandle plan, cufftComplex *idata, cufftReal *odata)
-{
-	return cufftXtExec(plan, idata, odata, CUFFT_INVERSE);
-}
-
-EMU_API cufftResult cufftExecZ2D(cufftHandle plan, cufftDoubleComplex *idata,
-				 cufftDoubleReal *odata)
 {
 	return cufftXtExec(plan, idata, odata, CUFFT_INVERSE);
 }

@@ -54,12 +54,6 @@ EMU_API cusolverStatus_t cusolverDnCreateParams(cusolverDnParams_t *params)
 	return *params ? CUSOLVER_STATUS_SUCCESS : CUSOLVER_STATUS_ALLOC_FAILED;
 }
 
-EMU_API cusolverStatus_t cusolverDnDestroyParams(cusolverDnParams_t params)
-{
-	free(params);
-	return CUSOLVER_STATUS_SUCCESS;
-}
-
 EMU_API cusolverStatus_t cusolverGetVersion(int *version)
 {
 	if (!version)

@@ -48,12 +48,6 @@ static cusparseStatus_t duplicate(const void *from, size_t bytes, void **ret)
 	return CUSPARSE_STATUS_SUCCESS;
 }
 
-static cusparseStatus_t release(const void *p)
-{
-	free((void *)(uintptr_t)p);
-	return CUSPARSE_STATUS_SUCCESS;
-}
-
 EMU_API cusparseStatus_t cusparseCreate(cusparseHandle_t *handle)
 {
 	const struct cusparseContext h = {.pointers = CUSPARSE_POINTER_MODE_HOST};
@@ -63,9 +57,11 @@ EMU_API cusparseStatus_t cusparseCreate(cusparseHandle_t *handle)
 	return duplicate(&h, sizeof(h), (void **)handle);
 }
 
+/* Also of matrices and vectors (forward.txt). */
 EMU_API cusparseStatus_t cusparseDestroy(cusparseHandle_t handle)
 {
-	return release(handle);
+	free(handle);
+	return CUSPARSE_STATUS_SUCCESS;
 }
 
 #define SETTER(object, member, type, set)                                                          \
@@ -107,11 +103,6 @@ EMU_API cusparseStatus_t cusparseCreateMatDescr(cusparseMatDescr_t *descrA)
 	const struct cusparseMatDescr d = {.type = CUSPARSE_MATRIX_TYPE_GENERAL};
 
 	return duplicate(&d, sizeof(d), (void **)descrA);
-}
-
-EMU_API cusparseStatus_t cusparseDestroyMatDescr(cusparseMatDescr_t descrA)
-{
-	return release(descrA);
 }
 
 EMU_API cusparseStatus_t cusparseGetVersion(cusparseHandle_t handle, int *version)
@@ -247,11 +238,6 @@ EMU_API cusparseStatus_t cusparseSpMatGetSize(cusparseConstSpMatDescr_t spMatDes
 	return CUSPARSE_STATUS_SUCCESS;
 }
 
-EMU_API cusparseStatus_t cusparseDestroySpMat(cusparseConstSpMatDescr_t spMatDescr)
-{
-	return release(spMatDescr);
-}
-
 EMU_API cusparseStatus_t cusparseCreateDnMat(cusparseDnMatDescr_t *dnMatDescr, int64_t rows,
 					     int64_t cols, int64_t ld, void *values,
 					     cudaDataType valueType, cusparseOrder_t order)
@@ -275,21 +261,11 @@ EMU_API cusparseStatus_t cusparseDnMatSetStridedBatch(cusparseDnMatDescr_t dnMat
 	return CUSPARSE_STATUS_SUCCESS;
 }
 
-EMU_API cusparseStatus_t cusparseDestroyDnMat(cusparseConstDnMatDescr_t dnMatDescr)
-{
-	return release(dnMatDescr);
-}
-
 EMU_API cusparseStatus_t cusparseCreateDnVec(cusparseDnVecDescr_t *dnVecDescr, int64_t size,
 					     void *values, cudaDataType valueType)
 {
 	return cusparseCreateDnMat((cusparseDnMatDescr_t *)dnVecDescr, size, 1, size, values,
 				   valueType, CUSPARSE_ORDER_COL);
-}
-
-EMU_API cusparseStatus_t cusparseDestroyDnVec(cusparseConstDnVecDescr_t dnVecDescr)
-{
-	return release(dnVecDescr);
 }
 
 /* ---- products ---- */
@@ -355,17 +331,6 @@ EMU_API cusparseStatus_t cusparseSpMM_bufferSize(cusparseHandle_t handle, cuspar
 	return CUSPARSE_STATUS_SUCCESS;
 }
 
-EMU_API cusparseStatus_t cusparseSpMM_preprocess(cusparseHandle_t handle, cusparseOperation_t opA,
-						 cusparseOperation_t opB, const void *alpha,
-						 cusparseConstSpMatDescr_t matA,
-						 cusparseConstDnMatDescr_t matB, const void *beta,
-						 cusparseDnMatDescr_t matC,
-						 cudaDataType computeType, cusparseSpMMAlg_t alg,
-						 void *externalBuffer)
-{
-	return CUSPARSE_STATUS_SUCCESS;
-}
-
 EMU_API cusparseStatus_t cusparseSpMM(cusparseHandle_t handle, cusparseOperation_t opA,
 				      cusparseOperation_t opB, const void *alpha,
 				      cusparseConstSpMatDescr_t matA,
@@ -385,16 +350,6 @@ EMU_API cusparseStatus_t cusparseSpMV_bufferSize(cusparseHandle_t handle, cuspar
 						 size_t *bufferSize)
 {
 	*bufferSize = 0;
-	return CUSPARSE_STATUS_SUCCESS;
-}
-
-EMU_API cusparseStatus_t cusparseSpMV_preprocess(cusparseHandle_t handle, cusparseOperation_t opA,
-						 const void *alpha, cusparseConstSpMatDescr_t matA,
-						 cusparseConstDnVecDescr_t vecX, const void *beta,
-						 cusparseDnVecDescr_t vecY,
-						 cudaDataType computeType, cusparseSpMVAlg_t alg,
-						 void *externalBuffer)
-{
 	return CUSPARSE_STATUS_SUCCESS;
 }
 

@@ -298,9 +298,3 @@ EMU_API CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attrib
 	memcpy(value, &none, sizeof(none));
 	return CUDA_SUCCESS;
 }
-
-EMU_API CUresult cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute what,
-					      void *value)
-{
-	return emu_device(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
-}
