@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/nccl/segment.h"
 
+#include "replay/emugpu/nccl/segment_impl.h"
+
 #include <errno.h>
 
 enum { FIRST_CHECK_NS = 100 * 1000 };

@@ -3,6 +3,7 @@
 
 #include "base/host.h"
 #include "base/scope.h"
+#include "replay/emugpu/nccl/segment_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
