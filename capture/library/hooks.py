@@ -145,14 +145,16 @@ def is_scalar(call, a):
 
 
 def is_untyped(call, a):
-    """Whether the argument is a scalar of cuBLAS or cuBLASLt whose type another argument says."""
-    return call.library != 'nccl' and a.meaning == 'scalar' and a.length == '?' and a.name != 'param'
+    """Whether the argument is a scalar whose type another argument says."""
+    return a.meaning == 'scalar' and a.length == '?' and a.name != 'param'
 
 
 def scalar_step(call, i, a):
     """A SCALAR: its type is that of a descriptor, of the computation, or the next type among the arguments."""
     by = {b.type or b.meaning: b.word for b in reversed(call.args)}
     types = [b.word for b in call.args[i:] if b.type in ('cudaDataType', 'cudaDataType_t')]
+    if call.library == 'nccl':
+        return step('SCALAR', i, a.word, factor='REDUCTION', by=by['ncclDataType_t'], less=by['ncclScalarResidence_t'])
     for name, factor in (('lt-matmul', 'MATMUL'), ('lt-transform', 'TRANSFORM')):
         if name in by:
             return step('SCALAR', i, a.word, factor=factor, by=by[name])
@@ -175,6 +177,8 @@ def has_fields(a, structs):
 def steps_before(call, structs):
     if ends_code(call):
         yield step('UNLOAD')
+    if call.verb == 'group-end':
+        yield step('GROUP_LEAVE')
     for i, a in enumerate(call.args):
         if a.direction in BEFORE and is_untyped(call, a):
             yield scalar_step(call, i, a)
@@ -194,8 +198,12 @@ def steps_before(call, structs):
 
 
 def steps_after(call):
+    if call.verb in ('group-begin', 'group-end'):
+        yield step(call.verb.upper().replace('-', '_'))
     for i, a in copied(call, AFTER):
-        if a.length not in ('nul', 'params', 'image'):
+        if a.name == 'newcomm' and any(b.name == 'comm' for b in call.args):
+            yield step('COMM', i, a.word, size=8)
+        elif a.length not in ('nul', 'params', 'image'):
             yield copy_step(call, i, a, [flag for flag, on in (
                 ('ON_HOST', is_scalar(call, a)), ('FUNCTIONS', a.meaning == 'function'),
                 ('KERNELS', a.meaning == 'kernel')) if on])
@@ -211,7 +219,8 @@ def plan(call, structs):
 def only_output(call):
     """The number of the argument that points to all there is to copy, a result of 4 or 8 bytes; -1: there is more to do."""
     after = list(copied(call, AFTER))
-    if list(copied(call, BEFORE)) or len(after) != 1 or call.result.meaning != 'status' or result_type(call.result) != 'int':
+    untyped = any(a.direction in BEFORE and is_untyped(call, a) for a in call.args)
+    if untyped or list(copied(call, BEFORE)) or len(after) != 1 or call.result.meaning != 'status' or result_type(call.result) != 'int':
         return -1
     i, a = after[0]
     plain = a.length in ('4', '8') and a.meaning not in HANDLED

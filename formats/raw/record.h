@@ -77,6 +77,8 @@ enum cap_blob_kind {
 	CAP_BLOB_EXTRA,	 /* kernel parameters from CU_LAUNCH_PARAM_BUFFER_POINTER */
 	CAP_BLOB_FIELD,	 /* memory that field number `field` of the argument's struct points to,
 			    before the call */
+	CAP_BLOB_COMMS,	 /* of ncclGroupEnd: handles of the communicators that calls of the group
+			    were to create and had not, in the order of these calls */
 };
 
 struct cap_blob_record {

@@ -294,7 +294,7 @@ static const struct api_scalar *scalar_type(const struct rex_frame *b, const cha
 	return text ? api_scalar_named(text) : NULL;
 }
 
-/* Builds alpha and beta of cuBLAS. */
+/* Builds alpha and beta of cuBLAS, or the factor of a reduction of NCCL: its bits are recorded. */
 static int build_scalar(struct rex_frame *b, const struct api_arg *a, void *at)
 {
 	double part[2] = {0, 0};
@@ -302,8 +302,9 @@ static int build_scalar(struct rex_frame *b, const struct api_arg *a, void *at)
 	const struct api_scalar *type = scalar_type(b, rex_key(in, a->name, "in"));
 	int64_t value;
 
-	if (type && !type->is_real && rex_args_int(&b->call->args, in, NULL, &value)) {
-		memcpy(at, &value, type->bytes);
+	if ((b->call->api->library == API_LIBRARY_NCCL || (type && !type->is_real)) &&
+	    rex_args_int(&b->call->args, in, NULL, &value)) {
+		memcpy(at, &value, sizeof(value));
 		return 0;
 	}
 	if (!type || !type->is_real ||
@@ -389,8 +390,12 @@ static int build_pointer(struct rex_frame *b, unsigned i)
 	b->bytes[i] = bytes == UINT64_MAX ? UNKNOWN_BYTES : bytes;
 	if (b->bytes[i] > SIZE_MAX / 4)
 		return -ENOMEM;
-	b->behind[i] = rex_frame_alloc(
-		b, a->layout ? structs_in(a->layout, b->bytes[i]) * a->layout->bytes : b->bytes[i]);
+	if (a->meaning == API_MEANING_COMM) /* NCCL may set it after the call */
+		b->behind[i] = rex_host_memory(b->context->objects, (uint64_t)value, b->bytes[i]);
+	else
+		b->behind[i] = rex_frame_alloc(b, a->layout ? structs_in(a->layout, b->bytes[i]) *
+								      a->layout->bytes
+							    : b->bytes[i]);
 	if (!b->behind[i])
 		return -ENOMEM;
 	if (a->direction != API_DIRECTION_OUT)

@@ -92,10 +92,31 @@ static int note_pointed(struct rex_frame *b, unsigned i)
 	return r;
 }
 
+/* Maps the communicators that the end of the group set. */
+static int note_splits(struct rex_frame *b)
+{
+	const struct rex_context *context = b->context;
+	const struct rex_call *splits[64];
+	uint64_t recorded[ARRAY_SIZE(splits)], *here;
+	size_t n = rex_args_bytes(&b->call->args, "comms.out", 8, recorded, sizeof(recorded)) / 8;
+	int64_t to;
+	int r = 0;
+
+	if (n > 0)
+		n = rex_find_splits(context->process, b->call, splits, n);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		rex_args_int(&splits[i]->args, "newcomm", NULL, &to);
+		here = rex_host_memory(context->objects, (uint64_t)to, sizeof(*here));
+		r = here ? rex_handle_set(context->objects, API_MEANING_COMM, recorded[i], *here)
+			 : -ENOMEM;
+	}
+	return r;
+}
+
 int rex_frame_results(struct rex_frame *b)
 {
 	const struct api_call *call = b->call->api;
-	int r = note_mapping(b);
+	int r = call->class == API_CLASS_GROUP_END ? note_splits(b) : note_mapping(b);
 
 	for (unsigned i = 0; i < call->n_args && r == 0; i++) {
 		const struct api_arg *a = &call->args[i];

@@ -32,6 +32,7 @@ struct need {
 struct comm {
 	uint64_t key;
 	uint32_t rank, n_ranks, splits;
+	uint32_t call; /* that created it */
 };
 
 struct cut {
@@ -119,11 +120,29 @@ static int add_all(struct cut *c, const struct rex_call *call, uint32_t process)
 	return 0;
 }
 
+/* The end of a group returns communicators of its calls. */
+static int add_splits(struct cut *c, const struct rex_process *p, const struct rex_call *end)
+{
+	const struct rex_call *splits[64];
+	uint64_t handles[ARRAY_SIZE(splits)];
+	size_t n = rex_args_bytes(&end->args, "comms.out", 8, handles, sizeof(handles)) / 8;
+	int r = 0;
+
+	if (n > 0)
+		n = rex_find_splits(p, end, splits, n);
+	for (size_t i = 0; i < n && r == 0; i++)
+		for (size_t k = 0; k < c->n_comms && r == 0; k++)
+			if (&p->calls[c->comms[k].call] == splits[i])
+				r = rex_handle_set(c->handles, API_MEANING_COMM, handles[i], k);
+	return r;
+}
+
 /* A communicator begins, which its ranks do together. */
 static int begin_comm(struct cut *c, const struct rex_call *call, struct need need)
 {
 	char id[2 * REX_SHARED_BYTES] = {0};
-	struct comm comm = {.key = 1}, *parent = comm_of(c, number(call, "comm", 0));
+	struct comm comm = {.key = 1, .call = need.call},
+		    *parent = comm_of(c, number(call, "comm", 0));
 	size_t n;
 	int r;
 
@@ -177,11 +196,6 @@ static int add_exchange(struct cut *c, const struct rex_call *call, struct need 
 
 /* ---- processes */
 
-static bool is_stored(const struct fmt_trace *t, const uint64_t name[2])
-{
-	return fmt_blob_is_listed(t, name) > 0;
-}
-
 static bool copies_from_host(const struct api_call *call)
 {
 	bool reads_host = false, writes_device = false;
@@ -206,13 +220,15 @@ static bool misses_content(const struct rex_process *p, const struct rex_call *c
 	bool is_recorded = false;
 	uint64_t name[2];
 
-	if (hash && fmt_content_name_get(hash, len, name) && !is_stored(p->trace, name))
+	if (hash && fmt_content_name_get(hash, len, name) &&
+	    fmt_blob_is_listed(p->trace, name) <= 0)
 		return true;
 	if (c->api->class != API_CLASS_COPY)
 		return false;
 	list = rex_find_contents(p, c->correlation, &n);
 	for (size_t i = 0; i < n; i++) {
-		if (list[i].access == FMT_WRITTEN && !is_stored(p->trace, list[i].name))
+		if (list[i].access == FMT_WRITTEN &&
+		    fmt_blob_is_listed(p->trace, list[i].name) <= 0)
 			return true;
 		is_recorded |= list[i].access == FMT_WRITTEN;
 	}
@@ -315,7 +331,9 @@ static int read_process(struct cut *c, const struct rex_process *p, uint32_t pro
 			t->group = i;
 		if (call->api->class == API_CLASS_GROUP_END && t->group_depth > 0)
 			t->group_depth--;
-		if (call->api->library == API_LIBRARY_NCCL)
+		if (call->api->class == API_CLASS_GROUP_END)
+			r = add_splits(c, p, call);
+		else if (call->api->library == API_LIBRARY_NCCL)
 			r = read_call(c, call,
 				      (struct need){.process = process,
 						    .call = i,

@@ -7,6 +7,7 @@
  *     ring     a send to the next rank, a receive of three times the size from the previous one
  *     gather   sends to rank 0, in a range nccl:gather
  *     split    an all-gather of the communicator's halves
+ *     scaled   an all-reduce with a factor for each rank
  *     same     three all-reduces of a rank
  *     mixed    an all-reduce, an all-gather, and sends and receives of a rank
  */
@@ -22,6 +23,7 @@ struct gpu {
 	CUcontext context;
 	CUstream stream;
 	ncclComm_t comm, half;
+	ncclRedOp_t scaled;
 	float *from, *to;
 };
 
@@ -37,6 +39,7 @@ static void open_gpu(struct gpu *g, int device)
 	OK(cuMemAlloc(&at, 2 * N * N * COUNT * sizeof(float)));
 	g->from = (float *)at;
 	g->to = g->from + N * N * COUNT;
+	OK(cuMemsetD32Async(at, (unsigned)device + 1, N * N * COUNT, g->stream));
 }
 
 static void split(void)
@@ -47,12 +50,22 @@ static void split(void)
 	NCCL(ncclGroupEnd());
 }
 
+/* The factor is an argument that the call reads at once. */
+static void make_scaled(struct gpu *g, int i)
+{
+	int factor = 3 + i;
+
+	NCCL(ncclRedOpCreatePreMulSum(&g->scaled, &factor, ncclInt, ncclScalarHostImmediate,
+				      g->comm));
+}
+
 static void transfer(int from, int to, size_t count)
 {
 	if (count == 0)
 		return;
 	NCCL(ncclSend(gpus[from].from, count, ncclFloat, to, gpus[from].comm, gpus[from].stream));
-	NCCL(ncclRecv(gpus[to].to, count, ncclFloat, from, gpus[to].comm, gpus[to].stream));
+	NCCL(ncclRecv(gpus[to].to + from * COUNT, count, ncclFloat, from, gpus[to].comm,
+		      gpus[to].stream));
 }
 
 static void equal(int i)
@@ -81,6 +94,12 @@ static void gather(int i)
 static void halves(int i)
 {
 	NCCL(ncclAllGather(gpus[i].from, gpus[i].to, COUNT, ncclFloat, gpus[i].half,
+			   gpus[i].stream));
+}
+
+static void reduce_scaled(int i)
+{
+	NCCL(ncclAllReduce(gpus[i].from, gpus[i].to, COUNT, ncclInt, gpus[i].scaled, gpus[i].comm,
 			   gpus[i].stream));
 }
 
@@ -128,11 +147,14 @@ int main(void)
 	for (int i = 0; i < N; i++)
 		gpus[i].comm = comms[i];
 	split();
+	for (int i = 0; i < N; i++)
+		make_scaled(&gpus[i], i);
 	run_groups(equal, NULL);
 	run_groups(uneven, "nccl:all_to_all");
 	run_groups(ring, NULL);
 	run_groups(gather, "nccl:gather");
 	run_groups(halves, NULL);
+	run_groups(reduce_scaled, NULL);
 	run_groups(reduce_three_times, NULL);
 	run_groups(mixed, NULL);
 	return 0;

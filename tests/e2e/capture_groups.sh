@@ -11,7 +11,7 @@ cd "$work"
 record() {
 	name=$1
 	shift
-	gpucapture -o "$name" -- gpuemu --gpus 4 -o report -- "$@" 2>err || die "$name: $(cat err)"
+	gpucapture --digest=launch -o "$name" -- gpuemu --gpus 4 -o report -- "$@" 2>err || die "$name: $(cat err)"
 	gputrace verify "$name" >/dev/null
 	gputrace export -f chrome -o "$name.json" "$name"
 	gpureplay --emulate --json "$name" >emulated
@@ -51,6 +51,7 @@ head = [
     times(3, 'gather', 'Float', B) + times(1, 'gather', 'Float', 3 * B),
     times(2, 'all_gather', 'Float', 2 * B),
     times(2, 'all_gather', 'Float', 2 * B),
+    times(4, 'all_reduce', 'Int', B),
 ]
 PY
 
@@ -65,6 +66,14 @@ assert [ops for ops, _ in found] == head + tail, found
 assert all(parts is None for _, all_parts in found for parts in all_parts), found
 PY
 python3 check.py
+
+# Executed again: with the communicators of the group that split, and with the factors of reductions.
+gpuemu --gpus 4 -o report -- gpureplay --json alone >again.json || die "$(cat again.json)"
+python3 - <<'PY'
+import json
+r = json.load(open('again.json'))
+assert r['same'] and all(g['digests'] > 20 for g in r['gpus']), r
+PY
 
 # One kernel for all calls of a group on a communicator, as with NCCL. The library that launches it
 # is preloaded after the recorder and before the emulated NCCL.

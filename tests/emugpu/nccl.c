@@ -13,9 +13,12 @@
 #include "tests/emugpu/check_all.h"
 
 #include <cuda.h>
+#include <dlfcn.h>
+#include <errno.h>
 #include <nccl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +36,18 @@ struct rank {
 	int rank, n, dies;
 	float *host;
 };
+
+static bool refuses_threads;
+
+/* Replaces the function for NCCL, too. */
+__attribute__((visibility("default"))) int pthread_create(pthread_t *id, const pthread_attr_t *attr,
+							  void *(*run)(void *), void *arg)
+{
+	typedef int create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+	return refuses_threads ? EAGAIN
+			       : ((create *)dlsym(RTLD_NEXT, "pthread_create"))(id, attr, run, arg);
+}
 
 static void open_gpu(struct rank *r)
 {
@@ -260,12 +275,16 @@ static void split_in_group(struct rank *ranks, int n)
 	int count = 0, device = -1;
 
 	CHECK(ncclGroupStart() == ncclSuccess);
+	refuses_threads = true;
+	CHECK(ncclCommSplit(ranks[0].comm, 0, 0, &halves[0], NULL) == ncclSystemError);
+	refuses_threads = false;
 	for (int i = 0; i < n; i++) {
 		ncclComm_t comm = ranks[i].comm;
 		int color = i < n - 1 ? 7 : NCCL_SPLIT_NOCOLOR;
 
 		CHECK(ncclCommSplit(comm, i % 2, -i, &halves[i], NULL) == ncclSuccess);
 		CHECK(ncclCommSplit(comm, color, 0, &fewer[i], NULL) == ncclSuccess);
+		CHECK(!halves[i] && !fewer[i]); /* until the end of the group */
 	}
 	CHECK(ncclGroupEnd() == ncclSuccess);
 	CHECK(!fewer[n - 1]);

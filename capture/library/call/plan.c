@@ -129,7 +129,7 @@ static void copy_pointed(const struct cap_call *c, const struct cap_plan_step *s
 		announce_handles(s, at, len);
 }
 
-/* ---- scalars of cuBLAS */
+/* ---- scalars of cuBLAS and NCCL */
 
 enum { LT_SCALE_TYPE, LT_POINTER_MODE }; /* of a transformation; 1 more for a product */
 
@@ -171,13 +171,34 @@ static const struct api_scalar *scalar_of(const struct cap_call *c, const struct
 	}
 }
 
+enum { NCCL_ON_HOST = 1 }; /* ncclScalarHostImmediate */
+
+/* The factor of ncclRedOpCreatePreMulSum. */
+static void put_nccl_scalar(const struct cap_call *c, const struct cap_plan_step *s, const void *at)
+{
+	static const uint8_t bytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1}; /* ncclDataType_t */
+	uint64_t type = c->words[s->factor_word];
+
+	if (type < sizeof(bytes) && c->words[s->less] == NCCL_ON_HOST)
+		cap_put_bytes(c, s->arg, CAP_BLOB_BEFORE, 0, at, bytes[type]);
+}
+
+static const void *pointer_of(const struct cap_call *c, const struct cap_plan_step *s)
+{
+	return (const void *)(uintptr_t)c->words[s->word];
+}
+
 static void put_scalar(const struct cap_call *c, const struct cap_plan_step *s)
 {
-	const void *at = (const void *)(uintptr_t)c->words[s->word];
+	const void *at = pointer_of(c, s);
 	const struct api_scalar *type;
 
 	if (!at || ((s->flags & CAP_PLAN_ON_HOST) && !is_on_host(c)))
 		return;
+	if (s->factor == CAP_FACTOR_REDUCTION) {
+		put_nccl_scalar(c, s, at);
+		return;
+	}
 	type = scalar_of(c, s);
 	if (type)
 		cap_put_bytes(c, s->arg, CAP_BLOB_BEFORE, type->type + 1u, at, type->bytes);
@@ -194,11 +215,47 @@ static void put_params(const struct cap_call *c, const struct cap_plan_step *s)
 	cap_params_put(c, p.params ? s->arg : s->arg + 1u, &p);
 }
 
+/* ---- communicators that a group of NCCL calls creates */
+
+#define MOST_COMMS 64
+
+/* The group of the thread, and the pointers to communicators that NCCL has not set. */
+static __thread struct {
+	uint32_t depth, n;
+	const uint64_t *at[MOST_COMMS];
+} group __attribute__((tls_model("initial-exec")));
+
+static void put_comm(const struct cap_call *c, const struct cap_plan_step *s)
+{
+	const uint64_t *at = pointer_of(c, s);
+
+	if (!at || *at || group.depth == 0)
+		copy_pointed(c, s, CAP_BLOB_AFTER);
+	else if (group.n < MOST_COMMS)
+		group.at[group.n++] = at;
+}
+
+static void begin_group(void)
+{
+	if (group.depth++ == 0)
+		group.n = 0;
+}
+
+static void end_group(const struct cap_call *c)
+{
+	uint64_t comms[MOST_COMMS];
+
+	if (group.depth > 0 || group.n == 0)
+		return;
+	for (uint32_t i = 0; i < group.n; i++)
+		comms[i] = *group.at[i];
+	cap_put_bytes(c, 0, CAP_BLOB_COMMS, 0, comms, 8ul * group.n);
+	group.n = 0;
+}
+
 static void run_step(const struct cap_call *c, const struct cap_plan_step *s,
 		     enum cap_blob_kind when)
 {
-	const void *at = (const void *)(uintptr_t)c->words[s->word];
-
 	switch ((enum cap_plan_step_kind)s->kind) {
 	case CAP_PLAN_COPY:
 		copy_pointed(c, s, when);
@@ -207,16 +264,29 @@ static void run_step(const struct cap_call *c, const struct cap_plan_step *s,
 		put_scalar(c, s);
 		break;
 	case CAP_PLAN_STRING:
-		if (at)
-			cap_put_bytes(c, s->arg, when, 0, at, strnlen(at, MAX_STRING));
+		if (pointer_of(c, s))
+			cap_put_bytes(c, s->arg, when, 0, pointer_of(c, s),
+				      strnlen(pointer_of(c, s), MAX_STRING));
 		break;
 	case CAP_PLAN_IMAGE:
-		if (at)
-			cap_put_image(c, s->arg, at);
+		if (pointer_of(c, s))
+			cap_put_image(c, s->arg, pointer_of(c, s));
 		break;
 	case CAP_PLAN_FILE:
-		if (at)
-			cap_put_image_file(c, s->arg, at);
+		if (pointer_of(c, s))
+			cap_put_image_file(c, s->arg, pointer_of(c, s));
+		break;
+	case CAP_PLAN_COMM:
+		put_comm(c, s);
+		break;
+	case CAP_PLAN_GROUP_BEGIN:
+		begin_group();
+		break;
+	case CAP_PLAN_GROUP_LEAVE:
+		group.depth -= group.depth > 0;
+		break;
+	case CAP_PLAN_GROUP_END:
+		end_group(c);
 		break;
 	case CAP_PLAN_PARAMS:
 		put_params(c, s);

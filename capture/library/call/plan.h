@@ -13,13 +13,18 @@
 enum cap_plan_step_kind {
 	CAP_PLAN_END,
 	CAP_PLAN_COPY,	 /* the bytes at the pointer */
-	CAP_PLAN_SCALAR, /* the scalar of cuBLAS at the pointer; the factor says its type */
+	CAP_PLAN_SCALAR, /* the scalar at the pointer; the factor says its type */
 	CAP_PLAN_STRING, /* the string at the pointer */
 	CAP_PLAN_IMAGE,	 /* the code image at the pointer */
 	CAP_PLAN_FILE,	 /* the code image in the file that the string names */
 	CAP_PLAN_PARAMS, /* kernel parameters: `factor_word` is the word of the function, `bytes`
 			    the word of CU_LAUNCH_PARAM_*; 0: the call has none */
-	CAP_PLAN_UNLOAD, /* code is unloaded: invalidates layouts of parameters */
+	CAP_PLAN_COMM,	 /* the new communicator at the pointer: NCCL may set it at the end of the
+			    group */
+	CAP_PLAN_GROUP_BEGIN, /* ncclGroupStart returned */
+	CAP_PLAN_GROUP_LEAVE, /* before the end of a group */
+	CAP_PLAN_GROUP_END,   /* after it */
+	CAP_PLAN_UNLOAD,      /* code is unloaded: invalidates layouts of parameters */
 };
 
 /* A COPY has `bytes` bytes times a factor. The type of a SCALAR is in argument word `factor_word`.
@@ -34,6 +39,7 @@ enum cap_plan_factor {
 				 is */
 	CAP_FACTOR_MATMUL,    /* a cublasLtMatmulDesc_t */
 	CAP_FACTOR_TRANSFORM, /* a cublasLtMatrixTransformDesc_t */
+	CAP_FACTOR_REDUCTION, /* an ncclDataType_t; word `less` says where the scalar is */
 };
 
 /* Flags of a COPY. */

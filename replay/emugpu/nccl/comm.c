@@ -184,6 +184,17 @@ static ncclResult_t comm_new(ncclComm_t *ret, const ncclConfig_t *config)
 	return ncclSuccess;
 }
 
+/* Later splits of the parent would wait for this one, which does not start. */
+static void drop_turn(ncclComm_t comm)
+{
+	ncclComm_t parent = comm->parent;
+
+	pthread_mutex_lock(&parent->lock);
+	if (parent->splits == comm->split_number + 1)
+		parent->splits--;
+	pthread_mutex_unlock(&parent->lock);
+}
+
 static ncclResult_t start_join(ncclComm_t comm, int on_thread, ncclComm_t *ret)
 {
 	ncclResult_t r;
@@ -199,6 +210,8 @@ static ncclResult_t start_join(ncclComm_t comm, int on_thread, ncclComm_t *ret)
 	}
 	if (pthread_create(&comm->joining, NULL, join_on_thread, comm) != 0) {
 		*ret = NULL;
+		if (comm->parent)
+			drop_turn(comm);
 		emu_comm_end(comm, 1);
 		return ncclSystemError;
 	}

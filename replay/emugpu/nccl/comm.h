@@ -46,6 +46,7 @@ struct ncclComm {
 	pthread_t joining;
 	int has_thread;
 	uint8_t id[EMU_SEGMENT_ID_BYTES];
+	ncclComm_t *split_to;  /* of a split in a group: set at the end of the group */
 	ncclComm_t parent;     /* of a split; then n and rank are 0 until the ranks have agreed */
 	int32_t color, key;    /* of a split */
 	uint64_t split_number; /* among the splits of the parent */

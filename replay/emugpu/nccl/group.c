@@ -58,6 +58,8 @@ static ncclResult_t run_group(void)
 			result = r;
 		if (comm->color < 0) /* the program has no handle of it */
 			emu_comm_end(comm, 0);
+		else if (comm->split_to)
+			*comm->split_to = comm;
 	}
 	for (size_t i = 0; i < group.n; i++) {
 		struct queued *q = &group.queue[i];

@@ -23,14 +23,16 @@ EMU_NCCL(ncclGetUniqueId, ncclUniqueId *uniqueId)
 	return emu_nccl_result(emu_segment_make((uint8_t *)uniqueId->internal));
 }
 
-/* The end of the group waits for a communicator created in the group. Sets *comm at once, also for
- * ncclCommSplit; NCCL sets that one at the end of the group. */
+/* The end of the group waits for a communicator created in the group. As NCCL, sets *comm at once,
+ * but for a split at the end of the group. */
 static ncclResult_t in_group(ncclComm_t *comm, ncclResult_t r)
 {
 	if (r != ncclInProgress || !emu_group_joining(*comm))
 		return r;
-	if ((*comm)->color < 0)
+	if ((*comm)->parent) {
+		(*comm)->split_to = comm;
 		*comm = NULL;
+	}
 	return ncclSuccess;
 }
 

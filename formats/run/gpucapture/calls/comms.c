@@ -75,6 +75,7 @@ static int by_split(struct rec_call *c)
 	struct rec_object *t = rec_handles_find(c->process->handles, API_MEANING_COMM,
 						(uint64_t)rec_call_value(c, "comm", 0));
 	struct rec_comm comm = {.key = rec_call_value(c, "key", 0)}, *parent;
+	struct rec_thread *thread = c->thread;
 	uint64_t handle, key[3];
 
 	if (!t || t->index >= c->process->nccl.n_comms)
@@ -87,7 +88,29 @@ static int by_split(struct rec_call *c)
 	comm.parent = parent->id;
 	comm.rank = parent->rank;
 	comm.device = parent->device;
-	return rec_blob_number(made, 0, 8, &handle) && handle ? add_comm(c, handle, &comm) : 0;
+	if (rec_blob_number(made, 0, 8, &handle) && handle)
+		return add_comm(c, handle, &comm);
+	if (thread->group == 0)
+		return 0;
+	if (array_reserve(&thread->splits, thread->n_splits + 1, &thread->splits_cap) < 0)
+		return -ENOMEM;
+	thread->splits[thread->n_splits++] = comm;
+	return 0;
+}
+
+/* The handles of the communicators that the calls of the group created. */
+static int add_splits(struct rec_call *c)
+{
+	const struct rec_blob *made = rec_call_blob_at(c, 0, CAP_BLOB_COMMS);
+	struct rec_thread *t = c->thread;
+	uint64_t handle;
+	int r = 0;
+
+	for (size_t i = 0; i < t->n_splits && r == 0; i++)
+		if (rec_blob_number(made, 8 * i, 8, &handle) && handle)
+			r = add_comm(c, handle, &t->splits[i]);
+	t->n_splits = 0;
+	return r;
 }
 
 int rec_call_update_comms(struct rec_call *c)
@@ -98,7 +121,7 @@ int rec_call_update_comms(struct rec_call *c)
 	if (!c->api || c->api->library != API_LIBRARY_NCCL || c->record->head.depth > 0)
 		return 0;
 	if (c->api->class == API_CLASS_GROUP_END && t->group > 0 && --t->group == 0)
-		return rec_collectives_assign_kernels(c);
+		return rec_collectives_assign_kernels(c) ?: add_splits(c);
 	if (!api_succeeded(c->api, c->record->result))
 		return 0;
 	switch ((enum api_class)c->api->class) {

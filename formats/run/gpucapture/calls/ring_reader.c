@@ -18,6 +18,7 @@ void rec_ring_reader_free(struct rec_ring_reader *f)
 	free(f->thread.launched);
 	free(f->thread.pending);
 	free(f->thread.messages);
+	free(f->thread.splits);
 	free(f->thread.open);
 	free(f);
 }

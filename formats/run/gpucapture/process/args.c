@@ -420,6 +420,8 @@ static bool is_number(const struct api_arg *a)
 
 static void put_described(struct rec_args *m, const struct rec_call *c)
 {
+	const struct rec_blob *comms = rec_call_blob_at(c, 0, CAP_BLOB_COMMS);
+
 	for (int i = 0; i < c->api->n_args; i++) {
 		const struct api_arg *a = &c->api->args[i];
 
@@ -440,6 +442,9 @@ static void put_described(struct rec_args *m, const struct rec_call *c)
 	for (uint32_t i = 0; i < c->n_blobs; i++)
 		if (c->blobs[i].arg < c->api->n_args)
 			put_blob(m, c, &c->api->args[c->blobs[i].arg], &c->blobs[i]);
+	if (comms)
+		rec_args_put_handles(m, c, rec_arg_key_name(NULL, "comms.out"), API_MEANING_COMM,
+				     comms->data, comms->len / 8);
 	put_memory_bytes(m, c);
 }
 

@@ -47,7 +47,9 @@ struct rec_thread {
 				is less */
 	struct rec_launched_op *launched;
 	size_t n_launched, launched_cap;
-	uint32_t group; /* depth of ncclGroupStart */
+	uint32_t group;		 /* depth of ncclGroupStart */
+	struct rec_comm *splits; /* communicators without a handle until the end of the group */
+	size_t n_splits, splits_cap;
 	struct rec_pending_collective *pending;
 	size_t n_pending, pending_cap;
 	struct rec_pending_message *messages; /* of `pending` */

@@ -153,8 +153,20 @@ static int make(const struct rec_call *c, const struct api_arg *a, uint64_t hand
 	return 0;
 }
 
+/* Adds the objects whose handles the blob contains. */
+static int make_all(const struct rec_call *c, const struct api_arg *a, const struct rec_blob *b)
+{
+	uint64_t v;
+	int r = 0;
+
+	for (size_t at = 0; r == 0 && rec_blob_number(b, at, 8, &v); at += 8)
+		r = make(c, a, v);
+	return r;
+}
+
 int rec_call_add_objects(struct rec_call *c)
 {
+	static const struct api_arg comm = {.meaning = API_MEANING_COMM};
 	int r = 0, n_args;
 
 	if (!c->api || !api_succeeded(c->api, c->record->result))
@@ -162,15 +174,13 @@ int rec_call_add_objects(struct rec_call *c)
 	n_args = is_creation((enum api_class)c->api->class) ? c->api->n_args : 0;
 	for (int i = 0; i < n_args && r == 0; i++) {
 		const struct api_arg *a = &c->api->args[i];
-		const struct rec_blob *b = rec_call_blob_at(c, i, CAP_BLOB_AFTER);
-		uint64_t v;
 
-		if (a->direction != API_DIRECTION_OUT || !b ||
-		    !api_is_handle((enum api_meaning)a->meaning))
-			continue;
-		for (size_t at = 0; r == 0 && rec_blob_number(b, at, 8, &v); at += 8)
-			r = make(c, a, v);
+		if (a->direction == API_DIRECTION_OUT &&
+		    api_is_handle((enum api_meaning)a->meaning))
+			r = make_all(c, a, rec_call_blob_at(c, i, CAP_BLOB_AFTER));
 	}
+	if (r == 0)
+		r = make_all(c, &comm, rec_call_blob_at(c, 0, CAP_BLOB_COMMS));
 	return r < 0 ? r : rec_call_add_allocations(c);
 }
 
