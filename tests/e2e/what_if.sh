@@ -17,6 +17,9 @@ errors 0.5,2 fsdp no-records
 errors 1.2,2.5 buckets recorded
 # Parts of different sizes: ends of one exchange among all ranks are far apart.
 python3 "$SOURCE/bench/what_if.py" --extremes --only gpu=16x --seed 211 --plan experts --setting us-far --at-most 0.5,2
+# Messages of two pairs of ranks that end together.
+python3 "$SOURCE/bench/what_if.py" --extremes --only gpu=0.0625x --seed 302 --ranks 8 --plan interleaved \
+	--setting us-far --at-most 0.5,2
 # The host polls before it waits.
 python3 "$SOURCE/bench/what_if.py" --at-most 0.5,2 --plan fsdp --setting polls
 # On a network on which ranks leave a collective almost as far apart as it takes, one collective says

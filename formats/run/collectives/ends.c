@@ -11,6 +11,9 @@
 #define MEET_NS (15 * US)   /* the same, if their clocks agree */
 #define MOST_NS (5000 * US) /* between ends of one collective with all ranks */
 #define NONE UINT32_MAX
+#define PASSES 4	 /* over messages, to find their usual partners */
+#define USUAL 4		 /* times as many messages as with another partner */
+#define MOST_MEMBERS 512 /* of communicators whose usual partners are counted */
 
 /* A row's next operation. */
 struct head {
@@ -25,6 +28,9 @@ struct merge {
 	struct head *heads; /* of the communicator's rows */
 	uint32_t *at;	    /* number of processed operations of each row */
 	uint8_t pairs;	    /* enum fmt_ends_kind: this and lower ones are matched in pairs */
+	/* By two members of the communicator: messages between them; NULL: not counted. `usual`: as
+	 * found in an earlier pass. */
+	uint32_t *counted, *usual;
 	struct fmt_participation *out;
 	size_t n_out;
 };
@@ -66,17 +72,25 @@ static int overlap(const struct head *first, const struct head *other)
 	return later <= (shorter / 2 > MOST_NS ? shorter / 2 : MOST_NS);
 }
 
-/* Returns true if `a` is a better partner of `first` in a send and receive than `b`: it ends when
- * `first` does; of several, it began at the most different time. Ranks that begin and end an
- * exchange together more likely wait for a common third rank than for each other. */
-static bool is_nearer(const struct head *first, const struct head *a, const struct head *b)
+/* Returns true if member `a` is a better partner of `first` in a send and receive than `b`: it ends
+ * when `first` does; of several, it is the usual partner, or began at the most different time.
+ * Ranks that begin and end an exchange together more likely wait for a common third rank than for
+ * each other. `n`: members. */
+static bool is_nearer(const struct merge *m, uint32_t n, uint32_t first, uint32_t a, uint32_t b)
 {
-	bool a_meets = a->end_ns - first->end_ns <= MEET_NS;
-	bool b_meets = b->end_ns - first->end_ns <= MEET_NS;
+	const struct head *h = m->heads;
+	bool a_meets = h[a].end_ns - h[first].end_ns <= MEET_NS;
+	bool b_meets = h[b].end_ns - h[first].end_ns <= MEET_NS;
 
 	if (a_meets != b_meets)
 		return a_meets;
-	return llabs(a->start_ns - first->start_ns) > llabs(b->start_ns - first->start_ns);
+	if (m->usual) {
+		uint32_t of_a = m->usual[first * n + a], of_b = m->usual[first * n + b];
+
+		if (of_a > USUAL * of_b || of_b > USUAL * of_a)
+			return of_a > of_b;
+	}
+	return llabs(h[a].start_ns - h[first].start_ns) > llabs(h[b].start_ns - h[first].start_ns);
 }
 
 static void append(struct merge *m, uint32_t rank, uint32_t op, uint32_t comm, int64_t seq)
@@ -108,10 +122,13 @@ static int merge_one(struct merge *m, uint32_t comm, int64_t seq)
 		if (!pairs) {
 			append(m, m->heads[i].rank, m->heads[i].op, comm, seq);
 			take_next(m, members[i], &m->heads[i], &m->at[i]);
-		} else if (partner == NONE ||
-			   is_nearer(&m->heads[first], &m->heads[i], &m->heads[partner])) {
+		} else if (partner == NONE || is_nearer(m, c->n, first, i, partner)) {
 			partner = i;
 		}
+	}
+	if (partner != NONE && m->counted) {
+		m->counted[first * c->n + partner]++;
+		m->counted[partner * c->n + first]++;
 	}
 	if (partner != NONE) {
 		append(m, m->heads[partner].rank, m->heads[partner].op, comm, seq);
@@ -248,6 +265,26 @@ static int64_t merge_comm(struct merge *m, uint32_t comm, enum fmt_ends_kind pai
 	return seq;
 }
 
+/* Numbers the sends and receives of a communicator. Each pass but the first knows the usual
+ * partners of the one before. */
+static int merge_messages(struct merge *m, uint32_t comm, enum fmt_ends_kind pairs)
+{
+	const struct fmt_ends_comm *c = &m->ends->comms[comm];
+	size_t n = c->n > 2 && c->n <= MOST_MEMBERS ? (size_t)c->n * c->n : 0, first = m->n_out;
+	scoped(free_ptr) uint32_t *counts = n ? calloc(n, PASSES * sizeof(*counts)) : NULL;
+
+	if (n && !counts)
+		return -ENOMEM;
+	for (size_t i = 0; i < (n ? PASSES : 1); i++) {
+		m->n_out = first;
+		m->usual = i > 0 ? counts + (i - 1) * n : NULL;
+		m->counted = n ? counts + i * n : NULL;
+		merge_comm(m, comm, pairs);
+	}
+	m->usual = m->counted = NULL;
+	return 0;
+}
+
 int fmt_collectives_match_by_ends(const struct fmt_ends *e, struct fmt_participation **ret)
 {
 	scoped(free_ptr) struct head *heads = malloc((e->n_rows + (size_t)1) * sizeof(*heads));
@@ -265,10 +302,16 @@ int fmt_collectives_match_by_ends(const struct fmt_ends *e, struct fmt_participa
 		if (take_recorded(&m, c) || match_order(&m, c))
 			continue;
 		first = m.n_out;
+		if (e->ops[e->rows[e->members[comm->first]].first].kind == FMT_ENDS_MESSAGE) {
+			if (merge_messages(&m, c, FMT_ENDS_MESSAGE) < 0)
+				return -ENOMEM;
+			continue;
+		}
 		n = merge_comm(&m, c, FMT_ENDS_MESSAGE);
 		if (may_be_messages(e, comm) && (m.n_out - first) * 4 < (size_t)n * comm->n * 3) {
 			m.n_out = first;
-			merge_comm(&m, c, FMT_ENDS_EITHER);
+			if (merge_messages(&m, c, FMT_ENDS_EITHER) < 0)
+				return -ENOMEM;
 		}
 	}
 	if (m.n_out > 0)
