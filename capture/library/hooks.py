@@ -201,6 +201,9 @@ def steps_after(call):
     if call.verb in ('group-begin', 'group-end'):
         yield step(call.verb.upper().replace('-', '_'))
     for i, a in copied(call, AFTER):
+        if a.name == 'dependencies_out':
+            number = next(b.word for b in call.args if b.name == 'numDependencies_out')
+            yield step('NODES', i, a.word, by=number)
         if a.name == 'newcomm' and any(b.name == 'comm' for b in call.args):
             yield step('COMM', i, a.word, size=8)
         elif a.length not in ('nul', 'params', 'image'):

@@ -69,16 +69,17 @@ struct cap_call_record {
 };
 
 enum cap_blob_kind {
-	CAP_BLOB_BEFORE, /* memory that argument `arg` points to, before the call */
-	CAP_BLOB_AFTER,	 /* the same after the call: results */
-	CAP_BLOB_PARAMS, /* kernel parameters: u32 n, n times u32 offset, u32 size; u16 registers
-			    and u16 shared_bytes of the layout; then the packed bytes. Not in a
-			    ring: formats/raw/layouts.h makes it from a CAP_PARAMS. */
-	CAP_BLOB_EXTRA,	 /* kernel parameters from CU_LAUNCH_PARAM_BUFFER_POINTER */
-	CAP_BLOB_FIELD,	 /* memory that field number `field` of the argument's struct points to,
-			    before the call */
-	CAP_BLOB_COMMS,	 /* of ncclGroupEnd: handles of the communicators that calls of the group
-			    were to create and had not, in the order of these calls */
+	CAP_BLOB_BEFORE,  /* memory that argument `arg` points to, before the call */
+	CAP_BLOB_AFTER,	  /* the same after the call: results */
+	CAP_BLOB_PARAMS,  /* kernel parameters: u32 n, n times u32 offset, u32 size; u16 registers
+			     and u16 shared_bytes of the layout; then the packed bytes. Not in a
+			     ring: formats/raw/layouts.h makes it from a CAP_PARAMS. */
+	CAP_BLOB_EXTRA,	  /* kernel parameters from CU_LAUNCH_PARAM_BUFFER_POINTER */
+	CAP_BLOB_FIELD,	  /* memory that field number `field` of the argument's struct points to,
+			     before the call */
+	CAP_BLOB_HANDLES, /* of ncclGroupEnd: the communicators that calls of the group were to
+			     create and had not, in the order of these calls; of
+			     cuStreamGetCaptureInfo: the nodes at the pointer that it returns */
 };
 
 struct cap_blob_record {

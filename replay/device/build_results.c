@@ -113,10 +113,35 @@ static int note_splits(struct rex_frame *b)
 	return r;
 }
 
+/* Maps the nodes on which the next operation of a capture depends. */
+static int note_dependencies(struct rex_frame *b)
+{
+	const struct api_call *call = b->call->api;
+	uint64_t recorded[64];
+	const uint64_t *here = NULL;
+	size_t n = 0, n_recorded = rex_args_bytes(&b->call->args, "dependencies_out.nodes", 8,
+						  recorded, sizeof(recorded)) /
+				   8;
+	int r = 0;
+
+	for (unsigned i = 0; i < call->n_args && n_recorded > 0; i++) {
+		if (strcmp(call->args[i].name, "dependencies_out") == 0 && b->behind[i])
+			memcpy(&here, b->behind[i], sizeof(here));
+		if (strcmp(call->args[i].name, "numDependencies_out") == 0 && b->behind[i])
+			memcpy(&n, b->behind[i], sizeof(n));
+	}
+	for (size_t i = 0; here && i < n && i < n_recorded && r == 0; i++)
+		r = rex_handle_set(b->context->objects, API_MEANING_GRAPH_NODE, recorded[i],
+				   here[i]);
+	return r;
+}
+
 int rex_frame_results(struct rex_frame *b)
 {
 	const struct api_call *call = b->call->api;
-	int r = call->class == API_CLASS_GROUP_END ? note_splits(b) : note_mapping(b);
+	int r = call->class == API_CLASS_GROUP_END ? note_splits(b)
+		: call->class == API_CLASS_QUERY   ? note_dependencies(b)
+						   : note_mapping(b);
 
 	for (unsigned i = 0; i < call->n_args && r == 0; i++) {
 		const struct api_arg *a = &call->args[i];

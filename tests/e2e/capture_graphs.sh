@@ -13,3 +13,11 @@ for level in 0 1; do
 	equal "$(grep -c '^times' rings)" 201
 	grep -q '"untimed":\\200,' rings || die "$(grep '^fact device_times' rings)"
 done
+
+# Handles that the program got from a capture in progress are known when it is executed again.
+gpucapture --digest=launch -o added -- gpuemu -o report -- "$graphs" added
+gpuemu -o report -- gpureplay --json added >again || die "$(cat again)"
+python3 -c "
+import json
+r = json.load(open('again'))
+assert r['same'] and r['gpus'][0]['operations'] == 1 and r['gpus'][0]['digests'] == 2, r"

@@ -215,6 +215,17 @@ static void put_params(const struct cap_call *c, const struct cap_plan_step *s)
 	cap_params_put(c, p.params ? s->arg : s->arg + 1u, &p);
 }
 
+/* ---- graph nodes */
+
+static void put_nodes(const struct cap_call *c, const struct cap_plan_step *s)
+{
+	const void *const *at = pointer_of(c, s);
+	const size_t *n = (const size_t *)(uintptr_t)c->words[s->factor_word];
+
+	if (at && n && *at && *n > 0)
+		cap_put_bytes(c, s->arg, CAP_BLOB_HANDLES, 0, *at, 8 * *n);
+}
+
 /* ---- communicators that a group of NCCL calls creates */
 
 #define MOST_COMMS 64
@@ -249,7 +260,7 @@ static void end_group(const struct cap_call *c)
 		return;
 	for (uint32_t i = 0; i < group.n; i++)
 		comms[i] = *group.at[i];
-	cap_put_bytes(c, 0, CAP_BLOB_COMMS, 0, comms, 8ul * group.n);
+	cap_put_bytes(c, 0, CAP_BLOB_HANDLES, 0, comms, 8ul * group.n);
 	group.n = 0;
 }
 
@@ -278,6 +289,9 @@ static void run_step(const struct cap_call *c, const struct cap_plan_step *s,
 		break;
 	case CAP_PLAN_COMM:
 		put_comm(c, s);
+		break;
+	case CAP_PLAN_NODES:
+		put_nodes(c, s);
 		break;
 	case CAP_PLAN_GROUP_BEGIN:
 		begin_group();

@@ -21,6 +21,8 @@ enum cap_plan_step_kind {
 			    the word of CU_LAUNCH_PARAM_*; 0: the call has none */
 	CAP_PLAN_COMM,	 /* the new communicator at the pointer: NCCL may set it at the end of the
 			    group */
+	CAP_PLAN_NODES,	 /* the graph nodes at the pointer that the call returned; their
+			    number is a size_t that word `factor_word` points to */
 	CAP_PLAN_GROUP_BEGIN, /* ncclGroupStart returned */
 	CAP_PLAN_GROUP_LEAVE, /* before the end of a group */
 	CAP_PLAN_GROUP_END,   /* after it */

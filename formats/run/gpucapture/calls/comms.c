@@ -101,7 +101,7 @@ static int by_split(struct rec_call *c)
 /* The handles of the communicators that the calls of the group created. */
 static int add_splits(struct rec_call *c)
 {
-	const struct rec_blob *made = rec_call_blob_at(c, 0, CAP_BLOB_COMMS);
+	const struct rec_blob *made = rec_call_blob_at(c, 0, CAP_BLOB_HANDLES);
 	struct rec_thread *t = c->thread;
 	uint64_t handle;
 	int r = 0;

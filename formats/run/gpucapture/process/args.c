@@ -336,6 +336,9 @@ static void put_blob(struct rec_args *m, const struct rec_call *c, const struct 
 		return; /* with its struct */
 	if (b->what == CAP_BLOB_PARAMS)
 		rec_args_put_params(m, c, a, b);
+	else if (b->what == CAP_BLOB_HANDLES)
+		rec_args_put_handles(m, c, rec_arg_key_name(&name, ".nodes"),
+				     API_MEANING_GRAPH_NODE, b->data, b->len / 8);
 	else if (b->what == CAP_BLOB_EXTRA)
 		rec_args_put_hex(m, rec_arg_key_name(&name, ".packed"), b->data, b->len);
 	else if (a->meaning == API_MEANING_STRING || a->length.kind == API_LENGTH_NUL)
@@ -420,7 +423,7 @@ static bool is_number(const struct api_arg *a)
 
 static void put_described(struct rec_args *m, const struct rec_call *c)
 {
-	const struct rec_blob *comms = rec_call_blob_at(c, 0, CAP_BLOB_COMMS);
+	const struct rec_blob *comms = rec_call_blob_at(c, 0, CAP_BLOB_HANDLES);
 
 	for (int i = 0; i < c->api->n_args; i++) {
 		const struct api_arg *a = &c->api->args[i];

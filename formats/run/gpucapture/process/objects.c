@@ -180,7 +180,7 @@ int rec_call_add_objects(struct rec_call *c)
 			r = make_all(c, a, rec_call_blob_at(c, i, CAP_BLOB_AFTER));
 	}
 	if (r == 0)
-		r = make_all(c, &comm, rec_call_blob_at(c, 0, CAP_BLOB_COMMS));
+		r = make_all(c, &comm, rec_call_blob_at(c, 0, CAP_BLOB_HANDLES));
 	return r < 0 ? r : rec_call_add_allocations(c);
 }
 
