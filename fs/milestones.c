@@ -22,14 +22,14 @@ struct milestone {
 
 struct milestones {
 	size_t n;
-	struct milestone *at;
+	struct milestone *items;
 };
 
 static void milestones_drop(void *value)
 {
 	struct milestones *m = value;
 
-	free(m->at);
+	free(m->items);
 	free(m);
 }
 
@@ -47,9 +47,9 @@ static int milestones_make(void *context, void **ret, size_t *bytes)
 	     r == 0 && fs_tree_next(w->tree, fs_scope_of(w->where), &cursor, &p.rank, &p.slice);
 	     i++) {
 		if (i % MILESTONE_PIECES == 0) {
-			r = array_reserve(&m->at, m->n + 1, &cap);
+			r = array_reserve(&m->items, m->n + 1, &cap);
 			if (r == 0)
-				m->at[m->n++] = (struct milestone){before, here};
+				m->items[m->n++] = (struct milestone){before, here};
 		}
 		if (r == 0)
 			r = fs_piece_length(&p, &length);
@@ -61,7 +61,7 @@ static int milestones_make(void *context, void **ret, size_t *bytes)
 			milestones_drop(m);
 		return r;
 	}
-	*bytes = sizeof(*m) + cap * sizeof(*m->at);
+	*bytes = sizeof(*m) + cap * sizeof(*m->items);
 	*ret = m;
 	return 0;
 }
@@ -82,11 +82,11 @@ struct fs_cursor fs_milestones_skip(struct fs_tree *t, const struct fs_node *whe
 		return found;
 	m = fs_item_value(item);
 	for (n = m->n; n > 1; n -= n / 2)
-		if (m->at[low + n / 2].before <= *skip)
+		if (m->items[low + n / 2].before <= *skip)
 			low += n / 2;
 	if (m->n > 0) {
-		found = m->at[low].cursor;
-		*skip -= m->at[low].before;
+		found = m->items[low].cursor;
+		*skip -= m->items[low].before;
 	}
 	fs_cache_put(t->cache, item);
 	return found;

@@ -75,7 +75,7 @@ static int render_piece(const struct fs_piece *p, size_t first, struct text *out
 
 struct marks {
 	size_t n;
-	uint64_t at[]; /* bytes before each FMT_CHROME_STEP-th item */
+	uint64_t offsets[]; /* bytes before each FMT_CHROME_STEP-th item */
 };
 
 static int marks_make(void *context, void **ret, size_t *bytes)
@@ -92,15 +92,15 @@ static int marks_make(void *context, void **ret, size_t *bytes)
 		return r;
 	slice = fs_item_value(item);
 	n = (slice->n_events + slice->n_ranges) / FMT_CHROME_STEP + 1;
-	m = calloc(1, sizeof(*m) + n * sizeof(m->at[0]));
-	r = m ? fs_timeline_offsets(p->tree->timeline, slice, m->at, &length) : -ENOMEM;
+	m = calloc(1, sizeof(*m) + n * sizeof(m->offsets[0]));
+	r = m ? fs_timeline_offsets(p->tree->timeline, slice, m->offsets, &length) : -ENOMEM;
 	fs_cache_put(p->tree->cache, item);
 	if (r < 0) {
 		free(m);
 		return r;
 	}
 	m->n = n;
-	*bytes = sizeof(*m) + n * sizeof(m->at[0]);
+	*bytes = sizeof(*m) + n * sizeof(m->offsets[0]);
 	*ret = m;
 	return 0;
 }
@@ -123,9 +123,9 @@ static int find_start(const struct fs_piece *p, uint64_t offset, size_t *first, 
 	if (r < 0)
 		return r;
 	m = fs_item_value(item);
-	found = array_bound(i, 0, m->n, m->at[i] <= offset) - 1;
+	found = array_bound(i, 0, m->n, m->offsets[i] <= offset) - 1;
 	*first = found * FMT_CHROME_STEP;
-	*before = m->at[found];
+	*before = m->offsets[found];
 	fs_cache_put(p->tree->cache, item);
 	return 0;
 }

@@ -200,17 +200,17 @@ int fs_tree_next(const struct fs_tree *t, struct fs_scope scope, struct fs_curso
 
 	if (scope.rank != FS_ALL && cursor->rank < scope.rank)
 		cursor->rank = scope.rank;
-	for (; cursor->rank < end_rank; cursor->rank++, cursor->at = 0) {
+	for (; cursor->rank < end_rank; cursor->rank++, cursor->next = 0) {
 		const struct fs_tree_rank *k = &t->ranks[cursor->rank];
 		uint32_t all = scope.iteration == FS_ALL;
 		uint32_t first = all ? 0 : k->first[scope.iteration];
 		uint32_t end = all ? k->first[t->n_iterations] : k->first[scope.iteration + 1];
 
-		if (cursor->at >= end - first)
+		if (cursor->next >= end - first)
 			continue;
 		*rank = cursor->rank;
-		*slice = all ? cursor->at : k->order[first + cursor->at];
-		cursor->at++;
+		*slice = all ? cursor->next : k->order[first + cursor->next];
+		cursor->next++;
 		return 1;
 	}
 	return 0;

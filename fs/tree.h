@@ -78,7 +78,7 @@ struct fs_scope fs_scope_of(const struct fs_node *where);
 
 /* Iterates over the slices of a scope. Start with {0}; returns 1 for a slice, 0 at the end. */
 struct fs_cursor {
-	uint32_t rank, at;
+	uint32_t rank, next;
 };
 
 int fs_tree_next(const struct fs_tree *t, struct fs_scope scope, struct fs_cursor *cursor,

@@ -18,7 +18,7 @@ static const char *const event_rules[] = {"comm-wait-compute", "compute-wait-com
 					  "sync-stream", "sync-event"};
 
 struct partner {
-	struct stability_position at;
+	struct stability_position position;
 	uint32_t back;
 	uint32_t seen; /* number of iterations with it */
 };
@@ -27,13 +27,13 @@ struct site {
 	uint32_t program;
 	uint32_t edge; /* several edges that end in one event are numbered from 0 */
 	uint8_t rule;
-	struct stability_position at;
+	struct stability_position position;
 	uint32_t seen, n_partners;
 	struct partner partners[PARTNERS]; /* the last one also counts all further ones */
 };
 
 struct place {
-	struct stability_position at;
+	struct stability_position position;
 	uint32_t nth_last; /* the same counted from the end of the iteration */
 };
 
@@ -134,14 +134,14 @@ static void place_events(struct stability *s, const struct fmt_slice *slice, str
 		}
 		if (c->track != s->n_tracks)
 			*c = (struct counter){.track = s->n_tracks};
-		events[i].at = (struct stability_position){name, e->track, ++c->n};
+		events[i].position = (struct stability_position){name, e->track, ++c->n};
 		if (i + 1 < slice->n_events && e[1].track == e->track)
 			continue;
 		for (size_t k = first; k <= i; k++) {
 			events[k].nth_last =
-				s->counters[events[k].at.name].n + 1 - events[k].at.nth;
+				s->counters[events[k].position.name].n + 1 - events[k].position.nth;
 			if (i + 1 - first < slice->n_events / SMALL_TRACK)
-				events[k].at.track = UINT32_MAX;
+				events[k].position.track = UINT32_MAX;
 		}
 	}
 }
@@ -156,7 +156,7 @@ static int find_program(struct stability *s, uint32_t rank, const struct fmt_sli
 
 	for (size_t i = 0; i < slice->n_events; i++)
 		if (FMT_IS_OP(fmt_template(s->names, slice->events[i].template)->kind))
-			operations += fmt_hash_number(events[i].at.name + 1ul);
+			operations += fmt_hash_number(events[i].position.name + 1ul);
 	hash = fmt_hash_numbers(operations, rank);
 	if (fmt_hash_reserve(&s->by_program) < 0 ||
 	    array_reserve(&s->programs, s->n_programs + 1, &s->programs_cap) < 0)
@@ -183,12 +183,12 @@ static struct partner find_partner(const struct rank_iterations *r, fmt_number n
 	struct partner ret = {0};
 
 	if (number - r->now.first < r->now.n) {
-		ret.at = r->now.events[number - r->now.first].at;
+		ret.position = r->now.events[number - r->now.first].position;
 	} else if (number - r->before.first < r->before.n) {
 		const struct place *p = &r->before.events[number - r->before.first];
 
-		ret.at = p->at;
-		ret.at.nth = p->nth_last;
+		ret.position = p->position;
+		ret.position.nth = p->nth_last;
 		ret.back = 1;
 	} else {
 		ret.back = 2;
@@ -200,9 +200,9 @@ static struct partner find_partner(const struct rank_iterations *r, fmt_number n
 
 static int find_site(struct stability *s, const struct site *key, struct site **ret)
 {
-	uint32_t hash =
-		fmt_hash_numbers((uint64_t)key->at.name << 32 | key->at.nth,
-				 (uint64_t)key->program << 32 | (key->at.track * 8 + key->edge));
+	uint32_t hash = fmt_hash_numbers((uint64_t)key->position.name << 32 | key->position.nth,
+					 (uint64_t)key->program << 32 |
+						 (key->position.track * 8 + key->edge));
 	struct fmt_hash_slot *slot;
 
 	if (fmt_hash_reserve(&s->by_site) < 0 ||
@@ -210,7 +210,7 @@ static int find_site(struct stability *s, const struct site *key, struct site **
 		return -ENOMEM;
 	slot = fmt_hash_find(&s->by_site, hash, i,
 			     s->sites[i].program == key->program && s->sites[i].edge == key->edge &&
-				     same_position(&s->sites[i].at, &key->at));
+				     same_position(&s->sites[i].position, &key->position));
 	if (!slot->number) {
 		s->sites[s->n_sites] = *key;
 		fmt_hash_set(&s->by_site, slot, hash, (uint32_t)s->n_sites++);
@@ -224,8 +224,9 @@ static void add_partner(struct site *site, const struct partner *partner)
 	uint32_t i = 0;
 
 	site->seen++;
-	while (i < site->n_partners && (!same_position(&site->partners[i].at, &partner->at) ||
-					site->partners[i].back != partner->back))
+	while (i < site->n_partners &&
+	       (!same_position(&site->partners[i].position, &partner->position) ||
+		site->partners[i].back != partner->back))
 		i++;
 	if (i == PARTNERS)
 		i--;
@@ -249,7 +250,7 @@ static int add_edges(struct stability *s, const struct rank_iterations *r, uint3
 		if (!s->is_event_rule[e->rule] || e->rank != 0 || e->from == e->to ||
 		    to >= r->now.n)
 			continue;
-		key.at = r->now.events[to].at;
+		key.position = r->now.events[to].position;
 		key.edge = edge++;
 		partner = find_partner(r, e->from);
 		if (find_site(s, &key, &site) < 0)
@@ -303,8 +304,8 @@ static struct stability_site describe(const struct stability *s, const struct si
 		.gpu = numbers[program->rank],
 		.gpus = 1,
 		.rule = site->rule,
-		.at = site->at,
-		.partner = usual->at,
+		.position = site->position,
+		.partner = usual->position,
 		.back = usual->back,
 		.iterations = program->n,
 		.seen = site->seen,
@@ -317,8 +318,11 @@ static int by_position(const void *x, const void *y)
 {
 	const struct stability_site *a = x, *b = y;
 
-	return array_order(a->at.name, b->at.name) ?: array_order(a->at.nth, b->at.nth)
-	       ?: array_order(a->gpu, b->gpu);
+	int order = array_order(a->position.name, b->position.name);
+
+	if (order == 0)
+		order = array_order(a->position.nth, b->position.nth);
+	return order ?: array_order(a->gpu, b->gpu);
 }
 
 /* Sites that change more often come first. */
@@ -339,7 +343,8 @@ static void keep_worst(struct stability_site *sites, size_t n, struct stability_
 	for (size_t i = 0; i < n; i++) {
 		struct stability_site *last = joined > 0 ? &sites[joined - 1] : NULL;
 
-		if (last && last->at.name == sites[i].at.name && last->at.nth == sites[i].at.nth)
+		if (last && last->position.name == sites[i].position.name &&
+		    last->position.nth == sites[i].position.nth)
 			last->gpus += last->last_gpu != sites[i].gpu;
 		else
 			sites[joined++] = sites[i];

@@ -30,7 +30,7 @@ struct stability_site {
 	uint32_t gpus;	   /* ranks with such a site of this name and position */
 	uint32_t last_gpu; /* the last of these ranks */
 	uint8_t rule;
-	struct stability_position at, partner; /* partner: the most frequent partner */
+	struct stability_position position, partner; /* partner: the most frequent partner */
 	uint32_t back;	     /* iterations from the partner to the site; at least 2: older ones */
 	uint32_t iterations; /* compared iterations of the rank */
 	uint32_t seen;	     /* iterations in which the site waits */

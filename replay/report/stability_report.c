@@ -26,11 +26,11 @@ static void json_site(const struct replay_report *r, const struct stability_site
 	text_printf(out, "{\"gpu\": %" PRIu32 ", \"gpus\": %" PRIu32 ", ", s->gpu, s->gpus);
 	json_string(r, "rule", fmt_rule(r->names, s->rule)->name, out);
 	text_str(out, ", ");
-	json_string(r, "name", s->at.name, out);
+	json_string(r, "name", s->position.name, out);
 	text_printf(out,
 		    ", \"position\": %" PRIu32 ", \"iterations\": %" PRIu32
 		    ", \"partners\": %" PRIu32 ", \"usual_partner\": {",
-		    s->at.nth, s->seen, s->partners);
+		    s->position.nth, s->seen, s->partners);
 	json_string(r, "name", s->partner.name, out);
 	text_printf(out,
 		    ", \"position\": %" PRIu32 ", \"iterations_before\": %" PRIu32
@@ -89,7 +89,7 @@ static void table_worst(const struct replay_report *r, int colour, struct text *
 		fmt_grid_cell(&g, "%" PRIu32, s->gpus);
 		fmt_grid_cell(&g, "%s",
 			      fmt_string(r->names, fmt_rule(r->names, s->rule)->name, NULL));
-		cell_position(r, &s->at, 0, &g);
+		cell_position(r, &s->position, 0, &g);
 		fmt_grid_cell(&g, "%" PRIu32, s->partners);
 		fmt_grid_cell(&g, "%" PRIu32 "/%" PRIu32, s->usual, s->seen);
 		cell_position(r, &s->partner, s->back, &g);

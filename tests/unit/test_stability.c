@@ -104,7 +104,7 @@ TEST_ROWS(test_partners, rows)
 		return;
 	ck_assert_uint_eq(r.worst[0].gpu, 8);
 	ck_assert_uint_eq(r.worst[0].gpus, 2);
-	ck_assert_uint_eq(r.worst[0].at.nth, 1);
+	ck_assert_uint_eq(r.worst[0].position.nth, 1);
 	ck_assert_uint_eq(r.worst[0].seen, ITERATIONS);
 	ck_assert_uint_eq(r.worst[0].partners, row->n_partners);
 	ck_assert_uint_eq(r.worst[0].usual, row->usual);

@@ -29,10 +29,10 @@ struct pair {
 
 /* Progress of a participant of the communicator. */
 struct progress {
-	uint32_t rank;	   /* in the communicator; of a split, by the order of participants */
-	uint32_t first, n; /* its items */
-	uint32_t at;	   /* number of numbered items */
-	uint32_t skipped;  /* collectives before its items */
+	uint32_t rank;	     /* in the communicator; of a split, by the order of participants */
+	uint32_t first, n;   /* its items */
+	uint32_t n_numbered; /* number of numbered items */
+	uint32_t skipped;    /* collectives before its items */
 };
 
 struct job {
@@ -241,8 +241,8 @@ static int join_messages(struct job *j)
  * counted. */
 static void count_ready(struct job *j, const struct progress *m)
 {
-	if (m->at < m->n)
-		j->items[root(j, m->first + m->at)].ready++;
+	if (m->n_numbered < m->n)
+		j->items[root(j, m->first + m->n_numbered)].ready++;
 }
 
 static uint32_t next_complete(struct job *j, size_t n)
@@ -253,9 +253,9 @@ static uint32_t next_complete(struct job *j, size_t n)
 		const struct progress *m = &j->progress[i];
 		uint32_t at;
 
-		if (m->at >= m->n)
+		if (m->n_numbered >= m->n)
 			continue;
-		at = root(j, m->first + m->at);
+		at = root(j, m->first + m->n_numbered);
 		if (j->items[at].seq < 0 && j->items[at].ready >= j->items[at].count)
 			return at;
 		forced = forced == NONE ? at : forced;
@@ -285,8 +285,9 @@ static void number_items(struct job *j, size_t n)
 		for (size_t i = 0; i < n; i++) {
 			struct progress *m = &j->progress[i];
 
-			while (m->at < m->n && j->items[root(j, m->first + m->at)].seq >= 0) {
-				m->at++;
+			while (m->n_numbered < m->n &&
+			       j->items[root(j, m->first + m->n_numbered)].seq >= 0) {
+				m->n_numbered++;
 				count_ready(j, m);
 			}
 		}

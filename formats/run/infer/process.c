@@ -8,7 +8,7 @@
 void infer_process_done(struct infer_process *p)
 {
 	free(p->views);
-	free(p->at);
+	free(p->n_returned);
 	*p = (struct infer_process){0};
 }
 
@@ -22,8 +22,8 @@ int infer_process_init(struct infer_process *p, struct infer_view *views, uint32
 		if (views[i].rank->process == process)
 			return 0;
 	p->views = malloc((n_views + (size_t)1) * sizeof(struct infer_view *));
-	p->at = calloc(n_views + (size_t)1, sizeof(*p->at));
-	if (!p->views || !p->at)
+	p->n_returned = calloc(n_views + (size_t)1, sizeof(*p->n_returned));
+	if (!p->views || !p->n_returned)
 		return -ENOMEM;
 	p->views[p->n++] = &views[rank];
 	for (uint32_t i = rank + 1; i < n_views && process; i++)
@@ -34,7 +34,7 @@ int infer_process_init(struct infer_process *p, struct infer_view *views, uint32
 
 void infer_process_rewind(const struct infer_process *p)
 {
-	memset(p->at, 0, p->n * sizeof(*p->at));
+	memset(p->n_returned, 0, p->n * sizeof(*p->n_returned));
 }
 
 static uint64_t correlation_of(const struct infer_view *v, const struct infer_call *c)
@@ -50,9 +50,9 @@ uint32_t infer_process_next(const struct infer_process *p, uint32_t *view)
 		const struct infer_view *v = p->views[i];
 		const struct infer_call *c;
 
-		if (p->at[i] == v->n_calls)
+		if (p->n_returned[i] == v->n_calls)
 			continue;
-		c = &v->calls[v->order[p->at[i]]];
+		c = &v->calls[v->order[p->n_returned[i]]];
 		if (best && (c->start_ns > best->start_ns ||
 			     (c->start_ns == best->start_ns &&
 			      correlation_of(v, c) >= correlation_of(p->views[*view], best))))
@@ -60,7 +60,7 @@ uint32_t infer_process_next(const struct infer_process *p, uint32_t *view)
 		best = c;
 		*view = i;
 	}
-	return best ? p->views[*view]->order[p->at[*view]++] : INFER_NONE;
+	return best ? p->views[*view]->order[p->n_returned[*view]++] : INFER_NONE;
 }
 
 /* ---- thread-order ---- */

@@ -9,7 +9,7 @@
 struct infer_process {
 	struct infer_view **views; /* owned */
 	uint32_t n;		   /* 0: the process was already handled with an earlier rank */
-	uint32_t *at;		   /* owned: number of calls returned so far, by view */
+	uint32_t *n_returned;	   /* owned: number of calls returned so far, by view */
 };
 
 /* Collects the views of the process of `rank`, if `rank` is the first of its process. */

@@ -18,14 +18,14 @@ void rec_rank_events_done(struct rec_rank_events *p)
 		free(p->tracks[i]);
 	free(p->tracks);
 	free(p->first);
-	free(p->at);
+	free(p->event_index);
 	*p = (struct rec_rank_events){0};
 }
 
 uint32_t *rec_rank_event_index(const struct rec_rank_events *p, const struct rec_process *process,
 			       uint32_t event)
 {
-	return &p->at[p->first[process->index] + event];
+	return &p->event_index[p->first[process->index] + event];
 }
 
 int rec_rank_events_track(struct rec_rank_events *p, uint32_t rank,
@@ -260,10 +260,10 @@ static int allocate(struct rec_rank_events *p)
 	}
 	if (n >= FMT_RUN_NONE)
 		return -EOVERFLOW;
-	p->at = malloc((n + 1) * sizeof(*p->at));
-	if (p->at)
-		memset(p->at, 0xff, n * sizeof(*p->at));
-	return p->at ? 0 : -ENOMEM;
+	p->event_index = malloc((n + 1) * sizeof(*p->event_index));
+	if (p->event_index)
+		memset(p->event_index, 0xff, n * sizeof(*p->event_index));
+	return p->event_index ? 0 : -ENOMEM;
 }
 
 int rec_rank_events_new(struct rec_process *const *processes, size_t n, const uint32_t *ends,

@@ -13,9 +13,9 @@ struct rec_rank_events {
 	struct fmt_run *run;		      /* not owned */
 	struct fmt_run_part *parts;	      /* not owned */
 	size_t n;			      /* number of processes */
-	const uint32_t *ends; /* not owned; end of the events to use, by process; NULL: all */
-	uint32_t *first;      /* owned: of each process, the offset of its events in `at` */
-	uint32_t *at;	      /* owned: index of each event in its rank; FMT_RUN_NONE: left out */
+	const uint32_t *ends;  /* not owned; end of the events to use, by process; NULL: all */
+	uint32_t *first;       /* owned: of each process, the offset of its events in `at` */
+	uint32_t *event_index; /* owned: index of each event in its rank; FMT_RUN_NONE: left out */
 	struct rec_rank_event_track **tracks; /* owned: by process and track */
 };
 
