@@ -67,6 +67,7 @@ static void poll_own(CUresult (*query)(void))
 /* A batch of memory operations runs in order. */
 static void batch(void)
 {
+	CUresult (*first_version)(CUstream, unsigned, CUstreamBatchMemOpParams *, unsigned);
 	CUstreamBatchMemOpParams ops[4] = {0};
 	uint64_t *words;
 	CUdeviceptr at;
@@ -94,6 +95,12 @@ static void batch(void)
 	__atomic_store_n((uint32_t *)words, 1, __ATOMIC_RELEASE);
 	OK(cuStreamSynchronize(stream));
 	TRUE(words[1] == (5ull << 32 | 9));
+	/* Programs that were built with an older CUDA ask for the first version. */
+	OK(cuGetProcAddress("cuStreamBatchMemOp", (void **)&first_version, 8000, 0, NULL));
+	words[1] = 0;
+	OK(first_version(stream, 1, &ops[3], 0));
+	OK(cuStreamSynchronize(stream));
+	TRUE(words[1] == 9);
 	ops[0].operation = (CUstreamBatchMemOpType)77;
 	FAILS(cuStreamBatchMemOp(stream, 1, ops, 0), CUDA_ERROR_INVALID_VALUE);
 	OK(cuMemFreeHost(words));
