@@ -89,3 +89,9 @@ timeout 100 gpucapture --digest=launch --payloads=0-9 --keyframe=1 -o waits -- \
 	gpuemu --gpus 2 -o report -- "$program" waits || die "the program did not end"
 gputrace export --format=tsv -o waits.tables waits >/dev/null
 equal "$(awk '$4 == "live" {print $2}' waits.tables/contents/index | sort -u | xargs)" "0 2"
+
+# Nor before a window, where operations are not timed.
+timeout 100 gpucapture --digest=launch --payloads=1-2 --iterations=1-2 -o untimed -- \
+	gpuemu --gpus 2 -o report -- "$program" waits || die "the program did not end"
+gputrace export --format=tsv -o untimed.tables untimed >/dev/null
+equal "$(awk '$4 == "live" {print $2}' untimed.tables/contents/index | sort -u | xargs)" 2

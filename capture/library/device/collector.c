@@ -60,7 +60,7 @@ static void round_of_all(void)
 	pthread_cond_broadcast(&self.round_ended);
 }
 
-static void *run_rounds(void *unused)
+static void *run_thread(void *run)
 {
 	int mode = CU_CAPTURE_RELAXED;
 
@@ -69,6 +69,12 @@ static void *run_rounds(void *unused)
 	 * invalidate its captures. */
 	cap_clock_pause();
 	cap_cu.cuThreadExchangeStreamCaptureMode(&mode);
+	((void (*)(void))run)();
+	return NULL;
+}
+
+static void run_rounds(void)
+{
 	pthread_mutex_lock(&self.lock);
 	for (;;) {
 		while (self.stopped)
@@ -77,10 +83,9 @@ static void *run_rounds(void *unused)
 		self.idle = self.left == 0 && self.waiting == 0;
 		sleep_on(&self.wake, self.idle ? IDLE_NS : BUSY_NS);
 	}
-	return unused;
 }
 
-static int start_thread(void)
+int cap_start_thread(void (*run)(void))
 {
 	sigset_t all, before;
 	pthread_attr_t attributes;
@@ -91,10 +96,9 @@ static int start_thread(void)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_attr_init(&attributes);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	r = pthread_create(&thread, &attributes, run_rounds, NULL);
+	r = pthread_create(&thread, &attributes, run_thread, (void *)run);
 	pthread_attr_destroy(&attributes);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	self.running = r == 0;
 	return -r;
 }
 
@@ -106,7 +110,8 @@ int cap_collector_add(unsigned (*collect)(void))
 	if (self.n == MOST)
 		r = -ENOSPC;
 	else if (!self.running)
-		r = start_thread();
+		r = cap_start_thread(run_rounds);
+	self.running |= r == 0;
 	if (r == 0)
 		self.collect[self.n++] = collect;
 	pthread_mutex_unlock(&self.lock);

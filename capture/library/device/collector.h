@@ -22,3 +22,7 @@ void cap_collector_finish(void);
 
 /* Stops the thread's driver calls, because the driver is about to shut down. */
 void cap_collector_stop(void);
+
+/* Starts a detached thread of the library, which takes no signals and no emulated time. Returns 0
+ * or a negative errno. */
+int cap_start_thread(void (*run)(void));

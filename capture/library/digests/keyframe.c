@@ -4,6 +4,7 @@
 #include "base/scope.h"
 #include "capture/digest/gd128.h"
 #include "capture/library/device/allocations.h"
+#include "capture/library/device/collector.h"
 #include "capture/library/device/contexts.h"
 #include "capture/library/digests/payload.h"
 #include "capture/library/find/cu.h"
@@ -28,6 +29,7 @@ static uint32_t holding; /* number of threads that hold the calls of others; ato
 static pthread_mutex_t hold_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t released = PTHREAD_COND_INITIALIZER;
 static uint32_t left_out; /* number of keyframes; atomic */
+static bool synchronises; /* a thread waits for all contexts; atomic */
 
 /* Each thread has its own emulated clock, but whether a call precedes a keyframe is decided by
  * time. So a keyframe is later than all calls that have returned, and later calls are later than
@@ -137,6 +139,44 @@ static bool rest(unsigned naps, bool progress)
 	return false;
 }
 
+static void synchronise(void *unused, const struct cap_region *r)
+{
+	int entered = r->context ? cap_context_enter(r->context) : 0;
+
+	if (r->context)
+		cap_cu.cuCtxSynchronize();
+	cap_context_leave(entered);
+}
+
+static void synchronise_all(void)
+{
+	cap_allocations_for_each(synchronise, NULL);
+	__atomic_store_n(&synchronises, false, __ATOMIC_SEQ_CST);
+}
+
+/* Waits for all work of the contexts, also for operations that are not timed: those before a
+ * window. They may wait for a call that another thread cannot make now, so another thread waits for
+ * them. False: they have not ended after NAPS. */
+static bool finish(void)
+{
+	bool is_started = false;
+
+	for (unsigned i = 0; i < NAPS; i++, nap()) {
+		bool expected = false;
+
+		if (is_started && !__atomic_load_n(&synchronises, __ATOMIC_SEQ_CST))
+			return true;
+		if (is_started ||
+		    !__atomic_compare_exchange_n(&synchronises, &expected, true, false,
+						 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			continue;
+		is_started = cap_start_thread(synchronise_all) == 0;
+		if (!is_started)
+			__atomic_store_n(&synchronises, false, __ATOMIC_SEQ_CST);
+	}
+	return false;
+}
+
 /* Waiting for the device would end a capture. */
 static bool is_capturing(void)
 {
@@ -162,7 +202,7 @@ static void hold_at_rest(void)
 	for (uint32_t i = 0; i < tries; i++) {
 		rest(NAPS, false);
 		hold(true);
-		if (rest(NAPS, true) && !is_capturing())
+		if (rest(NAPS, true) && !is_capturing() && finish())
 			return;
 		hold(false);
 	}
@@ -201,15 +241,6 @@ void cap_keyframe_note_call(const struct cap_call *c)
 		;
 }
 
-static void synchronise(void *unused, const struct cap_region *r)
-{
-	int entered = r->context ? cap_context_enter(r->context) : 0;
-
-	if (r->context)
-		cap_cu.cuCtxSynchronize();
-	cap_context_leave(entered);
-}
-
 static void take_keyframe(uint64_t id, unsigned flags)
 {
 	scoped(free_ptr) uint8_t *staged = malloc(STAGED);
@@ -217,7 +248,6 @@ static void take_keyframe(uint64_t id, unsigned flags)
 
 	if (!staged)
 		return;
-	cap_allocations_for_each(synchronise, NULL);
 	cap_allocations_for_each(put_region, &k);
 }
 
@@ -279,6 +309,7 @@ void cap_keyframe_iteration(int64_t number, uint64_t id)
 
 void cap_keyframe_end(void)
 {
-	if (__atomic_exchange_n(&is_inside, false, __ATOMIC_RELAXED) && rest(NAPS, true))
+	if (__atomic_exchange_n(&is_inside, false, __ATOMIC_RELAXED) && rest(NAPS, true) &&
+	    finish())
 		take_keyframe(last_call(), CAP_DIGEST_OUTPUT);
 }
