@@ -96,17 +96,16 @@ static int read_times(const struct cap_stream *s, const struct cap_timed_op *op,
 		      int64_t *ret_start, int64_t *ret_end)
 {
 	const struct cap_device_clock *k = &s->context->clock;
-	int r = 1;
+	int64_t from = op->follows ? s->end_ns : INT64_MIN;
+	int r;
 
 	if (op->what == CAP_TIMED_LOST || op->what == CAP_TIMED_NO_MARK)
 		return -EIO;
-	if (op->what == CAP_TIMED_HOST)
-		*ret_end = cap_drift_to_device(&k->drift, op->done_ns);
-	else
-		r = cap_device_clock_read(k, op->event, ret_end);
+	r = cap_device_clock_read(k, op->event, ret_end);
+	if (r == 1 && op->what == CAP_TIMED_RETURN)
+		*ret_end = cap_device_clock_end_at_return(k, op->done_ns, from, *ret_end);
 	if (r == 1)
-		*ret_start = cap_device_clock_op_start(
-			k, issued, op->follows ? s->end_ns : INT64_MIN, *ret_end);
+		*ret_start = cap_device_clock_op_start(k, issued, from, *ret_end);
 	return r;
 }
 

@@ -176,6 +176,16 @@ int64_t cap_device_clock_op_start(const struct cap_device_clock *k, int64_t issu
 	return start > issued ? start : issued;
 }
 
+int64_t cap_device_clock_end_at_return(const struct cap_device_clock *k, int64_t done_ns,
+				       int64_t from, int64_t event)
+{
+	int64_t done = cap_drift_to_device(&k->drift, done_ns);
+
+	if (event > cap_drift_to_device(&k->drift, done_ns + 3 * k->lag_ns) || done > event)
+		return event;
+	return done > from ? done : from;
+}
+
 int64_t cap_device_clock_to_host(struct cap_device_clock *k, int64_t device_ns)
 {
 	if (device_ns > k->used_ns)

@@ -86,5 +86,11 @@ void cap_device_clock_renew(struct cap_device_clock *k);
 int64_t cap_device_clock_op_start(const struct cap_device_clock *k, int64_t issued_ns, int64_t from,
 				  int64_t end);
 
+/* Returns the end of an operation that began at `from` or later, whose call returned at done_ns,
+ * and whose event has the time `event`. If the stream was idle when the event was recorded, the
+ * call had waited for the operation, which ended at done_ns; otherwise it ended at its event. */
+int64_t cap_device_clock_end_at_return(const struct cap_device_clock *k, int64_t done_ns,
+				       int64_t from, int64_t event);
+
 /* Converts device time to the clock of the recording. */
 int64_t cap_device_clock_to_host(struct cap_device_clock *k, int64_t device_ns);

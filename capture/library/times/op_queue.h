@@ -15,9 +15,9 @@
 #define CAP_CHUNKS_PER_QUEUE 4096u /* at most: 1,048,576 operations */
 
 enum cap_timed_kind {
-	CAP_TIMED_EVENT, /* the event is recorded after the operation */
-	CAP_TIMED_HOST,	 /* the operation had ended at done_ns; the event is not used */
-	CAP_TIMED_LOST,	 /* the event could not be recorded */
+	CAP_TIMED_EVENT,  /* the event is recorded after the operation */
+	CAP_TIMED_RETURN, /* the same; the call may have waited, until done_ns, for the operation */
+	CAP_TIMED_LOST,	  /* the event could not be recorded */
 	/* Not an operation: an event before the next operation; an event that could not be
 	 * recorded. */
 	CAP_TIMED_MARK,

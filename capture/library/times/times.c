@@ -132,9 +132,9 @@ static void set_issued(struct cap_timed_op *op, uint64_t start)
 	}
 }
 
-/* Adds an operation that a call, which began at `start`, put on a stream. is_over: the operation
- * has ended. */
-static void put_op(struct cap_stream *s, uint64_t id, uint64_t start, bool is_over)
+/* Adds an operation that a call, which began at `start`, put on a stream. may_wait: the call may
+ * have waited for the operation. */
+static void put_op(struct cap_stream *s, uint64_t id, uint64_t start, bool may_wait)
 {
 	struct cap_timed_op *op = cap_stream_reserve_op(s);
 
@@ -146,13 +146,12 @@ static void put_op(struct cap_stream *s, uint64_t id, uint64_t start, bool is_ov
 	op->id = id;
 	op->follows = load_flag(&s->end_known);
 	set_issued(op, start);
-	if (is_over) {
-		op->what = CAP_TIMED_HOST;
+	if (may_wait)
 		op->done_ns = cap_now_ns();
-	} else {
-		op->what = cap_cu.cuEventRecord(op->event, s->stream) ? CAP_TIMED_LOST
-								      : CAP_TIMED_EVENT;
-	}
+	if (cap_cu.cuEventRecord(op->event, s->stream))
+		op->what = CAP_TIMED_LOST;
+	else
+		op->what = may_wait ? CAP_TIMED_RETURN : CAP_TIMED_EVENT;
 	store_flag(&s->end_known, op->what == CAP_TIMED_EVENT);
 	cap_timed_publish(op);
 	note_put(s);
@@ -253,9 +252,9 @@ static void times_before(struct cap_call *c)
 	c->notes.stream = begin_op(&ref);
 }
 
-/* Returns true if the operation has ended when the call returns: a copy without a stream
- * argument. */
-static bool is_over(const struct cap_call *c, const struct api_call *call)
+/* Returns true if the call may have waited for the operation: it has no stream argument. Copies to
+ * the host wait; memsets and copies within a device do not; others wait for part of the copy. */
+static bool may_wait(const struct cap_call *c, const struct api_call *call)
 {
 	return 1ull << c->class & (BIT(COPY) | BIT(SET)) && !api_arg_of(call, API_MEANING_STREAM);
 }
@@ -279,7 +278,7 @@ static void times_after(struct cap_call *c)
 	else if (!call || c->result != 0)
 		return;
 	else if (c->notes.stream)
-		put_op(c->notes.stream, c->id, c->start, is_over(c, call));
+		put_op(c->notes.stream, c->id, c->start, may_wait(c, call));
 	else if (!c->paused && call->library == API_LIBRARY_CUDA && !is_op(c))
 		interrupt_stream(c, call);
 }
