@@ -59,6 +59,8 @@ struct cap_control {
 	int32_t recorder_pid;
 	int64_t first_iteration, last_iteration; /* the window; -1: all */
 	int64_t first_payload, last_payload; /* iterations whose contents are stored; -1: none */
+	uint32_t external_only; /* 1: only contents that come from the host or from other GPUs */
+	uint32_t spare;
 	int64_t keyframe_every; /* all live memory is stored every N iterations; 0: at the first and
 				   last */
 	uint64_t ring_bytes; /* maximum data bytes of a new ring: a power of two, CAP_MIN_RING_BYTES

@@ -28,6 +28,7 @@ enum {
 	OPT_EMBED,
 	OPT_PAYLOADS,
 	OPT_KEYFRAME,
+	OPT_REPLAYABLE,
 	OPT_FORCE,
 	OPT_JSON,
 	OPT_RAW,
@@ -50,7 +51,11 @@ static const struct cli_option options[] = {
 			  "keep the contents of digested buffers in these iterations, and of all "
 			  "live memory at the start of A and the end of B"},
 	[OPT_KEYFRAME] = {"keyframe", 0, "N",
-			  "with --payloads: also keep all live memory every N iterations"},
+			  "with --payloads or --replayable: also keep all live memory every N "
+			  "iterations"},
+	[OPT_REPLAYABLE] = {"replayable", 0, NULL,
+			    "keep what gpureplay needs: --digest=launch, --embed-images, and the "
+			    "contents that come from the host or from other GPUs"},
 	[OPT_FORCE] = {"force", 'f', NULL, "replace OUT if it is a trace"},
 	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON, on stderr"},
 	[OPT_RAW] = {"raw", 0, NULL, "only record: leave OUT.raw for gputrace import"},
@@ -93,11 +98,22 @@ static int read_interval(const struct cli_args *args, int64_t *ret)
 			  value);
 		return -EINVAL;
 	}
-	if (!args->values[OPT_PAYLOADS]) {
-		cli_error("--keyframe: missing --payloads=A-B");
+	if (!args->values[OPT_PAYLOADS] && !args->values[OPT_REPLAYABLE]) {
+		cli_error("--keyframe: missing --payloads=A-B or --replayable");
 		return -EINVAL;
 	}
 	return 0;
+}
+
+/* --replayable; the other options have been read. */
+static void make_replayable(struct cap_control *c)
+{
+	c->embed_images = 1;
+	if (c->first_payload >= 0)
+		return;
+	c->external_only = 1;
+	c->first_payload = c->first_iteration >= 0 ? c->first_iteration : 0;
+	c->last_payload = c->first_iteration >= 0 ? c->last_iteration : INT64_MAX;
 }
 
 static int read_settings(const struct cli_args *args, struct cap_control *c)
@@ -105,7 +121,11 @@ static int read_settings(const struct cli_args *args, struct cap_control *c)
 	static const char *const levels[] = {"none", "comm", "step", "launch", NULL};
 	static const char *const times[] = {"off", "events", NULL};
 	bool contents = args->values[OPT_PAYLOADS] != NULL;
-	int level = choice(args, OPT_DIGEST, levels, contents ? CAP_DIGEST_COMM : CAP_DIGEST_NONE);
+	bool replayable = args->values[OPT_REPLAYABLE] != NULL;
+	int level = choice(args, OPT_DIGEST, levels,
+			   replayable ? CAP_DIGEST_LAUNCH
+			   : contents ? CAP_DIGEST_COMM
+				      : CAP_DIGEST_NONE);
 	int with_times = choice(args, OPT_TIMES, times, 1);
 
 	memset(c, 0, sizeof(*c));
@@ -116,15 +136,18 @@ static int read_settings(const struct cli_args *args, struct cap_control *c)
 	if (read_interval(args, &c->keyframe_every) < 0)
 		return -EINVAL;
 	recording_by_launcher(&c->origin);
-	if (contents && level == CAP_DIGEST_NONE) {
-		cli_error("--payloads: nothing is digested with --digest=none; expected comm, step "
-			  "or launch");
+	if ((contents || replayable) && level == CAP_DIGEST_NONE) {
+		cli_error("--%s: nothing is digested with --digest=none; expected comm, step "
+			  "or launch",
+			  contents ? "payloads" : "replayable");
 		return -EINVAL;
 	}
 	c->clock = cap_clock_is_usable() ? CAP_CLOCK_TSC : CAP_CLOCK_MONOTONIC;
 	c->digest_level = (uint32_t)level;
 	c->device_times = with_times ? MOST_OUTSTANDING : 0;
 	c->embed_images = args->values[OPT_EMBED] != NULL;
+	if (replayable)
+		make_replayable(c);
 	c->ring_bytes = RING_BYTES;
 	return 0;
 }

@@ -41,6 +41,7 @@ static void append_pieces(struct cap_buffers *b, uint64_t id, const struct cap_r
 			.bytes = n,
 			.allocation = r->id,
 			.offset_bytes = address - r->base,
+			.is_external = cap_region_is_host_writable(r),
 		};
 		address += n;
 		bytes -= n;

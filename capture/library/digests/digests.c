@@ -98,6 +98,7 @@ static int digest_small_copy(const struct cap_call *c, const struct cap_spans *s
 	cap_buffers_add_span(&b, c->id, device, true);
 	cap_batch_announce(c->id, b.n);
 	for (size_t i = 0; i < b.n; i++) {
+		b.items[i].is_external = true;
 		cap_batch_digest_host(&b.items[i], data);
 		cap_payload_store_host(&b.items[i], data);
 		data += b.items[i].bytes;
@@ -119,6 +120,15 @@ static int is_host_copy(const struct cap_spans *s)
 		host |= !is_known || cap_region_is_host_writable(&r);
 	}
 	return host && device;
+}
+
+static void add_external(struct cap_buffers *b, uint64_t id, const struct cap_spans *s, int when)
+{
+	size_t first = b->n;
+
+	cap_buffers_add_spans(b, id, s, when);
+	for (size_t i = first; i < b->n; i++)
+		b->items[i].is_external = true;
 }
 
 /* Appends the buffers of the call before (0) or after (1) it. */
@@ -146,13 +156,15 @@ static void add_buffers(struct cap_buffers *b, const struct cap_call *c,
 	case API_CLASS_COPY:
 		if (cap_spans_from_call(c, call, &spans) < 0 || digest_small_copy(c, &spans, when))
 			return;
-		if (level == CAP_DIGEST_LAUNCH || is_host_copy(&spans))
+		if (is_host_copy(&spans))
+			add_external(b, c->id, &spans, when);
+		else if (level == CAP_DIGEST_LAUNCH)
 			cap_buffers_add_spans(b, c->id, &spans, when);
 		return;
 	case API_CLASS_COLLECTIVE:
 	case API_CLASS_P2P:
 		if (cap_spans_from_call(c, call, &spans) == 0)
-			cap_buffers_add_spans(b, c->id, &spans, when);
+			add_external(b, c->id, &spans, when);
 		return;
 	default:
 		return;
@@ -310,6 +322,8 @@ static void digest_results(struct cap_call *c, const struct api_call *call)
 		return;
 	b.context = ref.context;
 	add_buffers(&b, c, call, &ref, 1);
+	if (group.depth == 0)
+		cap_payload_await(ref.context);
 	cap_batch_announce(c->id, b.n);
 	if (group.depth == 0 || !is_exchange(call)) {
 		cap_pending_add(&ref, b.items, b.n);

@@ -51,6 +51,15 @@ struct keyframe {
 	uint8_t *staged; /* owned: STAGED bytes */
 };
 
+/* A run that is executed from its beginning needs no keyframe. */
+static bool is_enabled(void)
+{
+	const struct cap_control *c = cap_control();
+
+	return cap_payload_is_enabled() &&
+	       (!c->external_only || c->first_iteration >= 0 || c->keyframe_every > 0);
+}
+
 static void put_page(const struct keyframe *k, const struct cap_region *r, uint64_t offset,
 		     uint64_t bytes, const void *data)
 {
@@ -211,7 +220,7 @@ static void hold_at_rest(void)
 
 void cap_keyframe_await(void)
 {
-	if (!cap_payload_is_enabled())
+	if (!is_enabled())
 		return;
 	__atomic_fetch_add(&under_way, 1, __ATOMIC_SEQ_CST);
 	if (unlikely(__atomic_load_n(&holding, __ATOMIC_SEQ_CST) > 0) && !holds) {
@@ -280,7 +289,7 @@ void cap_keyframe_prepare(int64_t number)
 {
 	bool ended;
 
-	if (cap_payload_is_enabled() && !is_capturing() &&
+	if (is_enabled() && !is_capturing() &&
 	    is_stored(number, __atomic_load_n(&is_inside, __ATOMIC_RELAXED), &ended))
 		hold_at_rest();
 	if (holds && cap_needs_order(&cap_self))
@@ -291,7 +300,7 @@ void cap_keyframe_iteration(int64_t number, uint64_t id)
 {
 	bool was_inside = __atomic_load_n(&is_inside, __ATOMIC_RELAXED), ended;
 
-	if (!cap_payload_is_enabled())
+	if (!is_enabled())
 		return;
 	if (!is_stored(number, was_inside, &ended))
 		was_inside = is_wanted(number);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/library/digests/payload.h"
 
+#include "capture/library/device/collector.h"
 #include "capture/library/device/contexts.h"
 #include "capture/library/find/cu.h"
 #include "capture/library/ring/process.h"
 #include "capture/library/ring/put.h"
+#include "capture/library/times/collect.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -21,13 +23,14 @@ bool cap_payload_is_enabled(void)
 	return cap_control()->first_payload >= 0;
 }
 
-/* Returns true if the current iteration is in the range. Keyframes contain live memory. */
+/* Returns true if the contents are wanted, and the current iteration is in the range. Keyframes
+ * contain live memory. */
 static bool is_kept(const struct cap_buffer *b)
 {
 	const struct cap_control *control = cap_control();
 	int64_t now = __atomic_load_n(&iteration, __ATOMIC_RELAXED);
 
-	return b->output != CAP_DIGEST_LIVE &&
+	return b->output != CAP_DIGEST_LIVE && (b->is_external || !control->external_only) &&
 	       (now < 0 || (now >= control->first_payload && now <= control->last_payload));
 }
 
@@ -65,14 +68,69 @@ struct copy {
 	struct cap_buffer buffer;
 };
 
-#define MOST_BYTES (UINT64_C(1) << 30) /* outstanding */
+#define MOST_BYTES (UINT64_C(1) << 30) /* outstanding in a context, before its threads wait */
+#define MOST_CONTEXTS 64
+
+struct space {
+	void *context;
+	uint64_t bytes; /* outstanding */
+	bool blocked;	/* waiting for them was in vain */
+};
 
 static struct {
 	pthread_mutex_t lock;
 	struct copy *first;
 	unsigned n;
-	uint64_t bytes;
+	struct space spaces[MOST_CONTEXTS];
 } copies = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* With the lock held; all further contexts share the last space. */
+static struct space *space_of(void *context)
+{
+	struct space *s = copies.spaces;
+
+	while (s->context && s->context != context && s < copies.spaces + MOST_CONTEXTS - 1)
+		s++;
+	s->context = context;
+	return s;
+}
+
+static bool has_space(void *context)
+{
+	struct space *s;
+	bool has;
+
+	pthread_mutex_lock(&copies.lock);
+	s = space_of(context);
+	has = s->bytes < MOST_BYTES;
+	s->blocked &= !has;
+	pthread_mutex_unlock(&copies.lock);
+	return has;
+}
+
+static bool is_blocked(void *context)
+{
+	bool ret;
+
+	pthread_mutex_lock(&copies.lock);
+	ret = space_of(context)->blocked;
+	pthread_mutex_unlock(&copies.lock);
+	return ret;
+}
+
+void cap_payload_await(void *context)
+{
+	if (!context || !cap_payload_is_enabled() || has_space(context) || is_blocked(context))
+		return;
+	cap_times_run_ahead(true);
+	cap_collector_await(has_space, context);
+	cap_times_run_ahead(false);
+	if (has_space(context))
+		return;
+	pthread_mutex_lock(&copies.lock);
+	space_of(context)->blocked = true;
+	pthread_mutex_unlock(&copies.lock);
+}
 
 static void free_copy(struct copy *c)
 {
@@ -112,18 +170,8 @@ static void add_copy(struct copy *c)
 	c->next = copies.first;
 	copies.first = c;
 	copies.n++;
-	copies.bytes += c->buffer.bytes;
+	space_of(c->context)->bytes += c->buffer.bytes;
 	pthread_mutex_unlock(&copies.lock);
-}
-
-static bool has_space(uint64_t bytes)
-{
-	bool has;
-
-	pthread_mutex_lock(&copies.lock);
-	has = copies.bytes + bytes <= MOST_BYTES;
-	pthread_mutex_unlock(&copies.lock);
-	return has;
 }
 
 void cap_payload_store(const struct cap_stream_ref *ref, const struct cap_buffer *buffers, size_t n)
@@ -131,7 +179,7 @@ void cap_payload_store(const struct cap_stream_ref *ref, const struct cap_buffer
 	if (!cap_payload_is_enabled())
 		return;
 	for (size_t i = 0; i < n; i++) {
-		struct copy *c = is_kept(&buffers[i]) && has_space(buffers[i].bytes)
+		struct copy *c = is_kept(&buffers[i]) && !is_blocked(ref->context)
 					 ? start_copy(ref, &buffers[i])
 					 : NULL;
 
@@ -162,14 +210,12 @@ unsigned cap_payload_collect(void)
 	unsigned left;
 
 	while ((c = take_complete())) {
-		uint64_t bytes = c->buffer.bytes;
-
 		put_payload(&c->buffer, cap_cu.cuEventQuery(c->event) == 0 ? c->data : NULL);
-		free_copy(c);
 		pthread_mutex_lock(&copies.lock);
 		copies.n--;
-		copies.bytes -= bytes;
+		space_of(c->context)->bytes -= c->buffer.bytes;
 		pthread_mutex_unlock(&copies.lock);
+		free_copy(c);
 	}
 	pthread_mutex_lock(&copies.lock);
 	left = copies.n;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Contents of buffers, for --payloads: copied to pinned memory on the buffer's stream, and stored
- * as a blob by the library's thread; equal contents are stored once. No thread waits for a copy,
- * because it may be queued after a collective that other threads have to join. Slow; off by
- * default. */
+ * as a blob by the library's thread; equal contents are stored once. Slow; off by default. */
 #pragma once
 
 #include "capture/library/device/stream_ref.h"
@@ -23,6 +21,11 @@ bool cap_payload_is_enabled(void);
  * current. */
 void cap_payload_store(const struct cap_stream_ref *ref, const struct cap_buffer *buffers,
 		       size_t n);
+
+/* Waits while too many contents of the context are outstanding. They may be queued after a
+ * collective that threads of other contexts have to join, so the caller must hold no lock; if the
+ * device makes no progress, later contents are not stored. */
+void cap_payload_await(void *context);
 
 /* Stores host memory; NULL: it could not be read. */
 void cap_payload_store_host(const struct cap_buffer *b, const void *data);
