@@ -49,7 +49,7 @@ CAP_API {result} {name}({parameters})
 	{result} (*real)({types}) = ({result} (*)({types}))cap_real_of({index});
 	uint64_t words[{n_words}];
 	struct cap_call c;
-{words}	bool on = cap_call_enter(&c, {index}, CAP_TRAITS(API_CLASS_{verb}, {n}, {how}), {plan}, words);
+{first}{words}	bool on = cap_call_enter(&c, {index}, CAP_TRAITS(API_CLASS_{verb}, {n}, {how}), {plan}, words);
 {call}
 	if (on)
 		cap_call_leave(&c, {as_result});
@@ -58,6 +58,12 @@ CAP_API {result} {name}({parameters})
 '''
 
 # cuLaunchKernel: see launch.h.
+# The length of a variable is recorded even if the program does not want it, as NVIDIA's runtime.
+VARIABLES = {'cuModuleGetGlobal_v2', 'cuLibraryGetGlobal', 'cuLibraryGetManaged'}
+VARIABLE_LENGTH = '''	uint64_t length;
+	a1 = a1 ? a1 : (uintptr_t)&length;
+'''
+
 KERNEL_HOOK = '''{steps}CAP_API int {name}({parameters});
 CAP_API int {name}({parameters})
 {{
@@ -274,7 +280,8 @@ def hook(index, call, structs):
     recorded = {'void': '0', 'int': 'r', 'uint64_t': '(int64_t)r'}.get(result, '0')
     made = KERNEL_HOOK if call.name in KERNEL else HOOK
     text = f'static const struct cap_plan_step plan_{index}[] = {{\n' + ''.join(f'\t{t},\n' for t in steps or []) + '};\n'
-    return made.format(steps=text if steps else '', plan=f'plan_{index}' if steps else 'NULL', result=result, passed=passed, name=call.name, parameters=parameters or 'void', index=index,
+    first = VARIABLE_LENGTH if call.name in VARIABLES else ''
+    return made.format(first=first, steps=text if steps else '', plan=f'plan_{index}' if steps else 'NULL', result=result, passed=passed, name=call.name, parameters=parameters or 'void', index=index,
                        types=', '.join(c_type(a) for a in call.args) or 'void', n_words=max(call.words, 1),
                        words=''.join(to_words(i, a) for i, a in enumerate(call.args)), verb=call.verb.upper().replace('-', '_'),
                        n=call.words, how=how(call, steps), call=forward(call, passed, void),

@@ -337,10 +337,9 @@ static void note_global(const struct cap_call *c, const struct api_call *call)
 				   .kind = strstr(call->name, "Managed") ? CAP_MEMORY_MANAGED
 									 : CAP_MEMORY_GLOBAL,
 				   .owner = c->words[2],
-				   .base = read_result(c, &call->args[0])};
+				   .base = read_result(c, &call->args[0]),
+				   .bytes = read_result(c, &call->args[1])};
 
-	range.bytes = c->words[1] ? read_result(c, &call->args[1])
-				  : allocation_bytes(c, call, range.base);
 	add_range(&range);
 }
 

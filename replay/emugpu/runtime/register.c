@@ -224,7 +224,6 @@ EMU_API char __cudaInitModule(void **handle)
 {
 	struct image *image = (struct image *)handle;
 	CUdeviceptr at;
-	size_t bytes;
 
 	if (rt_ready() || load(image))
 		return 0;
@@ -233,7 +232,7 @@ EMU_API char __cudaInitModule(void **handle)
 
 		if (!s || s->image != image || s->kind != MANAGED)
 			continue;
-		if (RT_DRIVER(cuLibraryGetManaged)(&at, &bytes, image->library, s->name))
+		if (RT_DRIVER(cuLibraryGetManaged)(&at, NULL, image->library, s->name))
 			return 0;
 		*s->pointer = (void *)at;
 	}
