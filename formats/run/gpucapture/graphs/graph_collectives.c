@@ -80,8 +80,7 @@ static int by_handle(const void *a, const void *b)
 	return array_order(x->handle, y->handle);
 }
 
-/* A kernel may have been known by its handle only, now or when it was captured. */
-static bool has_name(const struct rec_call *c, const struct rec_node *n)
+bool rec_graph_node_has_name(const struct rec_call *c, const struct rec_node *n)
 {
 	return strncmp(fmt_string(c->process->names, n->name, NULL), "kernel@", 7) != 0;
 }
@@ -90,8 +89,9 @@ static bool may_be_same_node(const struct rec_call *c, const struct rec_node *re
 			     const struct rec_graph_node *before)
 {
 	return strcmp(reported->kind, before->node.kind) == 0 &&
-	       (before->handle || reported->name == before->node.name || !has_name(c, reported) ||
-		!has_name(c, &before->node));
+	       (before->handle || reported->name == before->node.name ||
+		!rec_graph_node_has_name(c, reported) ||
+		!rec_graph_node_has_name(c, &before->node));
 }
 
 static struct rec_graph_node *find_node(struct rec_graph *reported, const struct place *places,

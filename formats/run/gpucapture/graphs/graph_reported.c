@@ -43,6 +43,11 @@ static void describe(struct rec_call *c, const struct cap_node_record *r,
 	if (before && strcmp(before->node.kind, ret->kind) == 0) {
 		ret->call = before->node.call;
 		ret->content = before->node.content;
+		/* The driver reports a function that it made itself from the kernel. */
+		if (!rec_graph_node_has_name(c, ret)) {
+			ret->name = before->node.name;
+			ret->symbol = before->node.symbol;
+		}
 	}
 	ret->collective = 0;
 }

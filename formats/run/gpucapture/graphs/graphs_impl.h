@@ -76,6 +76,8 @@ struct rec_graph *rec_graph_version(const struct rec_graphs *all, const struct r
  * this call instantiated the graph. Returns 1 if there was such a report, 0 if not, or -ENOMEM. */
 int rec_graph_read_report(struct rec_call *c, struct rec_graph *g);
 
+/* Returns false for a kernel that is known by its handle only. */
+bool rec_graph_node_has_name(const struct rec_call *c, const struct rec_node *n);
 /* Copies the collectives of nodes of `before` to the nodes that the driver reported. Counts
  * collectives without a matching node. Returns 0 or -ENOMEM. */
 int rec_graph_copy_collectives(struct rec_call *c, const struct rec_graph *before,
