@@ -323,14 +323,15 @@ static bool put_content(const struct source *s, uint64_t offset, const uint8_t *
 }
 
 /* The same after earlier work of the device that may use the source, if they differ: the program
- * wrote it when that was done, or the device is about to write it. */
+ * wrote it when that was done, or the device is about to write it. Returns a result of the
+ * driver. */
 static int put_locked(const struct source *s, uint64_t offset, const uint8_t *data, size_t len)
 {
-	if (put_content(s, offset, data, len, true) && rex_placement_synchronize() != 0)
-		return -EIO;
-	if (put_content(s, offset, data, len, true))
+	int result = put_content(s, offset, data, len, true) ? rex_placement_synchronize() : 0;
+
+	if (result == 0 && put_content(s, offset, data, len, true))
 		put_content(s, offset, data, len, false);
-	return 0;
+	return result;
 }
 
 /* Fills the source with floats between 0 and 1, for contents that were not recorded. */
@@ -386,7 +387,7 @@ static uint64_t first_of(const struct rex_frame *b, const struct source *s,
 }
 
 /* Copies all recorded contents of the destination, and counts them. */
-static int put_contents(const struct rex_frame *b, const struct source *s, size_t *ret)
+static int put_contents(struct rex_frame *b, const struct source *s, size_t *ret)
 {
 	size_t n, found = 0;
 	const struct rex_content *list =
@@ -397,22 +398,23 @@ static int put_contents(const struct rex_frame *b, const struct source *s, size_
 		scoped(free_ptr) uint8_t *data = NULL;
 		uint64_t offset = position_of(b, s, &list[i]) - first;
 		size_t len;
-		int r;
+		int r, result = 0;
 
 		if (list[i].access != FMT_WRITTEN || !is_destination(s, &list[i]))
 			continue;
 		r = fmt_blob_read(b->context->process->trace, list[i].name, &data, &len, NULL);
 		if (r < 0 && r != -ENOENT)
-			return r;
+			return rex_frame_fail(b, r, "cannot read what was copied");
 		if (r < 0)
 			continue;
 		found++;
 		if (s->is_locked)
-			r = put_locked(s, offset, data, len);
+			result = put_locked(s, offset, data, len);
 		else
 			put_content(s, offset, data, len, false);
-		if (r < 0)
-			return r;
+		if (result != 0)
+			return rex_frame_fail(b, -EIO, "cuCtxSynchronize before it returned %d",
+					      result);
 		rex_placement_count_stale(b->context->objects, data, len);
 	}
 	*ret = found;
@@ -425,7 +427,7 @@ static int put_source(struct rex_context *context, struct rex_frame *b, const st
 	int r = put_contents(b, s, &found);
 
 	if (r < 0)
-		return rex_frame_fail(b, r, "cannot read what was copied");
+		return r;
 	/* The inputs of a graph are restored when it is launched. */
 	if (found == 0 && (!s->is_locked || rex_find_op(context->process, b->call->correlation))) {
 		put_seed(s, context->seed ^ b->call->correlation);

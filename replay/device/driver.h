@@ -4,6 +4,7 @@
  * are NULL before rex_driver_find(). Functions return the driver's results. Any thread. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -59,7 +60,6 @@ extern struct rex_driver rex_driver;
 /* Looks up all functions. Called once. */
 void rex_driver_find(void *(*find)(const char *name));
 
-/* Reserves addresses: the wanted ones, or if the driver does not follow that hint, others with the
- * same low 32 bits. Returns the driver's result. rex_driver_unreserve() ends the reservation. */
-int rex_driver_reserve(uint64_t *ret, size_t bytes, uint64_t wanted);
-int rex_driver_unreserve(uint64_t at, size_t bytes);
+/* Reserves addresses until the end: the wanted ones, or if the driver does not follow that hint,
+ * and with `relocate`, others with the same low 32 bits. Returns the driver's result. */
+int rex_driver_reserve(uint64_t *ret, size_t bytes, uint64_t wanted, bool relocate);

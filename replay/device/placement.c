@@ -5,7 +5,6 @@
 #include "replay/device/driver.h"
 #include "replay/device/regions.h"
 
-#include <sys/mman.h>
 
 /* The announced allocation. */
 static __thread struct {
@@ -41,29 +40,14 @@ static int give_access(const struct rex_region *r, int device)
 	return rex_driver.set_access(r->here, r->end - r->start, all, (size_t)n);
 }
 
-/* Reserves the addresses of the region with the driver. */
-static int reserve_region(struct rex_region *r, uint64_t bytes)
-{
-	int rc = rex_driver_reserve(&r->here, bytes, r->start);
-
-	rex_regions.moved |= rc == 0 && r->here != r->start;
-	if (rc != 0 || r->here == r->start || rex_regions.relocates)
-		return rc;
-	rex_driver_unreserve(r->here, bytes);
-	rex_regions.refused = r->start;
-	return REX_INVALID_VALUE;
-}
-
 static int map_device(struct rex_region *r)
 {
 	struct rex_driver_prop prop = {.type = REX_PINNED, .location = {REX_ON_DEVICE, 0}};
 	uint64_t handle, bytes = r->end - r->start;
 	int rc = rex_driver.device(&prop.location.id);
 
-	if (rc == 0 && r->guarded)
-		munmap((void *)r->start, bytes);
 	if (rc == 0)
-		rc = reserve_region(r, bytes);
+		rc = rex_region_reserve(r);
 	if (rc == 0)
 		rc = rex_driver.create(&handle, bytes, &prop, 0);
 	if (rc != 0)
@@ -150,6 +134,20 @@ int rex_placement_synchronize(void)
 
 /* ---- replacements of driver functions */
 
+static int (*real_init)(unsigned flags);
+static int init(unsigned flags)
+{
+	int rc;
+
+	pthread_mutex_lock(&rex_regions.lock);
+	rex_regions_unguard();
+	rc = real_init(flags);
+	if (rc == 0)
+		rex_regions_reserve_blocks();
+	pthread_mutex_unlock(&rex_regions.lock);
+	return rc;
+}
+
 void rex_placement_set_next(const char *function, uint64_t address, uint64_t pitch_bytes)
 {
 	next.function = function;
@@ -235,7 +233,7 @@ static int free_host(uint64_t at)
 	return is_placed(at) ? rex_driver.synchronize() : real_free_host(at);
 }
 
-/* ---- reservations of the program */
+/* ---- reservations of the program, which stay until the end */
 
 static int (*real_reserve)(uint64_t *, size_t, size_t, uint64_t, unsigned long long);
 static int reserve(uint64_t *ret, size_t bytes, size_t align, uint64_t at, unsigned long long flags)
@@ -250,9 +248,8 @@ static int reserve(uint64_t *ret, size_t bytes, size_t align, uint64_t at, unsig
 	if (!address || r == end)
 		return real_reserve(ret, bytes, align, at, flags);
 	pthread_mutex_lock(&rex_regions.lock);
-	rex_region_unguard(r);
-	rc = reserve_region(r, bytes);
-	r->is_mapped = r->in_use = rc == 0;
+	rc = rex_region_reserve(r);
+	r->is_mapped = rc == 0;
 	*ret = r->here;
 	pthread_mutex_unlock(&rex_regions.lock);
 	return rc;
@@ -260,15 +257,12 @@ static int reserve(uint64_t *ret, size_t bytes, size_t align, uint64_t at, unsig
 
 static int unreserve(uint64_t at, size_t bytes)
 {
-	int rc = rex_driver_unreserve(at, bytes);
+	bool is_kept;
 
 	pthread_mutex_lock(&rex_regions.lock);
-	for (struct rex_region *r = rex_regions.items;
-	     rc == 0 && r < rex_regions.items + rex_regions.n; r++)
-		if (r->in_use && r->here == at)
-			rex_region_guard_again(r);
+	is_kept = rex_regions_has_reserved(at);
 	pthread_mutex_unlock(&rex_regions.lock);
-	return rc;
+	return is_kept ? 0 : rex_driver.unreserve(at, bytes);
 }
 
 /* ---- hints */
@@ -302,6 +296,7 @@ void *rex_placement_wrap(const char *name, void *real, void *(*find)(const char 
 		const char *name;
 		void *here, *real;
 	} all[] = {
+		{"cuInit", init, &real_init},
 		{"cuMemAlloc_v2", alloc, &real_alloc},
 		{"cuMemAllocAsync", alloc_async, &real_alloc_async},
 		{"cuMemAllocAsync_ptsz", alloc_async_ptsz, &real_alloc_async_ptsz},

@@ -2,18 +2,26 @@
 #include "replay/device/regions.h"
 
 #include "base/array.h"
+#include "replay/device/driver.h"
 
 #include <stdio.h>
 #include <sys/mman.h>
 
 #define GRANULE (UINT64_C(2) << 20) /* for device memory: a multiple of all granularities */
+#define BLOCK (UINT64_C(32) << 20)
 #define PAGE UINT64_C(4096)
+#define DRIVER_BYTES (UINT64_C(32) << 30) /* more than the driver maps for itself */
 
 struct rex_regions rex_regions = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static uint64_t round_up(uint64_t at, uint64_t to)
 {
 	return (at + to - 1) / to * to;
+}
+
+static bool is_host(const struct rex_region *r)
+{
+	return r->kind == REX_LOCKED || r->kind == REX_PROGRAM;
 }
 
 static int kind_of(const struct rex_call *c, const struct api_arg *a)
@@ -64,9 +72,9 @@ static int add_region(const struct rex_call *c, const struct api_arg *a)
 		return 0; /* in a damaged trace: the call will fail */
 	if (array_reserve(&rex_regions.items, rex_regions.n + 1, &rex_regions.cap) < 0)
 		return -ENOMEM;
-	if (kind == REX_DEVICE || kind == REX_RESERVED)
+	if (kind == REX_DEVICE || kind == REX_RESERVED) {
 		unit = GRANULE;
-	if (kind == REX_LOCKED || kind == REX_PROGRAM) {
+	} else {
 		int r = add_host(c, a, (uint64_t)address, (uint64_t)bytes);
 
 		if (r < 0)
@@ -113,6 +121,49 @@ static bool can_merge(const struct rex_region *a, const struct rex_region *b)
 	       (a->kind != REX_DEVICE || a->rank == b->rank) && b->start <= a->end;
 }
 
+/* Adds the region to the last block, or a new one. */
+static int add_to_block(const struct rex_region *r)
+{
+	struct rex_block *last = rex_regions.blocks + rex_regions.n_blocks;
+	uint64_t start = r->start / BLOCK * BLOCK, end = round_up(r->end, BLOCK);
+
+	if (rex_regions.n_blocks > 0 && start < last[-1].end) {
+		last--;
+		last->end = last->end > end ? last->end : end;
+		last->used_end = last->used_end > r->end ? last->used_end : r->end;
+		return 0;
+	}
+	if (array_reserve(&rex_regions.blocks, rex_regions.n_blocks + 1, &rex_regions.blocks_cap) <
+	    0)
+		return -ENOMEM;
+	rex_regions.blocks[rex_regions.n_blocks++] = (struct rex_block){
+		.start = start, .end = end, .used_start = r->start, .used_end = r->end};
+	return 0;
+}
+
+/* Host memory beside the regions of a block does not belong to it. */
+static void shrink_block(struct rex_block *b, const struct rex_region *host)
+{
+	if (host->end <= b->used_start && host->end > b->start)
+		b->start = round_up(host->end, GRANULE);
+	if (host->start >= b->used_end && host->start < b->end)
+		b->end = host->start / GRANULE * GRANULE;
+}
+
+/* Finds the blocks of the sorted regions. */
+static int find_blocks(void)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < rex_regions.n && r == 0; i++)
+		if (!is_host(&rex_regions.items[i]))
+			r = add_to_block(&rex_regions.items[i]);
+	for (size_t i = 0; i < rex_regions.n; i++)
+		for (size_t k = 0; is_host(&rex_regions.items[i]) && k < rex_regions.n_blocks; k++)
+			shrink_block(&rex_regions.blocks[k], &rex_regions.items[i]);
+	return r;
+}
+
 int rex_regions_find(const struct rex_process *p)
 {
 	size_t kept = 0;
@@ -154,61 +205,85 @@ int rex_regions_find(const struct rex_process *p)
 			rex_regions.items[++kept] = *now;
 	}
 	rex_regions.n = kept + 1;
-	return 0;
+	return find_blocks();
 }
 
 #define FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
-/* Keeps other memory of this process from a region. The caller has reserved all before `from`.
- * Returns a positive errno. */
-static int guard(const struct rex_region *r, uint64_t from)
+/* Keeps other memory of this process from addresses. Returns a positive errno. */
+static int guard(uint64_t start, uint64_t end, int access)
 {
-	int access = r->kind == REX_LOCKED || r->kind == REX_PROGRAM ? PROT_READ | PROT_WRITE
-								     : PROT_NONE;
-	void *at = MAP_FAILED;
+	void *at = mmap((void *)start, end - start, access, FLAGS | MAP_FIXED_NOREPLACE, -1, 0);
 
-	if (from < r->start)
-		from = r->start;
-	if (from >= r->end)
-		return 0;
-	at = mmap((void *)from, r->end - from, access, FLAGS | MAP_FIXED_NOREPLACE, -1, 0);
-	if (at == (void *)from)
+	if (at == (void *)start)
 		return 0;
 	if (at == MAP_FAILED)
 		return errno;
-	munmap(at, r->end - from);
+	munmap(at, end - start);
 	return EEXIST;
+}
+
+/* Reserves a region of host memory. */
+static int reserve_host(struct rex_region *r, bool relocate, bool can_retry)
+{
+	int e = guard(r->start, r->end, PROT_READ | PROT_WRITE);
+	void *at;
+
+	r->here = r->start;
+	if (e == 0)
+		return 0;
+	if (!relocate || (can_retry && e == EEXIST)) /* a new process has another layout */
+		return -e;
+	at = mmap(NULL, r->end - r->start, PROT_READ | PROT_WRITE, FLAGS, -1, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	r->here = (uint64_t)at;
+	rex_regions.moved = true;
+	return 0;
+}
+
+/* Returns the start of a block where the kernel would place the driver's own memory now; 0: none.
+ */
+static uint64_t driver_block(void)
+{
+	uint8_t *at = mmap(NULL, DRIVER_BYTES, PROT_NONE, FLAGS, -1, 0);
+	uint64_t start = (uint64_t)at, ret = 0;
+
+	if (at == MAP_FAILED)
+		return 0;
+	munmap(at, DRIVER_BYTES);
+	for (size_t i = 0; i < rex_regions.n_blocks; i++)
+		if (rex_regions.blocks[i].start < start + DRIVER_BYTES &&
+		    start < rex_regions.blocks[i].end)
+			ret = rex_regions.blocks[i].start;
+	return ret;
 }
 
 int rex_regions_reserve(bool relocate, bool can_retry, uint64_t *taken)
 {
-	uint64_t guarded_to = 0; /* overlapping regions of the same reservations */
+	uint64_t block;
+	int r = 0;
 
 	rex_regions.relocates = relocate;
-	for (size_t i = 0; i < rex_regions.n; i++) {
-		struct rex_region *r = &rex_regions.items[i];
-		bool is_host = r->kind == REX_LOCKED || r->kind == REX_PROGRAM;
-		int e = guard(r, guarded_to);
-		void *at;
-
-		r->here = r->start;
-		r->guarded = e == 0;
-		if (r->guarded && r->kind == REX_RESERVED && r->end > guarded_to)
-			guarded_to = r->end;
-		if (r->guarded)
-			continue;
-		*taken = r->start;
-		if (!relocate || (can_retry && e == EEXIST)) /* a new process has another layout */
-			return -e;
-		if (!is_host)
-			continue;
-		at = mmap(NULL, r->end - r->start, PROT_READ | PROT_WRITE, FLAGS, -1, 0);
-		if (at == MAP_FAILED)
-			return -errno;
-		r->here = (uint64_t)at;
-		rex_regions.moved = true;
+	for (size_t i = 0; i < rex_regions.n && r == 0; i++) {
+		*taken = rex_regions.items[i].start;
+		if (is_host(&rex_regions.items[i]))
+			r = reserve_host(&rex_regions.items[i], relocate, can_retry);
 	}
-	return 0;
+	for (size_t i = 0; i < rex_regions.n_blocks && r == 0; i++) {
+		struct rex_block *b = &rex_regions.blocks[i];
+
+		*taken = b->start;
+		r = -guard(b->start, b->end, PROT_NONE);
+		b->is_guarded = r == 0;
+		if (relocate && !(can_retry && r == -EEXIST))
+			r = 0;
+	}
+	block = r == 0 && can_retry ? driver_block() : 0;
+	if (block == 0)
+		return r;
+	*taken = block;
+	return -EEXIST;
 }
 
 int rex_regions_note(struct rex_objects *objects)
@@ -223,32 +298,61 @@ int rex_regions_note(struct rex_objects *objects)
 	return r;
 }
 
-/* ---- reservations of the program */
+/* ---- blocks */
 
-/* Returns another reservation of the program, from `at` on, that overlaps `r`; NULL: none. */
-static struct rex_region *overlapping(const struct rex_region *r, struct rex_region *at)
+static struct rex_block *block_of(uint64_t address)
 {
-	for (; at < rex_regions.items + rex_regions.n && at->start < r->end; at++)
-		if (at != r && at->kind == REX_RESERVED && at->end > r->start)
-			return at;
-	return NULL;
+	size_t i = array_bound(k, 0, rex_regions.n_blocks, rex_regions.blocks[k].end <= address);
+
+	return &rex_regions.blocks[i];
 }
 
-void rex_region_unguard(struct rex_region *r)
+/* Reserves a block with the driver, at another address only with `relocate`. */
+static int reserve_block(struct rex_block *b, bool relocate)
 {
-	for (struct rex_region *o = overlapping(r, rex_regions.items); o; o = overlapping(r, o + 1))
-		if (o->in_use)
-			return;
-	if (r->guarded)
-		munmap((void *)r->start, r->end - r->start);
+	int rc = rex_driver_reserve(&b->here, b->end - b->start, b->start, relocate);
+
+	b->is_reserved = rc == 0;
+	rex_regions.moved |= rc == 0 && b->here != b->start;
+	return rc;
 }
 
-void rex_region_guard_again(struct rex_region *r)
+void rex_regions_unguard(void)
 {
-	r->in_use = false;
-	if (!r->guarded || guard(r, r->start) == 0)
-		return;
-	r->guarded = false;
-	for (struct rex_region *o = overlapping(r, rex_regions.items); o; o = overlapping(r, o + 1))
-		o->guarded = false;
+	for (size_t i = 0; i < rex_regions.n_blocks; i++) {
+		struct rex_block *b = &rex_regions.blocks[i];
+
+		if (take(b->is_guarded))
+			munmap((void *)b->start, b->end - b->start);
+	}
+}
+
+void rex_regions_reserve_blocks(void)
+{
+	for (size_t i = 0; i < rex_regions.n_blocks; i++)
+		if (!rex_regions.blocks[i].is_reserved)
+			reserve_block(&rex_regions.blocks[i], false);
+}
+
+int rex_region_reserve(struct rex_region *r)
+{
+	struct rex_block *b = block_of(r->start);
+	int rc = b->is_reserved ? 0 : reserve_block(b, rex_regions.relocates);
+
+	if (rc == 0)
+		r->here = b->here + (r->start - b->start);
+	else if (rc == REX_INVALID_VALUE && !rex_regions.relocates)
+		rex_regions.refused = r->start;
+	return rc;
+}
+
+bool rex_regions_has_reserved(uint64_t here)
+{
+	for (size_t i = 0; i < rex_regions.n_blocks; i++) {
+		const struct rex_block *b = &rex_regions.blocks[i];
+
+		if (b->is_reserved && here - b->here < b->end - b->start)
+			return true;
+	}
+	return false;
 }

@@ -21,15 +21,26 @@ struct rex_region {
 	uint64_t here;	/* its address in this process */
 	uint32_t rank;	/* of a device */
 	uint8_t kind;	/* enum rex_region_kind */
-	bool guarded;	/* reserved in the address space, unless it is in use */
 	bool is_mapped; /* usable by the driver, or reserved with it */
-	bool in_use;	/* reserved by the program now */
+};
+
+/* Addresses that are reserved with the driver together: it follows a hint only if the address and
+ * the length are multiples of 32 MiB (driver 580). Contains regions of devices and reservations of
+ * the program; stays reserved until the end. */
+struct rex_block {
+	uint64_t start, end;
+	uint64_t used_start, used_end; /* of its regions */
+	uint64_t here;
+	bool is_guarded;  /* kept free of other memory of this process, until cuInit() */
+	bool is_reserved; /* with the driver */
 };
 
 extern struct rex_regions {
 	pthread_mutex_t lock;
 	struct rex_region *items; /* by start */
 	size_t n, cap;
+	struct rex_block *blocks; /* by start */
+	size_t n_blocks, blocks_cap;
 	/* Allocations of the host, by number after rex_regions_find(). */
 	struct rex_region_host {
 		uint64_t number, start, bytes;
@@ -45,17 +56,22 @@ extern struct rex_regions {
  * to GPUs. */
 int rex_regions_find(const struct rex_process *p);
 
-/* Reserves them. If other memory of this process is at the recorded address of a region, it gets
- * another address if it may (`relocate`) and if a process with another layout cannot be started
+/* Reserves them in the address space. If other memory of this process is at the recorded address of
+ * a region, it gets another address if it may (`relocate`) and if a process with another layout
+ * cannot be started
  * (`can_retry`); else -EEXIST. Other errnos as mmap(2). *taken is set to the address. */
 int rex_regions_reserve(bool relocate, bool can_retry, uint64_t *taken);
 
 /* Records the location of the program's pinned memory. Returns 0 or -ENOMEM. */
 int rex_regions_note(struct rex_objects *objects);
 
-/* Leaves the addresses of a reservation of the program to the driver. With the lock held. */
-void rex_region_unguard(struct rex_region *r);
+/* Before the driver is initialised: it never follows a hint to addresses that are in use then. After
+ * that: reserves all blocks where the driver follows the hint. With the lock held. */
+void rex_regions_unguard(void);
+void rex_regions_reserve_blocks(void);
 
-/* Keeps other memory from the addresses again: the program has freed them, and may reserve them, or
- * some of them, again. With the lock held. */
-void rex_region_guard_again(struct rex_region *r);
+/* Reserves the block of a region with the driver, and sets region->here. With the lock held.
+ * Returns a result of the driver. */
+int rex_region_reserve(struct rex_region *r);
+/* Returns true if the address is in a block that was reserved. With the lock held. */
+bool rex_regions_has_reserved(uint64_t here);

@@ -80,7 +80,10 @@ static void *reserve(size_t bytes, size_t align, void *wanted)
 	return (void *)start;
 }
 
-/* As some real drivers do. */
+#define HINTED                                                                                     \
+	(UINT64_C(32) << 20) /* a hint is rounded up to a multiple of this, as by driver 580 */
+
+/* As a driver does if the wanted addresses are in use. */
 static int ignores_hints(void)
 {
 	const char *hints = getenv("GPUEMU_ADDRESS_HINTS");
@@ -98,8 +101,7 @@ EMU_API CUresult cuMemAddressReserve(CUdeviceptr *ret, size_t bytes, size_t alig
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!ret || bytes == 0 || bytes % GRANULE || (align & (align - 1)) || flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (ignores_hints())
-		wanted = 0;
+	wanted = ignores_hints() ? 0 : (wanted + HINTED - 1) / HINTED * HINTED;
 	p = reserve(bytes, align > GRANULE ? align : GRANULE, (void *)wanted);
 	region.base = (uintptr_t)p;
 	if (!p || emu_region_add(&region) < 0)
