@@ -136,8 +136,7 @@ static int add_event(struct fmt_cause_side *s, const struct fmt_slice *slice,
 	track = &s->tracks[e->track];
 	if (array_reserve(&track->items, track->n + 1, &track->cap) < 0)
 		return -ENOMEM;
-	track->items[track->n++] = (struct fmt_cause_item){
-		.template = t, .event = e, .slice = slice, .launch_ns = e->start_ns};
+	track->items[track->n++] = (struct fmt_cause_item){t, e, slice, NULL, e->start_ns};
 	return 0;
 }
 
@@ -188,40 +187,13 @@ static int by_wait(const void *a, const void *b)
 	return array_order(x->track, y->track) ?: array_order(x->at_ns, y->at_ns);
 }
 
-static int by_launch_of_graph(const void *a, const void *b)
+static int by_start(const void *a, const void *b)
 {
 	const struct fmt_cause_item *x = a, *y = b;
 
-	return array_order(x->node >= 0, y->node >= 0)
-	       ?: array_order(x->event->correlation, y->event->correlation)
-	       ?: array_order(x->event->start_ns, y->event->start_ns);
-}
-
-/* The nodes of a launch are ordered by number, since branches run at the same time. */
-static void set_order(struct fmt_cause_track *t)
-{
-	if (t->n > 1)
-		qsort(t->items, t->n, sizeof(t->items[0]), by_launch_of_graph);
-	for (size_t i = 0; i < t->n; i++) {
-		struct fmt_cause_item *x = &t->items[i], *before = i > 0 ? x - 1 : NULL;
-
-		x->order_ns = before && x->node >= 0 && before->node >= 0 &&
-					      before->event->correlation == x->event->correlation
-				      ? before->order_ns
-				      : x->event->start_ns;
-	}
-}
-
-/* A call precedes the calls within it. */
-static int by_order(const void *a, const void *b)
-{
-	const struct fmt_cause_item *x = a, *y = b;
-	bool are_calls = !FMT_IS_OP(x->template->kind);
-
-	return array_order(x->order_ns, y->order_ns)
-	       ?: (are_calls ? array_order(y->event->duration_ns, x->event->duration_ns) : 0)
-	       ?: array_order(x->event->correlation, y->event->correlation)
-	       ?: array_order(x->node, y->node);
+	return array_order(x->event->start_ns, y->event->start_ns)
+	       ?: array_order(y->event->duration_ns, x->event->duration_ns)
+	       ?: array_order(x->event->correlation, y->event->correlation);
 }
 
 /* Returns true if effects of a call are not compared. */
@@ -252,15 +224,12 @@ static void sort_track(struct fmt_cause_side *s, struct fmt_cause_track *t)
 			x.call = call_of(s, x.event->correlation);
 		if (x.call)
 			x.launch_ns = x.call->event->start_ns;
-		x.node = FMT_IS_OP(x.template->kind) ? fmt_cause_side_value(s, &x, "graph.node")
-						     : -1;
 		if (!is_left_out(s, x.call) && !is_of_nccl(s, &x))
 			t->items[n++] = x;
 	}
 	t->n = n;
-	set_order(t);
 	if (n > 1)
-		qsort(t->items, n, sizeof(t->items[0]), by_order);
+		qsort(t->items, n, sizeof(t->items[0]), by_start);
 }
 
 /* Sorts everything by time. Slices are cut by calls, whose order may differ between launching

@@ -18,8 +18,6 @@ struct fmt_cause_item {
 	const struct fmt_slice *slice;
 	const struct fmt_cause_call *call; /* that launched it; NULL: none is recorded */
 	int64_t launch_ns;
-	int64_t order_ns; /* its start; nodes of a graph: the first start of them */
-	int64_t node;	  /* number of the node; -1: none */
 };
 
 /* A call, by correlation. */
