@@ -5,7 +5,6 @@
 #include "replay/device/driver.h"
 #include "replay/device/regions.h"
 
-
 /* The announced allocation. */
 static __thread struct {
 	const char *function;

@@ -57,16 +57,16 @@ extern struct rex_regions {
 int rex_regions_find(const struct rex_process *p);
 
 /* Reserves them in the address space. If other memory of this process is at the recorded address of
- * a region, it gets another address if it may (`relocate`) and if a process with another layout
- * cannot be started
- * (`can_retry`); else -EEXIST. Other errnos as mmap(2). *taken is set to the address. */
+ * a region, or the driver's own memory may be placed there, the region gets another address if it
+ * may (`relocate`) and if a process with another layout cannot be started (`can_retry`); else
+ * -EEXIST. Other errnos as mmap(2). *taken is set to the address. */
 int rex_regions_reserve(bool relocate, bool can_retry, uint64_t *taken);
 
 /* Records the location of the program's pinned memory. Returns 0 or -ENOMEM. */
 int rex_regions_note(struct rex_objects *objects);
 
-/* Before the driver is initialised: it never follows a hint to addresses that are in use then. After
- * that: reserves all blocks where the driver follows the hint. With the lock held. */
+/* Before the driver is initialised: it never follows a hint to addresses that are in use then.
+ * After that: reserves all blocks where the driver follows the hint. With the lock held. */
 void rex_regions_unguard(void);
 void rex_regions_reserve_blocks(void);
 

@@ -160,6 +160,7 @@ CUresult emu_init(void)
 		return emu.init_error;
 	pthread_mutex_lock(&emu.lock);
 	if (!emu.ready) {
+		emu_vmm_init();
 		emu.init_error = check_names() ?: init_devices();
 		atexit(shut_down);
 		__atomic_store_n(&emu.ready, 1, __ATOMIC_RELEASE);

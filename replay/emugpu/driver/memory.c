@@ -5,6 +5,7 @@
 #include "replay/emugpu/driver/handle.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #define ALIGN 512
@@ -37,6 +38,13 @@ struct emu_memory {
 	struct spans held, gaps;
 };
 
+static uint64_t first_base(void)
+{
+	const char *chosen = getenv("GPUEMU_FIRST_ADDRESS");
+
+	return chosen ? strtoull(chosen, NULL, 0) / BASES_APART * BASES_APART : FIRST_BASE;
+}
+
 int emu_memory_new(unsigned physical, size_t bytes, struct emu_memory **ret)
 {
 	scoped(free_ptr) struct emu_memory *m = calloc(1, sizeof(*m));
@@ -53,7 +61,7 @@ int emu_memory_new(unsigned physical, size_t bytes, struct emu_memory **ret)
 		close(m->fd);
 		return -errno;
 	}
-	at = mmap((void *)(FIRST_BASE + physical * BASES_APART), bytes, PROT_READ | PROT_WRITE,
+	at = mmap((void *)(first_base() + physical * BASES_APART), bytes, PROT_READ | PROT_WRITE,
 		  MAP_SHARED | MAP_NORESERVE, m->fd, 0);
 	if (at == MAP_FAILED) {
 		close(m->fd);

@@ -11,6 +11,9 @@
 struct emu_device;
 struct emu_memory;
 
+/* Notes which addresses are in use. Called once, by cuInit(). */
+void emu_vmm_init(void);
+
 /* `physical`: number of the device on this machine. */
 int emu_memory_new(unsigned physical, size_t bytes, struct emu_memory **ret);
 

@@ -2,12 +2,14 @@
 
 /* Virtual memory management: address ranges and memory are separate. Each allocation is an unnamed
  * file, so that it can be mapped twice and shared with other processes. */
+#include "base/array.h"
 #include "base/scope.h"
 #include "replay/emugpu/driver/device.h"
 #include "replay/emugpu/driver/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,14 +82,38 @@ static void *reserve(size_t bytes, size_t align, void *wanted)
 	return (void *)start;
 }
 
-#define HINTED                                                                                     \
-	(UINT64_C(32) << 20) /* a hint is rounded up to a multiple of this, as by driver 580 */
+/* Driver 580 rounds a hint up to a multiple of this. */
+#define HINTED (UINT64_C(32) << 20)
 
-/* As a driver does if the wanted addresses are in use. */
-static int ignores_hints(void)
+/* Addresses that were in use when the driver was initialised. */
+static struct range {
+	uintptr_t start, end;
+} * used;
+static size_t n_used, used_cap;
+
+void emu_vmm_init(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	struct range r;
+
+	while (maps && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &r.start, &r.end) == 2 &&
+		    array_reserve(&used, n_used + 1, &used_cap) == 0)
+			used[n_used++] = r;
+	if (maps)
+		fclose(maps);
+}
+
+/* Driver 580 never follows a hint to addresses that were in use when it was initialised, even if
+ * they are free now. */
+static int ignores_hint(uintptr_t wanted, size_t bytes)
 {
 	const char *hints = getenv("GPUEMU_ADDRESS_HINTS");
 
+	for (size_t i = 0; i < n_used; i++)
+		if (used[i].start < wanted + bytes && wanted < used[i].end)
+			return 1;
 	return hints && strcmp(hints, "0") == 0;
 }
 
@@ -101,7 +127,9 @@ EMU_API CUresult cuMemAddressReserve(CUdeviceptr *ret, size_t bytes, size_t alig
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!ret || bytes == 0 || bytes % GRANULE || (align & (align - 1)) || flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	wanted = ignores_hints() ? 0 : (wanted + HINTED - 1) / HINTED * HINTED;
+	wanted = (wanted + HINTED - 1) / HINTED * HINTED;
+	if (ignores_hint(wanted, bytes))
+		wanted = 0;
 	p = reserve(bytes, align > GRANULE ? align : GRANULE, (void *)wanted);
 	region.base = (uintptr_t)p;
 	if (!p || emu_region_add(&region) < 0)
