@@ -136,13 +136,16 @@ int rex_placement_synchronize(void)
 static int (*real_init)(unsigned flags);
 static int init(unsigned flags)
 {
+	static bool is_done;
 	int rc;
 
 	pthread_mutex_lock(&rex_regions.lock);
-	rex_regions_unguard();
+	if (!is_done)
+		rex_regions_unguard();
 	rc = real_init(flags);
-	if (rc == 0)
-		rex_regions_reserve_blocks();
+	if (rc == 0 && !is_done)
+		rc = rex_regions_reserve_again();
+	is_done = true;
 	pthread_mutex_unlock(&rex_regions.lock);
 	return rc;
 }

@@ -121,47 +121,45 @@ static bool can_merge(const struct rex_region *a, const struct rex_region *b)
 	       (a->kind != REX_DEVICE || a->rank == b->rank) && b->start <= a->end;
 }
 
-/* Adds the region to the last block, or a new one. */
-static int add_to_block(const struct rex_region *r)
+/* Adds a block to the list; `start` to `end` may overlap the last one, which then grows. */
+static int add_block(uint64_t start, uint64_t end)
 {
-	struct rex_block *last = rex_regions.blocks + rex_regions.n_blocks;
-	uint64_t start = r->start / BLOCK * BLOCK, end = round_up(r->end, BLOCK);
+	struct rex_block *last = rex_regions.blocks + rex_regions.n_blocks - 1;
 
-	if (rex_regions.n_blocks > 0 && start < last[-1].end) {
-		last--;
+	if (rex_regions.n_blocks > 0 && start < last->end) {
 		last->end = last->end > end ? last->end : end;
-		last->used_end = last->used_end > r->end ? last->used_end : r->end;
 		return 0;
 	}
 	if (array_reserve(&rex_regions.blocks, rex_regions.n_blocks + 1, &rex_regions.blocks_cap) <
 	    0)
 		return -ENOMEM;
-	rex_regions.blocks[rex_regions.n_blocks++] = (struct rex_block){
-		.start = start, .end = end, .used_start = r->start, .used_end = r->end};
+	rex_regions.blocks[rex_regions.n_blocks++] = (struct rex_block){.start = start, .end = end};
 	return 0;
 }
 
-/* Host memory beside the regions of a block does not belong to it. */
-static void shrink_block(struct rex_block *b, const struct rex_region *host)
-{
-	if (host->end <= b->used_start && host->end > b->start)
-		b->start = round_up(host->end, GRANULE);
-	if (host->start >= b->used_end && host->start < b->end)
-		b->end = host->start / GRANULE * GRANULE;
-}
-
-/* Finds the blocks of the sorted regions. */
+/* Finds the blocks of the sorted regions. Host memory beside them does not belong to a block. */
 static int find_blocks(void)
 {
-	int r = 0;
+	uint64_t host_end = 0;
 
-	for (size_t i = 0; i < rex_regions.n && r == 0; i++)
-		if (!is_host(&rex_regions.items[i]))
-			r = add_to_block(&rex_regions.items[i]);
-	for (size_t i = 0; i < rex_regions.n; i++)
-		for (size_t k = 0; is_host(&rex_regions.items[i]) && k < rex_regions.n_blocks; k++)
-			shrink_block(&rex_regions.blocks[k], &rex_regions.items[i]);
-	return r;
+	for (size_t i = 0; i < rex_regions.n; i++) {
+		const struct rex_region *r = &rex_regions.items[i];
+		uint64_t start = r->start / BLOCK * BLOCK;
+
+		if (is_host(r)) {
+			struct rex_block *last = rex_regions.blocks + rex_regions.n_blocks - 1;
+
+			host_end = r->end;
+			if (rex_regions.n_blocks > 0 && last->end > r->start)
+				last->end = r->start / GRANULE * GRANULE;
+			continue;
+		}
+		if (start < host_end)
+			start = round_up(host_end, GRANULE);
+		if (add_block(start, round_up(r->end, BLOCK)) < 0)
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 int rex_regions_find(const struct rex_process *p)
@@ -242,9 +240,8 @@ static int reserve_host(struct rex_region *r, bool relocate, bool can_retry)
 	return 0;
 }
 
-/* Returns the start of a block where the kernel would place the driver's own memory now; 0: none.
- */
-static uint64_t driver_block(void)
+/* Returns a recorded address where the kernel would place the driver's own memory now; 0: none. */
+static uint64_t driver_address(void)
 {
 	uint8_t *at = mmap(NULL, DRIVER_BYTES, PROT_NONE, FLAGS, -1, 0);
 	uint64_t start = (uint64_t)at, ret = 0;
@@ -252,16 +249,16 @@ static uint64_t driver_block(void)
 	if (at == MAP_FAILED)
 		return 0;
 	munmap(at, DRIVER_BYTES);
-	for (size_t i = 0; i < rex_regions.n_blocks; i++)
-		if (rex_regions.blocks[i].start < start + DRIVER_BYTES &&
-		    start < rex_regions.blocks[i].end)
-			ret = rex_regions.blocks[i].start;
+	for (size_t i = 0; i < rex_regions.n; i++)
+		if (rex_regions.items[i].start < start + DRIVER_BYTES &&
+		    start < rex_regions.items[i].end)
+			ret = rex_regions.items[i].start;
 	return ret;
 }
 
 int rex_regions_reserve(bool relocate, bool can_retry, uint64_t *taken)
 {
-	uint64_t block;
+	uint64_t address;
 	int r = 0;
 
 	rex_regions.relocates = relocate;
@@ -279,10 +276,10 @@ int rex_regions_reserve(bool relocate, bool can_retry, uint64_t *taken)
 		if (relocate && !(can_retry && r == -EEXIST))
 			r = 0;
 	}
-	block = r == 0 && can_retry ? driver_block() : 0;
-	if (block == 0)
+	address = r == 0 && can_retry ? driver_address() : 0;
+	if (address == 0)
 		return r;
-	*taken = block;
+	*taken = address;
 	return -EEXIST;
 }
 
@@ -319,6 +316,10 @@ static int reserve_block(struct rex_block *b, bool relocate)
 
 void rex_regions_unguard(void)
 {
+	for (size_t i = 0; i < rex_regions.n; i++)
+		if (is_host(&rex_regions.items[i]))
+			munmap((void *)rex_regions.items[i].here,
+			       rex_regions.items[i].end - rex_regions.items[i].start);
 	for (size_t i = 0; i < rex_regions.n_blocks; i++) {
 		struct rex_block *b = &rex_regions.blocks[i];
 
@@ -327,11 +328,22 @@ void rex_regions_unguard(void)
 	}
 }
 
-void rex_regions_reserve_blocks(void)
+int rex_regions_reserve_again(void)
 {
+	int e = 0;
+
 	for (size_t i = 0; i < rex_regions.n_blocks; i++)
 		if (!rex_regions.blocks[i].is_reserved)
 			reserve_block(&rex_regions.blocks[i], false);
+	for (size_t i = 0; i < rex_regions.n && e == 0; i++) {
+		const struct rex_region *r = &rex_regions.items[i];
+
+		if (is_host(r))
+			e = guard(r->here, r->here + (r->end - r->start), PROT_READ | PROT_WRITE);
+		if (e != 0)
+			rex_regions.refused = r->start;
+	}
+	return e == 0 ? 0 : REX_INVALID_VALUE;
 }
 
 int rex_region_reserve(struct rex_region *r)

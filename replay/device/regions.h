@@ -29,7 +29,6 @@ struct rex_region {
  * the program; stays reserved until the end. */
 struct rex_block {
 	uint64_t start, end;
-	uint64_t used_start, used_end; /* of its regions */
 	uint64_t here;
 	bool is_guarded;  /* kept free of other memory of this process, until cuInit() */
 	bool is_reserved; /* with the driver */
@@ -65,10 +64,11 @@ int rex_regions_reserve(bool relocate, bool can_retry, uint64_t *taken);
 /* Records the location of the program's pinned memory. Returns 0 or -ENOMEM. */
 int rex_regions_note(struct rex_objects *objects);
 
-/* Before the driver is initialised: it never follows a hint to addresses that are in use then.
- * After that: reserves all blocks where the driver follows the hint. With the lock held. */
+/* Before the driver is initialised: it never follows a hint to addresses that are in use then, nor
+ * to those of 32 MiB around them. After that: reserves the blocks with the driver if it follows the
+ * hint, and host memory as before. With the lock held. Returns a result of the driver. */
 void rex_regions_unguard(void);
-void rex_regions_reserve_blocks(void);
+int rex_regions_reserve_again(void);
 
 /* Reserves the block of a region with the driver, and sets region->here. With the lock held.
  * Returns a result of the driver. */

@@ -145,8 +145,10 @@ static uint64_t reach_of(const struct cap_region *range)
 	case CAP_MEMORY_HOST:
 		return ANY_DEVICE;
 	case CAP_MEMORY_MANAGED:
-		/* Not read by kernels if the host must not use it at the same time. */
-		cap_cu.cuDeviceGetAttribute(&concurrent, CU_CONCURRENT_MANAGED_ACCESS, device);
+		/* Not read by kernels if the host must not use it at the same time. NVIDIA's
+		 * runtime loads managed variables before a context is current. */
+		cap_cu.cuDeviceGetAttribute(&concurrent, CU_CONCURRENT_MANAGED_ACCESS,
+					    device < 0 ? 0 : device);
 		return concurrent ? ANY_DEVICE : 0;
 	default:
 		/* The pool may belong to another device. */

@@ -219,24 +219,31 @@ EMU_API void __cudaRegisterUnifiedTable(void **handle, void *table)
 	emu_refuse_use("libcudart.so.13", "__cudaRegisterUnifiedTable");
 }
 
-/* Sets the addresses of managed variables; called before their first use. */
+/* Sets the addresses of managed variables; called before their first use. As in NVIDIA's runtime,
+ * no context is current then. */
 EMU_API char __cudaInitModule(void **handle)
 {
 	struct image *image = (struct image *)handle;
+	CUcontext current;
 	CUdeviceptr at;
+	char done = 1;
 
 	if (rt_ready() || load(image))
 		return 0;
+	current = rt_current();
+	RT_DRIVER(cuCtxSetCurrent)(NULL);
 	for (size_t i = 0; i < symbols.n_slots; i++) {
 		struct symbol *s = symbols.slots[i];
 
 		if (!s || s->image != image || s->kind != MANAGED)
 			continue;
 		if (RT_DRIVER(cuLibraryGetManaged)(&at, NULL, image->library, s->name))
-			return 0;
-		*s->pointer = (void *)at;
+			done = 0;
+		else
+			*s->pointer = (void *)at;
 	}
-	return 1;
+	RT_DRIVER(cuCtxSetCurrent)(current);
+	return done;
 }
 
 EMU_API cudaError_t __cudaGetKernel(cudaKernel_t *ret, const void *function)

@@ -106,13 +106,14 @@ void emu_vmm_init(void)
 }
 
 /* Driver 580 never follows a hint to addresses that were in use when it was initialised, even if
- * they are free now. */
+ * they are free now, nor apparently to those of HINTED bytes around them. */
 static int ignores_hint(uintptr_t wanted, size_t bytes)
 {
 	const char *hints = getenv("GPUEMU_ADDRESS_HINTS");
 
 	for (size_t i = 0; i < n_used; i++)
-		if (used[i].start < wanted + bytes && wanted < used[i].end)
+		if (used[i].start < (wanted + bytes + HINTED - 1) / HINTED * HINTED &&
+		    wanted < used[i].end)
 			return 1;
 	return hints && strcmp(hints, "0") == 0;
 }
@@ -121,6 +122,7 @@ EMU_API CUresult cuMemAddressReserve(CUdeviceptr *ret, size_t bytes, size_t alig
 				     CUdeviceptr wanted, unsigned long long flags)
 {
 	struct emu_region region = {.bytes = bytes, .kind = EMU_RESERVED};
+	size_t unit;
 	void *p;
 
 	if (!emu_is_ready())
@@ -130,7 +132,8 @@ EMU_API CUresult cuMemAddressReserve(CUdeviceptr *ret, size_t bytes, size_t alig
 	wanted = (wanted + HINTED - 1) / HINTED * HINTED;
 	if (ignores_hint(wanted, bytes))
 		wanted = 0;
-	p = reserve(bytes, align > GRANULE ? align : GRANULE, (void *)wanted);
+	unit = bytes < HINTED ? GRANULE : HINTED;
+	p = reserve(bytes, align > unit ? align : unit, (void *)wanted);
 	region.base = (uintptr_t)p;
 	if (!p || emu_region_add(&region) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
