@@ -95,3 +95,7 @@ timeout 100 gpucapture --digest=launch --payloads=1-2 --iterations=1-2 -o untime
 	gpuemu --gpus 2 -o report -- "$program" waits || die "the program did not end"
 gputrace export --format=tsv -o untimed.tables untimed >/dev/null
 equal "$(awk '$4 == "live" {print $2}' untimed.tables/contents/index | sort -u | xargs)" 2
+
+# Digests of all memory are left out there, too.
+timeout 100 gpucapture --digest=step -o step -- gpuemu --gpus 2 -o report -- "$program" waits ||
+	die "the program did not end"

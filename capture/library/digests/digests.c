@@ -398,9 +398,9 @@ static void begin_iteration(int64_t number, uint64_t id)
 {
 	cap_clock_pause();
 	cap_pending_flush(NULL);
-	/* Waiting for the device would end a capture. */
+	/* Waiting for the device would end a capture; and the device may wait for this thread. */
 	if (level == CAP_DIGEST_STEP &&
-	    __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0)
+	    __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0 && cap_keyframe_finish())
 		digest_all(id);
 	cap_keyframe_iteration(number, id);
 	cap_payload_iteration(number);

@@ -163,10 +163,7 @@ static void synchronise_all(void)
 	__atomic_store_n(&synchronises, false, __ATOMIC_SEQ_CST);
 }
 
-/* Waits for all work of the contexts, also for operations that are not timed: those before a
- * window. They may wait for a call that another thread cannot make now, so another thread waits for
- * them. False: they have not ended after NAPS. */
-static bool finish(void)
+bool cap_keyframe_finish(void)
 {
 	bool is_started = false;
 
@@ -211,7 +208,7 @@ static void hold_at_rest(void)
 	for (uint32_t i = 0; i < tries; i++) {
 		rest(NAPS, false);
 		hold(true);
-		if (rest(NAPS, true) && !is_capturing() && finish())
+		if (rest(NAPS, true) && !is_capturing() && cap_keyframe_finish())
 			return;
 		hold(false);
 	}
@@ -319,6 +316,6 @@ void cap_keyframe_iteration(int64_t number, uint64_t id)
 void cap_keyframe_end(void)
 {
 	if (__atomic_exchange_n(&is_inside, false, __ATOMIC_RELAXED) && rest(NAPS, true) &&
-	    finish())
+	    cap_keyframe_finish())
 		take_keyframe(last_call(), CAP_DIGEST_OUTPUT);
 }

@@ -7,6 +7,7 @@
 
 #include "capture/library/call/hook.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Call before iteration `number` is marked: if a keyframe is to be stored, holds the calls of other
@@ -24,3 +25,8 @@ void cap_keyframe_iteration(int64_t number, uint64_t id);
 
 /* Called when the process exits: stores a keyframe if the range has begun and not ended. */
 void cap_keyframe_end(void);
+
+/* Waits for all work of the contexts, also for operations that are not timed: those before a
+ * window. They may wait for a call that this or another thread cannot make now, so a thread of the
+ * library waits for them. Returns false if they have not ended after 0.1 s. */
+bool cap_keyframe_finish(void);
