@@ -13,7 +13,7 @@ cd "$work"
 recorded() {
 	local name=$1 gpus=$2
 	shift 2
-	gpucapture --digest=launch --payloads=0-1000 --embed-images -o "$name" -- gpuemu --gpus "$gpus" -o report -- "$@" >/dev/null
+	gpucapture --replayable -o "$name" -- gpuemu --gpus "$gpus" -o report -- "$@" >/dev/null
 }
 
 # replay GPUS ARGUMENT...: gpureplay with the host kernels of the examples.
@@ -71,13 +71,13 @@ replay 2 --json --same-addresses ddp2 | has_line '"regions_elsewhere": *0,'
 # From the keyframe of a window, and from one in the middle of a recording.
 for gpus in 1 2 4; do
 	for example in "sh $launch $gpus $examples/ddp" "$examples/dataparallel" "$examples/pipeline"; do
-		gpucapture --digest=launch --payloads=2-3 --iterations=2-3 --embed-images -f -o window -- \
+		gpucapture --replayable --iterations=2-3 -f -o window -- \
 			gpuemu --gpus $gpus -o report -- $example --steps 5 --hidden 32 --marks 1 >/dev/null
 		same window $gpus
 		grep -q '"first_iteration": 2' window.json || die "$(cat window.json)"
 	done
 done
-gpucapture --digest=launch --payloads=0-9 --keyframe=2 --embed-images -o middle -- \
+gpucapture --replayable --keyframe=2 -o middle -- \
 	gpuemu --gpus 2 -o report -- sh "$launch" 2 "$examples/ddp" --steps 6 --hidden 32 --marks 1 >/dev/null
 same middle 2
 replay 2 --json --iterations 3-4 -o part middle >part.json

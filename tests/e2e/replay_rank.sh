@@ -100,7 +100,7 @@ gputrace info again | has_line '^1 GPU, '
 
 [ -x "$examples/ddp" ] || { left_out "the examples were not built (no nvcc)"; exit; }
 for gpus in 2 4; do
-	recorded ddp$gpus $gpus --digest=launch --payloads=0-1000 -- sh "$launch" $gpus "$examples/ddp" --steps 3 --hidden 64
+	recorded ddp$gpus $gpus --replayable -- sh "$launch" $gpus "$examples/ddp" --steps 3 --hidden 64
 	each_rank ddp$gpus $gpus
 done
 recorded window 4 --digest=launch --payloads=2-3 --iterations=2-3 -- sh "$launch" 4 "$examples/ddp" --steps 5 --hidden 32 --marks 1

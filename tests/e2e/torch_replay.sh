@@ -8,7 +8,7 @@ need_capture
 export CUBLAS_WORKSPACE_CONFIG=:4096:8 PYTORCH_ALLOC_CONF=expandable_segments:True
 cd "$work"
 
-gpucapture --digest=launch --payloads=0-1000000 --keyframe=1 --embed-images -o run -- gpuemu --gpus 2 --json -o report -- \
+gpucapture --replayable --keyframe=1 -o run -- gpuemu --gpus 2 --json -o report -- \
 	"$GPUEMU_TORCH_PYTHON" -m torch.distributed.run --standalone --nproc-per-node 2 "$SOURCE/tests/e2e/torch_gpt.py" 2>told ||
 	die "$(cat told)"
 gputrace info --json run >info

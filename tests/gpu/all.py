@@ -330,7 +330,7 @@ def replay(r):
         programs |= {'alone': alone(r, 3), 'rank': rank(r, 3)}
     for name, program in programs.items():
         with failing(r, f'7 replay of {name}'):
-            r.capture('executed', ('--digest=launch', '--payloads=0-1000000', '--embed-images'), program, env=wheels())
+            r.capture('executed', ('--replayable',), program, env=wheels())
             out, err = r.run(*r.gpu('gpureplay', '--json', '-f', '-o', r.out / 'again', r.out / 'executed'), env=wheels(), check=False)
             r.row(f'7 replay of {name}', ' '.join(out.split())[:1500] or f'FAILED: {err.strip()[-800:]}')
 

@@ -2,7 +2,7 @@
 # A recorded training step is executed again, and digest after digest is the same.
 . "$SOURCE/tests/gpu/lib.sh"
 
-gpucapture -o "$work/run" --digest=launch --payloads=0-1000000 --embed-images -- "$python" "$train" >"$work/out"
+gpucapture -o "$work/run" --replayable -- "$python" "$train" >"$work/out"
 status=0
 gpureplay --json -o "$work/again" "$work/run" >"$work/report" || status=$?
 cat "$work/report"
