@@ -146,6 +146,12 @@ static int take_arrays(struct path *p, const struct path_rank *r, struct part *p
 	return 0;
 }
 
+static void copy(void *to, const void *from, size_t bytes)
+{
+	if (bytes > 0)
+		memcpy(to, from, bytes);
+}
+
 int path_add_block(struct path *p, const struct sim *sim, uint32_t rank,
 		   const struct fmt_slice *slice, const struct sim_block *b)
 {
@@ -170,11 +176,11 @@ int path_add_block(struct path *p, const struct sim *sim, uint32_t rank,
 		part.points[i] = (struct place){from->points[i].slot, from->points[i].wait};
 	for (uint32_t i = 0; i < r->n_tracks; i++)
 		part.ends[i] = b->ranges[i].end;
-	memcpy(part.times, b->times, b->n_slots * sizeof(*b->times));
-	memcpy(part.times + b->n_slots, b->variants,
-	       (size_t)b->n_slots * (p->n_runs - 1) * sizeof(*b->variants));
-	memcpy(part.waits, from->waits, from->n_waits * sizeof(*from->waits));
-	memcpy(part.far, from->far, from->n_far * sizeof(*from->far));
+	copy(part.times, b->times, b->n_slots * sizeof(*b->times));
+	copy(part.times + b->n_slots, b->variants,
+	     (size_t)b->n_slots * (p->n_runs - 1) * sizeof(*b->variants));
+	copy(part.waits, from->waits, from->n_waits * sizeof(*from->waits));
+	copy(part.far, from->far, from->n_far * sizeof(*from->far));
 	r->parts[r->n_parts++] = part;
 	return 0;
 }
@@ -233,15 +239,6 @@ static struct part *find_part(const struct path *p, uint64_t ref, uint32_t *slot
 	return part;
 }
 
-/* Returns the time of a moment in a run, on its rank's clock; SIM_NEVER if it is not stored. */
-static int64_t time_of(const struct path *p, uint32_t run, uint64_t ref)
-{
-	uint32_t slot;
-	const struct part *part = find_part(p, ref, &slot);
-
-	return part ? part->times[(size_t)run * part->n_slots + slot] : SIM_NEVER;
-}
-
 /* Lists the points of a slice by slot. Those of a thread are nested. */
 static int list_slots(struct path *p, struct part *part)
 {
@@ -296,6 +293,8 @@ static const struct sim_wait *find_cause(const struct path *p, uint32_t run, uin
 	for (const struct sim_wait *w = &part->waits[point->wait]; point->wait != SIM_NONE; w++) {
 		int64_t lag_ns = run == 0 ? w->lag_ns : sim_variants_lag(p->sim, run - 1, w);
 		int64_t when_ns = 0;
+		const struct part *from;
+		uint32_t slot;
 
 		if (w->kind == SIM_COLLECTIVE || w->kind == SIM_TRANSFER) {
 			*ref = sim_last_arrival(p->sim, w->on, run);
@@ -305,9 +304,11 @@ static const struct sim_wait *find_cause(const struct path *p, uint32_t run, uin
 		       : w->kind == SIM_OTHER ? part->far[w->on]
 		       : w->kind == SIM_FAR   ? SIM_REF(rank, part->far[w->on])
 					      : SIM_REF(rank, part->first + w->on);
-		if (w->kind != SIM_AT)
-			when_ns = time_of(p, run, *ref);
-		if (when_ns > SIM_NEVER && fmt_add(when_ns, lag_ns) == t)
+		from = w->kind == SIM_AT ? NULL : find_part(p, *ref, &slot);
+		if (from)
+			when_ns = from->times[(size_t)run * from->n_slots + slot];
+		if ((from || w->kind == SIM_AT) && when_ns > SIM_NEVER &&
+		    fmt_add(when_ns, lag_ns) == t)
 			return w;
 		if (w->last)
 			break;
