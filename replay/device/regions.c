@@ -67,8 +67,8 @@ static int add_region(const struct rex_call *c, const struct api_arg *a)
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(keys) && bytes == 0; i++)
 		rex_args_int(&c->args, keys[i], NULL, &bytes);
-	if (bytes <= 0 || (uint64_t)address > UINT64_MAX - GRANULE ||
-	    (uint64_t)bytes > UINT64_MAX - GRANULE - (uint64_t)address)
+	if (bytes <= 0 || (uint64_t)address > UINT64_MAX - BLOCK ||
+	    (uint64_t)bytes > UINT64_MAX - BLOCK - (uint64_t)address)
 		return 0; /* in a damaged trace: the call will fail */
 	if (array_reserve(&rex_regions.items, rex_regions.n + 1, &rex_regions.cap) < 0)
 		return -ENOMEM;
@@ -297,11 +297,13 @@ int rex_regions_note(struct rex_objects *objects)
 
 /* ---- blocks */
 
-static struct rex_block *block_of(uint64_t address)
+/* Returns NULL if host memory of a damaged trace overlaps the region. */
+static struct rex_block *block_of(const struct rex_region *r)
 {
-	size_t i = array_bound(k, 0, rex_regions.n_blocks, rex_regions.blocks[k].end <= address);
+	size_t i = array_bound(k, 0, rex_regions.n_blocks, rex_regions.blocks[k].end <= r->start);
+	struct rex_block *b = &rex_regions.blocks[i];
 
-	return &rex_regions.blocks[i];
+	return i < rex_regions.n_blocks && b->start <= r->start && r->end <= b->end ? b : NULL;
 }
 
 /* Reserves a block with the driver, at another address only with `relocate`. */
@@ -348,9 +350,11 @@ int rex_regions_reserve_again(void)
 
 int rex_region_reserve(struct rex_region *r)
 {
-	struct rex_block *b = block_of(r->start);
-	int rc = b->is_reserved ? 0 : reserve_block(b, rex_regions.relocates);
+	struct rex_block *b = block_of(r);
+	int rc = b ? 0 : REX_INVALID_VALUE;
 
+	if (b && !b->is_reserved)
+		rc = reserve_block(b, rex_regions.relocates);
 	if (rc == 0)
 		r->here = b->here + (r->start - b->start);
 	else if (rc == REX_INVALID_VALUE && !rex_regions.relocates)
