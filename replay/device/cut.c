@@ -248,7 +248,7 @@ static bool is_shared(enum api_meaning meaning)
 static bool misses_object(struct cut *c, const struct rex_call *call)
 {
 	char key[REX_KEY_BYTES];
-	uint64_t values[64], index;
+	uint64_t values[1024], index;
 	bool misses = false;
 
 	for (unsigned i = 0; i < call->api->n_args; i++) {

@@ -140,12 +140,12 @@ static int init(unsigned flags)
 	int rc;
 
 	pthread_mutex_lock(&rex_regions.lock);
-	if (!is_done)
-		rex_regions_unguard();
+	rex_regions_unguard();
 	rc = real_init(flags);
-	if (rc == 0 && !is_done)
+	if (rc == 0 && !is_done) {
 		rc = rex_regions_reserve_again();
-	is_done = true;
+		is_done = true;
+	}
 	pthread_mutex_unlock(&rex_regions.lock);
 	return rc;
 }

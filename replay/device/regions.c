@@ -121,12 +121,19 @@ static bool can_merge(const struct rex_region *a, const struct rex_region *b)
 	       (a->kind != REX_DEVICE || a->rank == b->rank) && b->start <= a->end;
 }
 
+static struct rex_block *last_block(void)
+{
+	return rex_regions.n_blocks > 0 ? &rex_regions.blocks[rex_regions.n_blocks - 1] : NULL;
+}
+
 /* Adds a block to the list; `start` to `end` may overlap the last one, which then grows. */
 static int add_block(uint64_t start, uint64_t end)
 {
-	struct rex_block *last = rex_regions.blocks + rex_regions.n_blocks - 1;
+	struct rex_block *last = last_block();
 
-	if (rex_regions.n_blocks > 0 && start < last->end) {
+	if (start >= end)
+		return -EEXIST;
+	if (last && start < last->end) {
 		last->end = last->end > end ? last->end : end;
 		return 0;
 	}
@@ -141,29 +148,29 @@ static int add_block(uint64_t start, uint64_t end)
 static int find_blocks(void)
 {
 	uint64_t host_end = 0;
+	int r = 0;
 
-	for (size_t i = 0; i < rex_regions.n; i++) {
-		const struct rex_region *r = &rex_regions.items[i];
-		uint64_t start = r->start / BLOCK * BLOCK;
+	for (size_t i = 0; i < rex_regions.n && r == 0; i++) {
+		const struct rex_region *region = &rex_regions.items[i];
+		uint64_t start = region->start / BLOCK * BLOCK;
+		struct rex_block *last = last_block();
 
-		if (is_host(r)) {
-			struct rex_block *last = rex_regions.blocks + rex_regions.n_blocks - 1;
-
-			host_end = r->end;
-			if (rex_regions.n_blocks > 0 && last->end > r->start)
-				last->end = r->start / GRANULE * GRANULE;
+		if (!is_host(region)) {
+			if (start < host_end)
+				start = round_up(host_end, GRANULE);
+			r = add_block(start, round_up(region->end, BLOCK));
 			continue;
 		}
-		if (start < host_end)
-			start = round_up(host_end, GRANULE);
-		if (add_block(start, round_up(r->end, BLOCK)) < 0)
-			return -ENOMEM;
+		host_end = region->end > host_end ? region->end : host_end;
+		if (last && last->end > region->start)
+			last->end = region->start / GRANULE * GRANULE;
 	}
-	return 0;
+	return r;
 }
 
 int rex_regions_find(const struct rex_process *p)
 {
+	uint64_t memory_end = 0; /* of all memory so far */
 	size_t kept = 0;
 	int r = 0;
 
@@ -195,9 +202,11 @@ int rex_regions_find(const struct rex_process *p)
 	for (size_t i = 1; i < rex_regions.n; i++) {
 		struct rex_region *last = &rex_regions.items[kept], *now = &rex_regions.items[i];
 
+		if (last->end > memory_end && last->kind != REX_RESERVED)
+			memory_end = last->end;
 		if (can_merge(last, now))
 			last->end = last->end > now->end ? last->end : now->end;
-		else if (now->start < last->end && now->kind != REX_RESERVED)
+		else if (now->start < memory_end && now->kind != REX_RESERVED)
 			return -EEXIST;
 		else if (now->start != last->start || now->end != last->end)
 			rex_regions.items[++kept] = *now;
@@ -283,10 +292,13 @@ int rex_regions_reserve(bool relocate, bool can_retry, uint64_t *taken)
 	return -EEXIST;
 }
 
+static struct rex_objects *noted; /* of the process */
+
 int rex_regions_note(struct rex_objects *objects)
 {
 	int r = 0;
 
+	noted = objects;
 	for (size_t i = 0; i < rex_regions.n && r == 0; i++)
 		if (rex_regions.items[i].kind == REX_PROGRAM)
 			r = rex_memory_set(objects, rex_regions.items[i].start,
@@ -318,6 +330,9 @@ static int reserve_block(struct rex_block *b, bool relocate)
 
 void rex_regions_unguard(void)
 {
+	if (rex_regions.is_released)
+		return;
+	rex_regions.is_released = true;
 	for (size_t i = 0; i < rex_regions.n; i++)
 		if (is_host(&rex_regions.items[i]))
 			munmap((void *)rex_regions.items[i].here,
@@ -332,20 +347,21 @@ void rex_regions_unguard(void)
 
 int rex_regions_reserve_again(void)
 {
-	int e = 0;
+	int r = 0;
 
 	for (size_t i = 0; i < rex_regions.n_blocks; i++)
 		if (!rex_regions.blocks[i].is_reserved)
 			reserve_block(&rex_regions.blocks[i], false);
-	for (size_t i = 0; i < rex_regions.n && e == 0; i++) {
-		const struct rex_region *r = &rex_regions.items[i];
+	for (size_t i = 0; i < rex_regions.n && r == 0; i++) {
+		struct rex_region *region = &rex_regions.items[i];
 
-		if (is_host(r))
-			e = guard(r->here, r->here + (r->end - r->start), PROT_READ | PROT_WRITE);
-		if (e != 0)
-			rex_regions.refused = r->start;
+		if (is_host(region))
+			r = reserve_host(region, rex_regions.relocates, false);
+		if (r < 0)
+			rex_regions.refused = region->start;
 	}
-	return e == 0 ? 0 : REX_INVALID_VALUE;
+	r = r == 0 && noted ? rex_regions_note(noted) : r; /* some may be elsewhere now */
+	return r == 0 ? 0 : REX_INVALID_VALUE;
 }
 
 int rex_region_reserve(struct rex_region *r)

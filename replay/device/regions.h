@@ -24,8 +24,8 @@ struct rex_region {
 	bool is_mapped; /* usable by the driver, or reserved with it */
 };
 
-/* Addresses that are reserved with the driver together: it follows a hint only if the address and
- * the length are multiples of 32 MiB (driver 580). Contains regions of devices and reservations of
+/* Addresses that are reserved with the driver together: it follows a hint only if the address is
+ * a multiple of 32 MiB (driver 580). Contains regions of devices and reservations of
  * the program; stays reserved until the end. */
 struct rex_block {
 	uint64_t start, end;
@@ -46,6 +46,7 @@ extern struct rex_regions {
 	} * hosts;
 	size_t n_hosts, hosts_cap;
 	bool relocates;		/* regions may be moved */
+	bool is_released;	/* rex_regions_unguard() was called */
 	uint64_t refused;	/* the driver did not put memory there; 0 */
 	uint64_t old_addresses; /* number found in memory; see rex_placement_count_stale() */
 	bool moved;		/* a region was moved */

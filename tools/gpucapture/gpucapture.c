@@ -43,8 +43,7 @@ static const struct cli_option options[] = {
 			"that parameters of a launch point to"},
 	[OPT_ITERATIONS] = {"iterations", 0, "A-B", "keep these iterations only"},
 	[OPT_TIMES] = {"device-times", 0, "off|events",
-		       "timing of operations: none, by CUDA events (default), or also of each "
-		       "node of CUDA graphs (experimental)"},
+		       "timing of operations: none, or by CUDA events (default)"},
 	[OPT_EMBED] = {"embed-images", 0, NULL,
 		       "also store code images that are loaded from files"},
 	[OPT_PAYLOADS] = {"payloads", 0, "A-B",

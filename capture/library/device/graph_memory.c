@@ -137,7 +137,8 @@ static void note_field(const struct api_view *v, const struct api_field *f, uint
 		cap_params_for_each_value(&params, cap_graph_memory_note, &graph);
 		break;
 	case API_MEANING_GRAPH:
-		copy_notes(value, graph);
+		if (graph)
+			copy_notes(value, graph);
 		break;
 	default:
 		break;

@@ -322,7 +322,7 @@ static void digest_results(struct cap_call *c, const struct api_call *call)
 		return;
 	b.context = ref.context;
 	add_buffers(&b, c, call, &ref, 1);
-	if (group.depth == 0)
+	if (group.depth == 0 && exchanges == 0 && c->depth == 0)
 		cap_payload_await(ref.context);
 	cap_batch_announce(c->id, b.n);
 	if (group.depth == 0 || !is_exchange(call)) {
@@ -400,8 +400,12 @@ static void begin_iteration(int64_t number, uint64_t id)
 	cap_pending_flush(NULL);
 	/* Waiting for the device would end a capture; and the device may wait for this thread. */
 	if (level == CAP_DIGEST_STEP &&
-	    __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0 && cap_keyframe_finish())
-		digest_all(id);
+	    __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) == 0) {
+		if (cap_keyframe_finish())
+			digest_all(id);
+		else
+			cap_batch_count_missed(1, CU_NOT_READY);
+	}
 	cap_keyframe_iteration(number, id);
 	cap_payload_iteration(number);
 	cap_clock_resume();

@@ -150,10 +150,14 @@ static bool rest(unsigned naps, bool progress)
 
 static void synchronise(void *unused, const struct cap_region *r)
 {
-	int entered = r->context ? cap_context_enter(r->context) : 0;
+	struct cap_region now;
+	int entered;
 
-	if (r->context)
-		cap_cu.cuCtxSynchronize();
+	/* The program may have destroyed the context. */
+	if (!r->context || !cap_allocation_find(r->base, &now) || now.context != r->context)
+		return;
+	entered = cap_context_enter(r->context);
+	cap_cu.cuCtxSynchronize();
 	cap_context_leave(entered);
 }
 
