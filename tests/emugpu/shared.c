@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define PIECE ((size_t)4 << 20)
+#define HINTED ((CUdeviceptr)32 << 20) /* a hint is rounded up to a multiple of this */
 
 static void start_driver(CUcontext *context)
 {
@@ -30,18 +31,21 @@ static void test_wanted_address(void)
 	CUmemGenericAllocationHandle memory;
 	CUdeviceptr at, other;
 	size_t granule, before, after, total;
-	void *hole = mmap(NULL, 16 * PIECE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	CUdeviceptr wanted = ((CUdeviceptr)hole + PIECE) / PIECE * PIECE;
+	void *hole = mmap(NULL, 16 * HINTED, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CUdeviceptr wanted = ((CUdeviceptr)hole + 5 * HINTED) / HINTED * HINTED;
 	uint32_t word;
 
 	TRUE(hole != MAP_FAILED);
-	munmap(hole, 16 * PIECE);
+	munmap(hole, 16 * HINTED);
 	OK(cuMemGetAllocationGranularity(&granule, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
 	TRUE(PIECE % granule == 0);
 	OK(cuMemAddressReserve(&at, 2 * PIECE, 0, wanted, 0));
 	TRUE(at == wanted);
 	OK(cuMemAddressReserve(&other, PIECE, 0, wanted, 0));
 	TRUE(other != wanted);
+	OK(cuMemAddressFree(other, PIECE));
+	OK(cuMemAddressReserve(&other, PIECE, 0, wanted + 2 * HINTED - PIECE, 0));
+	TRUE(other == wanted + 2 * HINTED);
 	OK(cuMemGetInfo(&before, &total));
 	OK(cuMemCreate(&memory, PIECE, &prop, 0));
 	OK(cuMemGetInfo(&after, &total));
@@ -106,6 +110,7 @@ static void test_two_processes(void)
 	pid_t child = fork();
 
 	if (child == 0) {
+		close(there[1]);
 		other_process(there[0], back[1]);
 		_exit(0);
 	}

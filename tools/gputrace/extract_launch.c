@@ -99,7 +99,7 @@ static const char *const places[] = {"", "config."};
 static int64_t number_of(const struct extract_search *s, const char *key)
 {
 	int64_t value = 0;
-	char name[64];
+	char name[REX_KEY_BYTES];
 
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
 		snprintf(name, sizeof(name), "%s%s", places[i], key);
