@@ -383,12 +383,13 @@ const struct fmt_cause_digest *fmt_cause_side_digests(const struct fmt_cause_sid
 	return s->digests + first;
 }
 
-/* Finds the thread that made each allocation, as far as its call was read. */
+/* Finds the thread that made each allocation. In a part of a run, only some of the calls were read:
+ * then allocations are identified without threads. */
 static void find_threads(struct fmt_cause_side *s)
 {
 	for (size_t i = 0; i < s->memory.n; i++) {
 		struct fmt_cause_buffer *b = &s->memory.items[i];
-		const struct fmt_cause_call *c = call_of(s, b->made);
+		const struct fmt_cause_call *c = s->scope.is_part ? NULL : call_of(s, b->made);
 
 		b->thread = c ? c->event->track : FMT_CAUSE_NO_THREAD;
 	}
