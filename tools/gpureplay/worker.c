@@ -117,7 +117,7 @@ static int run_one(struct fmt_trace *trace, uint32_t index, char **argv)
 		process.device = rex_share_settings(how.share)->device;
 	if (process.device < 0)
 		restore_visible_devices(trace, process.ranks[0]);
-	setenv("GPUEMU_FIRST_ADDRESS", "0x600000000000", 0); /* not where the recorded memory was */
+	setenv("GPUEMU_FIRST_ADDRESS", "0x5a3c3b000000", 0); /* not where the recorded memory was */
 	r = rex_prepare(&process, &how, &result);
 	if (r == -EEXIST)
 		return start_again(argv, result.why);

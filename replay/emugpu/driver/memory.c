@@ -14,9 +14,11 @@
 	(1u << 20) /* freed memory of at least this size is returned to the host immediately */
 
 /* Fixed addresses, if they are free, make digests of memory that contains device addresses the same
- * in each run. */
-#define FIRST_BASE (UINT64_C(32) << 40)
+ * in each run. Neither half is a number that programs are likely to use: in a parameter, two
+ * numbers side by side could look like an address. */
+#define FIRST_BASE UINT64_C(0x2a3c3b000000)
 #define BASES_APART (UINT64_C(1) << 40)
+#define BASE_ALIGN (UINT64_C(32) << 20)
 
 struct span {
 	uintptr_t base;
@@ -42,7 +44,7 @@ static uint64_t first_base(void)
 {
 	const char *chosen = getenv("GPUEMU_FIRST_ADDRESS");
 
-	return chosen ? strtoull(chosen, NULL, 0) / BASES_APART * BASES_APART : FIRST_BASE;
+	return chosen ? strtoull(chosen, NULL, 0) / BASE_ALIGN * BASE_ALIGN : FIRST_BASE;
 }
 
 int emu_memory_new(unsigned physical, size_t bytes, struct emu_memory **ret)
