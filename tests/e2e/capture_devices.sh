@@ -63,7 +63,7 @@ assert info['gpus'] == 3 and len(info['ranks']) == 3 and info['records']['memset
 
 # Digests cover memory of devices that only contexts of the program can access.
 gpucapture --digest=launch --payloads=0-9 --embed-images -o peers -- gpuemu --gpus 3 -o report -- "$devices" peers 3 2
-gpuemu --gpus 3 -o report -- gpureplay peers | has_line -x 'No differences.'
+confined gpuemu --gpus 3 -o report -- gpureplay peers | has_line -x 'No differences.'
 
 # Processes without a launcher and communicators have the order of their GPUs.
 for order in '0 1 2' '2 1 0'; do

@@ -16,7 +16,7 @@ done
 
 # Handles that the program got from a capture in progress are known when it is executed again.
 gpucapture --digest=launch -o added -- gpuemu -o report -- "$graphs" added
-gpuemu -o report -- gpureplay --json added >again || die "$(cat again)"
+confined gpuemu -o report -- gpureplay --json added >again || die "$(cat again)"
 python3 -c "
 import json
 r = json.load(open('again'))

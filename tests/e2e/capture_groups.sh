@@ -68,7 +68,7 @@ PY
 python3 check.py
 
 # Executed again: with the communicators of the group that split, and with the factors of reductions.
-gpuemu --gpus 4 -o report -- gpureplay --json alone >again.json || die "$(cat again.json)"
+confined gpuemu --gpus 4 -o report -- gpureplay --json alone >again.json || die "$(cat again.json)"
 python3 - <<'PY'
 import json
 r = json.load(open('again.json'))
