@@ -119,7 +119,8 @@ static void copy_notes(uint64_t from, uint64_t to)
 	pthread_mutex_unlock(&memory.lock);
 }
 
-/* What a node uses, by a field of the struct that describes it. */
+/* Notes the memory that one field of a node's parameters points to; if the field is a child graph,
+ * the memory that the child graph uses. */
 static void note_field(const struct api_view *v, const struct api_field *f, uint64_t graph)
 {
 	struct cap_params params;

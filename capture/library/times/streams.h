@@ -62,7 +62,7 @@ struct cap_timed_op *cap_stream_reserve_op(struct cap_stream *s);
 void cap_streams_end(const void *stream);
 void cap_streams_end_thread(void);
 
-/* Returns the timed context; NULL: there is none, or it cannot be timed. */
+/* Returns the record of a context whose operations are timed; NULL for other contexts. */
 struct cap_timed_context *cap_streams_find_context(const void *context);
 /* Returns the number of operations of the context, or of all contexts if NULL, whose times are
  * outstanding. */
