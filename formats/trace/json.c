@@ -3,10 +3,6 @@
 
 #include <math.h>
 
-/* Bytes that need no escaping in a string: printable ASCII except '"' and '\\'. */
-static const bool is_plain[256] = {
-	[' ' ... '!'] = true, ['#' ... '['] = true, [']' ... '~'] = true};
-
 static void put_escaped(struct text *t, unsigned char c)
 {
 	static const char hex[] = "0123456789abcdef";
@@ -33,7 +29,7 @@ void fmt_json_string(struct text *t, const char *s, size_t len)
 	while (i < len) {
 		size_t from = i, n;
 
-		while (i < len && is_plain[u[i]])
+		while (i < len && fmt_json_is_plain(s[i]))
 			i++;
 		text_bytes(t, s + from, i - from);
 		if (i == len)

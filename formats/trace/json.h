@@ -7,6 +7,13 @@
 
 #include <stdbool.h>
 
+/* Returns true for characters that need no escaping in a string: printable ASCII except '"' and
+ * '\\'. */
+static inline bool fmt_json_is_plain(char c)
+{
+	return c >= ' ' && c <= '~' && c != '"' && c != '\\';
+}
+
 /* Appends `s` quoted and escaped; bytes that are not UTF-8 become U+FFFD. */
 void fmt_json_string(struct text *t, const char *s, size_t len);
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/trace/json_scan.h"
+
+#include "base/scope.h"
 #include "formats/trace/json.h"
+
+#include <ctype.h>
 
 size_t fmt_utf8_length(const char *bytes, size_t left)
 {
@@ -19,197 +24,275 @@ size_t fmt_utf8_length(const char *bytes, size_t left)
 	return n;
 }
 
-struct scan {
-	const char *at, *end;
-	unsigned depth;
-};
+/* ---- scanner ----------------------------------------------------------------------------- */
 
-static bool scan_value(struct scan *s);
-
-static void skip_space(struct scan *s)
+int fmt_json_scan_next(struct fmt_json_scan *s, char close)
 {
-	while (s->at < s->end &&
-	       (*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r'))
-		s->at++;
+	if (fmt_json_accept(s, ',')) {
+		if (fmt_json_peek(s) != close || !s->lenient)
+			return s->at < s->end ? 1 : -1;
+		s->commas++;
+	}
+	if (fmt_json_accept(s, close))
+		return 0;
+	fmt_json_expected(s, close == '}' ? "a comma or '}'" : "a comma or ']'");
+	return -1;
 }
 
-static bool scan_char(struct scan *s, char c)
+static bool is_digit(const struct fmt_json_scan *s, const char *at)
 {
-	if (s->at >= s->end || *s->at != c)
+	return at < s->end && *at >= '0' && *at <= '9';
+}
+
+static bool scan_digits(struct fmt_json_scan *s)
+{
+	if (!is_digit(s, s->at))
+		return fmt_json_expected(s, "a digit");
+	while (is_digit(s, s->at))
+		s->at++;
+	return true;
+}
+
+/* Unlike fmt_json_accept(), skips no white space. */
+static bool scan_char(struct fmt_json_scan *s, char c)
+{
+	if (s->at == s->end || *s->at != c)
 		return false;
 	s->at++;
 	return true;
 }
 
-static bool scan_word(struct scan *s, const char *word)
+bool fmt_json_at_number(const struct fmt_json_scan *s)
 {
-	size_t n = strlen(word);
-
-	if ((size_t)(s->end - s->at) < n || memcmp(s->at, word, n) != 0)
-		return false;
-	s->at += n;
-	return true;
+	return is_digit(s, s->at + (s->at < s->end && *s->at == '-'));
 }
 
-static bool scan_digits(struct scan *s)
-{
-	const char *from = s->at;
-
-	while (s->at < s->end && *s->at >= '0' && *s->at <= '9')
-		s->at++;
-	return s->at > from;
-}
-
-static bool scan_number(struct scan *s)
+bool fmt_json_scan_number(struct fmt_json_scan *s)
 {
 	scan_char(s, '-');
 	if (!scan_char(s, '0') && !scan_digits(s))
 		return false;
 	if (scan_char(s, '.') && !scan_digits(s))
 		return false;
-	if (scan_char(s, 'e') || scan_char(s, 'E')) {
-		if (!scan_char(s, '+'))
-			scan_char(s, '-');
-		return scan_digits(s);
-	}
-	return true;
+	if (!scan_char(s, 'e') && !scan_char(s, 'E'))
+		return true;
+	if (!scan_char(s, '+'))
+		scan_char(s, '-');
+	return scan_digits(s);
 }
 
-static bool scan_escape(struct scan *s)
+static bool scan_escape(struct fmt_json_scan *s)
 {
-	if (s->at >= s->end)
-		return false;
-	if (*s->at != 'u' && *s->at)
-		return strchr("\"\\/bfnrt", *s->at++) != NULL;
-	if (!scan_char(s, 'u'))
-		return false;
-	for (int i = 0; i < 4; i++, s->at++) {
-		if (s->at >= s->end || !strchr("0123456789abcdefABCDEF", *s->at) || !*s->at)
-			return false;
-	}
-	return true;
-}
+	const char *from = s->at++;
+	size_t digits = 0;
 
-static bool scan_string(struct scan *s)
-{
-	if (!scan_char(s, '"'))
-		return false;
-	while (s->at < s->end && *s->at != '"') {
-		size_t n = fmt_utf8_length(s->at, (size_t)(s->end - s->at));
-
-		if (n == 0 || (unsigned char)*s->at < ' ')
-			return false;
-		if (*s->at == '\\') {
+	if (scan_char(s, 'u')) {
+		while (digits < 4 && s->at < s->end && isxdigit((unsigned char)*s->at)) {
+			digits++;
 			s->at++;
+		}
+		if (digits == 4)
+			return true;
+	} else if (s->at < s->end && *s->at && strchr("\"\\/bfnrt", *s->at)) {
+		s->at++;
+		return true;
+	}
+	if (s->at < s->end)
+		s->at = from;
+	return fmt_json_expected(s, "an escape sequence of JSON");
+}
+
+bool fmt_json_scan_string(struct fmt_json_scan *s, bool *plain)
+{
+	s->at++;
+	*plain = true;
+	for (;;) {
+		size_t n;
+
+		while (s->at < s->end && fmt_json_is_plain(*s->at))
+			s->at++;
+		if (s->at == s->end)
+			return fmt_json_expected(s, "a closing quote");
+		if (scan_char(s, '"'))
+			return true;
+		*plain = false;
+		if (*s->at == '\\') {
 			if (!scan_escape(s))
 				return false;
-		} else {
-			s->at += n;
+			continue;
 		}
+		n = fmt_utf8_length(s->at, (size_t)(s->end - s->at));
+		if ((unsigned char)*s->at < ' ' || (n == 0 && !s->lenient))
+			return fmt_json_expected(s, "a character in UTF-8");
+		s->at += n ? n : 1;
 	}
-	return scan_char(s, '"');
 }
 
-static bool scan_members(struct scan *s, char close)
+static void copy_bytes(struct fmt_json_scan *s, const char *from, size_t len)
 {
-	if (++s->depth > 64)
+	if (s->copy)
+		text_bytes(s->copy, from, len);
+}
+
+static bool scan_text(struct fmt_json_scan *s)
+{
+	scoped(text_done) struct text t = {0};
+	const char *from = s->at;
+	bool plain;
+
+	if (!fmt_json_scan_string(s, &plain))
 		return false;
-	skip_space(s);
-	if (!scan_char(s, close)) {
-		do {
-			skip_space(s);
-			if (close == '}') {
-				if (!scan_string(s))
-					return false;
-				skip_space(s);
-				if (!scan_char(s, ':'))
-					return false;
-			}
-			if (!scan_value(s))
-				return false;
-			skip_space(s);
-		} while (scan_char(s, ','));
-		if (!scan_char(s, close))
-			return false;
+	if (plain || !s->copy) {
+		copy_bytes(s, from, (size_t)(s->at - from));
+		return true;
 	}
-	s->depth--;
+	fmt_json_unescape(&t, from + 1, (size_t)(s->at - from) - 2);
+	fmt_json_string(s->copy, t.data, t.len);
+	if (t.error)
+		s->copy->error = t.error;
 	return true;
 }
 
-static bool scan_value(struct scan *s)
+/* Words of JSON, and numbers that JSON cannot express, as C, C++ and Python print them. */
+static const struct word {
+	const char *word, *text;
+	bool number;
+} words[] = {
+	{"true", "true", false},   {"false", "false", false}, {"null", "null", false},
+	{"nan(ind)", "NaN", true}, {"nan", "NaN", true},      {"infinity", "Infinity", true},
+	{"inf", "Infinity", true},
+};
+
+static bool is_word(const struct fmt_json_scan *s, const struct word *w, const char *at)
 {
-	skip_space(s);
-	if (s->at >= s->end)
+	size_t len = strlen(w->word);
+
+	if ((size_t)(s->end - at) < len)
 		return false;
-	switch (*s->at) {
-	case '"':
-		return scan_string(s);
-	case '{':
-		s->at++;
-		return scan_members(s, '}');
-	case '[':
-		s->at++;
-		return scan_members(s, ']');
-	case 't':
-		return scan_word(s, "true");
-	case 'f':
-		return scan_word(s, "false");
-	case 'n':
-		return scan_word(s, "null");
-	default:
-		return scan_number(s);
-	}
+	if (!w->number)
+		return at == s->at && memcmp(at, w->word, len) == 0;
+	return s->lenient && strncasecmp(at, w->word, len) == 0 && at + len < s->end &&
+	       strchr(",]} ", at[len]);
 }
+
+static bool scan_word(struct fmt_json_scan *s)
+{
+	bool negative = s->at < s->end && *s->at == '-';
+	const char *from = s->at + (negative || (s->at < s->end && *s->at == '+')), *at = from;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		const struct word *w = &words[i];
+
+		if (!is_word(s, w, from))
+			continue;
+		s->not_numbers += w->number;
+		s->at = from + strlen(w->word);
+		copy_bytes(s, "\"-", w->number + (negative && *w->text == 'I'));
+		copy_bytes(s, w->text, strlen(w->text));
+		copy_bytes(s, "\"", w->number);
+		return true;
+	}
+	while (at < s->end && (isalpha((unsigned char)*at) || (*at && strchr("+-()", *at))))
+		at++;
+	if (at == s->end)
+		s->at = at; /* the word may continue */
+	return fmt_json_expected(s, "a value");
+}
+
+static bool scan_any(struct fmt_json_scan *s, unsigned depth);
+
+static bool scan_members(struct fmt_json_scan *s, char close, unsigned depth)
+{
+	int more;
+
+	if (depth == 0)
+		return fmt_json_expected(s, "a value that is not nested too deep");
+	copy_bytes(s, s->at++, 1);
+	more = !fmt_json_accept(s, close);
+	while (more > 0) {
+		if (close == '}') {
+			if (fmt_json_peek(s) != '"')
+				return fmt_json_expected(s, "a string as key");
+			if (!scan_text(s))
+				return false;
+			if (!fmt_json_accept(s, ':'))
+				return fmt_json_expected(s, "a colon");
+			copy_bytes(s, ":", 1);
+		}
+		if (!scan_any(s, depth - 1))
+			return false;
+		more = fmt_json_scan_next(s, close);
+		copy_bytes(s, ",", more > 0);
+	}
+	copy_bytes(s, &close, 1);
+	return more == 0;
+}
+
+static bool scan_any(struct fmt_json_scan *s, unsigned depth)
+{
+	char c = fmt_json_peek(s);
+	const char *from = s->at;
+
+	if (c == '"')
+		return scan_text(s);
+	if (c == '[' || c == '{')
+		return scan_members(s, c == '[' ? ']' : '}', depth);
+	if (!fmt_json_at_number(s))
+		return scan_word(s);
+	if (!fmt_json_scan_number(s))
+		return false;
+	copy_bytes(s, from, (size_t)(s->at - from));
+	return true;
+}
+
+bool fmt_json_scan_value(struct fmt_json_scan *s)
+{
+	return scan_any(s, FMT_JSON_DEPTH);
+}
+
+/* ---- values ------------------------------------------------------------------------------ */
 
 int fmt_json_valid(const char *text, size_t len)
 {
-	struct scan s = {text, text + len, 0};
+	struct fmt_json_scan s = {.at = text, .end = text + len};
 
-	if (!scan_value(&s))
+	return fmt_json_scan_value(&s) && fmt_json_peek(&s) == '\0' && s.at == s.end;
+}
+
+/* Scans a value of an array or object. */
+static int next_value(struct fmt_json_scan *s, const char **at, const char **value, size_t *len)
+{
+	fmt_json_peek(s);
+	*value = s->at;
+	if (!fmt_json_scan_value(s))
 		return 0;
-	skip_space(&s);
-	return s.at == s.end;
+	*len = (size_t)(s->at - *value);
+	*at = s->at;
+	return 1;
 }
 
 int fmt_json_element(const char **at, const char *end, const char **element, size_t *len)
 {
-	struct scan s = {*at, end, 0};
+	struct fmt_json_scan s = {.at = *at, .end = end};
 
-	skip_space(&s);
-	if (!scan_char(&s, '[') && !scan_char(&s, ','))
+	if (!fmt_json_accept(&s, '[') && !fmt_json_accept(&s, ','))
 		return 0;
-	skip_space(&s);
-	*element = s.at;
-	if (!scan_value(&s))
-		return 0;
-	*len = (size_t)(s.at - *element);
-	*at = s.at;
-	return 1;
+	return next_value(&s, at, element, len);
 }
 
 int fmt_json_next_member(const char **at, const char *end, const char **key, size_t *key_len,
 			 const char **value, size_t *len)
 {
-	struct scan s = {*at, end, 0};
+	struct fmt_json_scan s = {.at = *at, .end = end};
+	bool plain;
 
-	skip_space(&s);
-	if (!scan_char(&s, '{') && !scan_char(&s, ','))
+	if ((!fmt_json_accept(&s, '{') && !fmt_json_accept(&s, ',')) || fmt_json_peek(&s) != '"')
 		return 0;
-	skip_space(&s);
 	*key = s.at + 1;
-	if (!scan_string(&s))
+	if (!fmt_json_scan_string(&s, &plain))
 		return 0;
 	*key_len = (size_t)(s.at - *key) - 1;
-	skip_space(&s);
-	if (!scan_char(&s, ':'))
-		return 0;
-	skip_space(&s);
-	*value = s.at;
-	if (!scan_value(&s))
-		return 0;
-	*len = (size_t)(s.at - *value);
-	*at = s.at;
-	return 1;
+	return fmt_json_accept(&s, ':') && next_value(&s, at, value, len);
 }
 
 int fmt_json_member(const char *object, size_t len, const char *key, const char **value,

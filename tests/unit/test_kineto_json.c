@@ -330,6 +330,24 @@ TEST(test_long_strings_across_windows)
 	ck_assert_uint_eq(n, 3);
 }
 
+/* A number beside the events at a window boundary. */
+TEST(test_number_of_document_across_windows)
+{
+	static const char end[] = "],\"a\":1234567890}";
+
+	for (size_t shift = 0; shift < sizeof(end); shift++) {
+		scoped(seen_done) struct seen s = {0};
+		scoped(text_done) struct text json = {0};
+
+		text_str(&json, "{\"traceEvents\":[");
+		while (json.len + shift < 256 << 10)
+			text_char(&json, ' ');
+		text_str(&json, end);
+		ck_assert_int_eq(read_text(json.data, json.len, &s, NULL), 0);
+		ck_assert_str_eq(s.text.data, "a=1234567890;");
+	}
+}
+
 /* NaN and Infinity, which are not JSON, at every window boundary. */
 TEST(test_nan_and_infinity_across_windows)
 {

@@ -3,12 +3,18 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/run/kineto/json_impl.h"
+#include "formats/trace/json.h"
+#include "formats/trace/json_scan.h"
 
 #define WINDOW (256 << 10) /* bytes; more for a larger unit */
 #define BLOCK 16	   /* bytes processed together */
+#define SHAPES 32
+#define SHAPE_KEYS 40
 
-/* The next unit of the document. */
+/* The document is read unit by unit: an event, a member of the top-level object, a bracket. A unit
+ * that exceeds the window is read again from its start once more bytes are available, so functions
+ * below need no state of their own. They return false, as those of json_scan.h do, or because of
+ * r->error. */
 enum state {
 	START,
 	MEMBER,	      /* a member of the top object, or its end */
@@ -18,17 +24,142 @@ enum state {
 	END,
 };
 
-struct document {
-	struct kineto_reader r;
+/* Events of one "ph" and "cat" resemble each other: the reader first compares with the key and the
+ * value at the same position of the previous event. */
+struct guess {
+	uint32_t key, text, json;
+};
+
+struct reader {
+	const struct kineto_json *j;
+	const char *path;
 	enum state state;
 	bool is_array;	 /* the document is a bare array of events */
 	bool has_events; /* it has an array of events */
+	struct kineto_event e;
+	struct kineto_arg *args, *others; /* owned */
+	size_t args_cap, others_cap;
+	struct fmt_json_scan scan; /* of the unread bytes of the window */
+	char *window;		   /* owned; control characters are replaced by spaces */
+	size_t cap;
+	uint64_t base;	     /* offset of window[0] in the document */
+	bool ended;	     /* the document ends with the window */
+	const char *why;     /* why the document is not a trace */
+	int error;	     /* of a callback, or -ENOMEM */
+	struct text text;    /* a string after replacing escapes */
+	struct text capture; /* a value as JSON text */
+	struct guess *shape; /* of the current event, as far as known */
+	size_t n_keys;	     /* of the current event so far */
+	struct guess shapes[SHAPES][SHAPE_KEYS];
 };
+
+static bool refuse(struct reader *r, const char *why)
+{
+	r->why = why;
+	r->error = -EBADMSG;
+	return false;
+}
+
+/* ---- values ------------------------------------------------------------------------------ */
+
+static bool intern(struct reader *r, const char *s, size_t len, uint32_t *ret)
+{
+	r->error = fmt_strings_add(r->j->strings, s, len, ret);
+	return r->error == 0;
+}
+
+/* Reads a string. *guess is the number of the most likely one. Sets *ret to the string's number,
+ * and *guess too if its characters are plain. */
+static bool read_string(struct reader *r, uint32_t *guess, uint32_t *ret)
+{
+	const struct fmt_interned *s = &r->j->strings->strings[*guess];
+	const char *from = r->scan.at + 1;
+	size_t len;
+	bool plain;
+
+	if (s->len < (size_t)(r->scan.end - from) && from[s->len] == '"' &&
+	    fmt_same_bytes(from, s->s, s->len)) {
+		r->scan.at = from + s->len + 1;
+		*ret = *guess;
+		return true;
+	}
+	if (!fmt_json_scan_string(&r->scan, &plain))
+		return false;
+	len = (size_t)(r->scan.at - from) - 1;
+	if (plain) {
+		if (!intern(r, from, len, ret))
+			return false;
+		*guess = *ret;
+		return true;
+	}
+	r->text.len = 0;
+	fmt_json_unescape(&r->text, from, len);
+	r->error = r->text.error;
+	return r->error == 0 && intern(r, r->text.data, r->text.len, ret);
+}
+
+/* Reads a key and the colon after it. */
+static bool read_key(struct reader *r, uint32_t *guess, uint32_t *ret)
+{
+	if (fmt_json_peek(&r->scan) != '"')
+		return fmt_json_expected(&r->scan, "a string as key");
+	if (!read_string(r, guess, ret))
+		return false;
+	return fmt_json_accept(&r->scan, ':') || fmt_json_expected(&r->scan, "a colon");
+}
+
+/* Copies a value to r->capture as JSON text without white space. */
+static bool capture(struct reader *r)
+{
+	bool good;
+
+	r->capture.len = 0;
+	r->scan.copy = &r->capture;
+	good = fmt_json_scan_value(&r->scan);
+	r->scan.copy = NULL;
+	r->error = r->capture.error;
+	return good && r->error == 0;
+}
+
+/* Reads a value as an argument: sets ret->type and ret->value. */
+static bool read_value(struct reader *r, struct guess *guess, struct kineto_arg *ret)
+{
+	char c = fmt_json_peek(&r->scan);
+	const char *json;
+	uint32_t string;
+	size_t len;
+
+	if (c == '"') {
+		ret->type = FMT_STRING;
+		if (!read_string(r, &guess->text, &string))
+			return false;
+		ret->value = string;
+		return true;
+	}
+	if (!capture(r))
+		return false;
+	json = r->capture.data;
+	len = r->capture.len;
+	if (fmt_json_integer(json, len, &ret->value)) {
+		ret->type = FMT_INT;
+		return true;
+	}
+	ret->type = *json == '"' ? FMT_STRING : FMT_JSON;
+	if (ret->type == FMT_STRING) { /* NaN and the like */
+		json++;
+		len -= 2;
+	}
+	if (!fmt_strings_is(r->j->strings, guess->json, json, len) &&
+	    !intern(r, json, len, &guess->json))
+		return false;
+	ret->value = guess->json;
+	return true;
+}
 
 /* ---- events ------------------------------------------------------------------------------ */
 
-static bool append_argument(struct kineto_reader *r, struct kineto_arg **list, size_t *n,
-			    size_t *cap, const struct kineto_arg *a)
+static bool append_argument(struct reader *r, struct kineto_arg **list, size_t *n, size_t *cap,
+			    const struct kineto_arg *a)
 {
 	if (array_reserve(list, *n + 1, cap) < 0) {
 		r->error = -ENOMEM;
@@ -38,51 +169,43 @@ static bool append_argument(struct kineto_reader *r, struct kineto_arg **list, s
 	return true;
 }
 
-static struct kineto_guess *next_guess(struct kineto_reader *r)
-{
-	return &r->shape->guesses[r->n_keys++ % KINETO_SHAPE_KEYS];
-}
-
 /* Reads the members of an object after its '{', each by one(). */
-static bool read_members(struct kineto_reader *r, bool (*one)(struct kineto_reader *r, uint32_t key,
-							      struct kineto_guess *guess))
+static bool read_members(struct reader *r,
+			 bool (*one)(struct reader *r, uint32_t key, struct guess *guess))
 {
-	int more = kineto_json_accept(r, '}') ? 0 : 1;
+	int more = fmt_json_accept(&r->scan, '}') ? 0 : 1;
 
 	while (more > 0) {
-		struct kineto_guess *guess = next_guess(r);
+		struct guess *guess = &r->shape[r->n_keys++ % SHAPE_KEYS];
 		uint32_t key;
 
-		if (kineto_json_peek(r) != '"')
-			return kineto_json_expected(r, "a string as key");
-		if (!kineto_json_string(r, &guess->key, &key))
+		if (!read_key(r, &guess->key, &key) || !one(r, key, guess))
 			return false;
-		if (!kineto_json_accept(r, ':'))
-			return kineto_json_expected(r, "a colon");
-		if (!one(r, key, guess))
-			return false;
-		more = kineto_json_next(r, '}');
+		more = fmt_json_scan_next(&r->scan, '}');
 	}
 	return more == 0;
 }
 
-static bool read_argument(struct kineto_reader *r, uint32_t key, struct kineto_guess *guess)
+static bool read_argument(struct reader *r, uint32_t key, struct guess *guess)
 {
 	struct kineto_arg a = {.key = key};
 
-	return kineto_json_argument(r, guess, &a) &&
+	return read_value(r, guess, &a) &&
 	       append_argument(r, &r->args, &r->e.n_args, &r->args_cap, &a);
 }
 
-static bool read_time(struct kineto_reader *r, int64_t *ns, enum kineto_presence *ret)
+static bool read_time(struct reader *r, struct guess *guess, int64_t *ns, enum kineto_presence *ret)
 {
-	const char *from = r->at;
+	const char *from = r->scan.at;
+	struct kineto_arg other;
 
-	if (!kineto_json_number(r))
+	*ret = KINETO_INVALID;
+	if (!fmt_json_at_number(&r->scan))
+		return read_value(r, guess, &other);
+	if (!fmt_json_scan_number(&r->scan))
 		return false;
-	*ret = kineto_time_ns(from, (size_t)(r->at - from), ns, &r->e.rounded) == 0
-		       ? KINETO_PRESENT
-		       : KINETO_INVALID;
+	if (kineto_time_ns(from, (size_t)(r->scan.at - from), ns, &r->e.rounded) == 0)
+		*ret = KINETO_PRESENT;
 	return true;
 }
 
@@ -92,18 +215,18 @@ static uint32_t string_of(const struct kineto_arg *a)
 	return a->type == FMT_STRING ? (uint32_t)a->value : KINETO_EMPTY;
 }
 
-static bool take_field(struct kineto_reader *r, const struct kineto_arg *a)
+static bool take_field(struct reader *r, const struct kineto_arg *a)
 {
 	struct kineto_event *e = &r->e;
 
 	switch (a->key) {
 	case KINETO_PH:
 		e->ph = string_of(a);
-		r->shape = &r->shapes[e->ph % KINETO_SHAPES];
+		r->shape = r->shapes[e->ph % SHAPES];
 		return true;
 	case KINETO_CAT:
 		e->cat = string_of(a);
-		r->shape = &r->shapes[e->cat % KINETO_SHAPES];
+		r->shape = r->shapes[e->cat % SHAPES];
 		return true;
 	case KINETO_NAME:
 		e->name = string_of(a);
@@ -114,146 +237,124 @@ static bool take_field(struct kineto_reader *r, const struct kineto_arg *a)
 	case KINETO_TID:
 		e->tid = *a;
 		return true;
-	case KINETO_TS:
-		e->has_ts = KINETO_INVALID;
-		return true;
-	case KINETO_DUR:
-		e->has_dur = KINETO_INVALID;
-		return true;
 	default:
 		return append_argument(r, &r->others, &e->n_others, &r->others_cap, a);
 	}
 }
 
-static bool read_field(struct kineto_reader *r, uint32_t key, struct kineto_guess *guess)
+static bool read_field(struct reader *r, uint32_t key, struct guess *guess)
 {
 	struct kineto_arg a = {.key = key};
-	char c = kineto_json_peek(r);
+	char c = fmt_json_peek(&r->scan);
 
 	if (key == KINETO_ARGS && c == '{') {
-		r->at++;
+		r->scan.at++;
 		return read_members(r, read_argument);
 	}
-	if (c == '-' || (c >= '0' && c <= '9')) {
-		bool infinite = c == '-' && (r->at[1] | 32) >= 'a';
-
-		if (key == KINETO_TS && !infinite)
-			return read_time(r, &r->e.ts_ns, &r->e.has_ts);
-		if (key == KINETO_DUR && !infinite)
-			return read_time(r, &r->e.dur_ns, &r->e.has_dur);
-	}
-	return kineto_json_argument(r, guess, &a) && take_field(r, &a);
+	if (key == KINETO_TS)
+		return read_time(r, guess, &r->e.ts_ns, &r->e.has_ts);
+	if (key == KINETO_DUR)
+		return read_time(r, guess, &r->e.dur_ns, &r->e.has_dur);
+	return read_value(r, guess, &a) && take_field(r, &a);
 }
 
-static bool read_event(struct kineto_reader *r)
+static bool read_event(struct reader *r)
 {
-	char c = kineto_json_peek(r);
+	char c = fmt_json_peek(&r->scan);
 
 	if (c != '{')
 		return strchr("\"[-0123456789tfn", c) && c
-			       ? kineto_json_refuse(r, "an event is not an object")
-			       : kineto_json_expected(r, "an event");
-	r->e = (struct kineto_event){.offset = r->base + (uint64_t)(r->at - r->window),
+			       ? refuse(r, "an event is not an object")
+			       : fmt_json_expected(&r->scan, "an event");
+	r->e = (struct kineto_event){.offset = r->base + (uint64_t)(r->scan.at - r->window),
 				     .pid = {.type = FMT_JSON},
 				     .tid = {.type = FMT_JSON}};
-	r->shape = r->shapes;
+	r->shape = r->shapes[0];
 	r->n_keys = 0;
-	r->at++;
+	r->scan.at++;
 	if (!read_members(r, read_field))
 		return false;
 	r->e.args = r->args;
 	r->e.others = r->others;
+	r->state = AFTER_EVENT;
 	r->error = r->j->event(r->j->context, &r->e);
 	return r->error == 0;
 }
 
 /* ---- the document ------------------------------------------------------------------------ */
 
-static bool read_start(struct document *d)
+static bool read_start(struct reader *r)
 {
-	struct kineto_reader *r = &d->r;
-
-	d->is_array = kineto_json_accept(r, '[');
-	if (d->is_array) {
-		d->has_events = true;
-		d->state = EVENT;
+	if (fmt_json_accept(&r->scan, '[')) {
+		r->is_array = r->has_events = true;
+		r->state = EVENT;
 		return true;
 	}
-	if (kineto_json_accept(r, '{')) {
-		d->state = MEMBER;
+	if (fmt_json_accept(&r->scan, '{')) {
+		r->state = MEMBER;
 		return true;
 	}
-	if (*r->at == '"' || *r->at == 'N')
-		return kineto_json_refuse(r, "not a trace: neither an object nor an array");
-	return kineto_json_expected(r, "an object or an array");
+	if (fmt_json_peek(&r->scan) == '"' || fmt_json_peek(&r->scan) == 'N')
+		return refuse(r, "not a trace: neither an object nor an array");
+	return fmt_json_expected(&r->scan, "an object or an array");
 }
 
-static bool read_top_member(struct document *d)
+static bool read_top_member(struct reader *r)
 {
-	struct kineto_reader *r = &d->r;
 	uint32_t key, guess = KINETO_EMPTY;
 
-	if (kineto_json_accept(r, '}')) {
-		d->state = END;
+	if (fmt_json_accept(&r->scan, '}')) {
+		r->state = END;
 		return true;
 	}
-	if (kineto_json_peek(r) != '"')
-		return kineto_json_expected(r, "a string as key");
-	if (!kineto_json_string(r, &guess, &key))
+	if (!read_key(r, &guess, &key))
 		return false;
-	if (!kineto_json_accept(r, ':'))
-		return kineto_json_expected(r, "a colon");
-	if (key == KINETO_EVENTS && kineto_json_peek(r) == '[') {
-		r->at++;
-		d->has_events = true;
-		d->state = EVENT;
+	if (key == KINETO_EVENTS && fmt_json_peek(&r->scan) == '[') {
+		r->scan.at++;
+		r->has_events = true;
+		r->state = EVENT;
 		return true;
 	}
-	if (!kineto_json_capture(r))
-		return false;
+	if (!capture(r) || r->scan.at == r->scan.end)
+		return false; /* a number at the end of the window may continue */
 	r->error = r->j->member(r->j->context, key, r->capture.data, r->capture.len);
-	d->state = AFTER_MEMBER;
+	r->state = AFTER_MEMBER;
 	return r->error == 0;
 }
 
-static bool end_of_events(struct document *d)
+static bool end_of_events(struct reader *r)
 {
-	if (!kineto_json_accept(&d->r, ']'))
+	if (!fmt_json_accept(&r->scan, ']'))
 		return false;
-	d->state = d->is_array ? END : AFTER_MEMBER;
+	r->state = r->is_array ? END : AFTER_MEMBER;
 	return true;
 }
 
-static bool read_separator(struct document *d, char close, enum state more, enum state end)
+static bool read_separator(struct reader *r, char close, enum state more, enum state end)
 {
-	int next = kineto_json_next(&d->r, close);
+	int next = fmt_json_scan_next(&r->scan, close);
 
-	if (next < 0 && d->is_array && d->r.ended && d->r.at == d->r.end)
+	if (next < 0 && r->is_array && r->ended && r->scan.at == r->scan.end)
 		next = 1; /* a bare array may end in a comma */
-	d->state = next > 0 ? more : next == 0 ? end : d->state;
+	r->state = next > 0 ? more : next == 0 ? end : r->state;
 	return next >= 0;
 }
 
-static bool read_unit(struct document *d)
+static bool read_unit(struct reader *r)
 {
-	switch (d->state) {
+	switch (r->state) {
 	case START:
-		return read_start(d);
+		return read_start(r);
 	case MEMBER:
-		return read_top_member(d);
+		return read_top_member(r);
 	case AFTER_MEMBER:
-		return read_separator(d, '}', MEMBER, END);
+		return read_separator(r, '}', MEMBER, END);
 	case EVENT:
-		if (end_of_events(d))
-			return true;
-		if (!read_event(&d->r))
-			return false;
-		d->state = AFTER_EVENT;
-		return true;
+		return end_of_events(r) || read_event(r);
 	case AFTER_EVENT:
-		return read_separator(d, ']', EVENT, d->is_array ? END : AFTER_MEMBER);
+		return read_separator(r, ']', EVENT, r->is_array ? END : AFTER_MEMBER);
 	default:
-		return kineto_json_expected(&d->r, "the end");
+		return fmt_json_expected(&r->scan, "the end");
 	}
 }
 
@@ -271,14 +372,15 @@ static void replace_controls(char *bytes, size_t n)
 	}
 }
 
-/* Keeps the bytes from r->at and reads more after them. Returns 0 or -errno. */
-static int fill_window(struct kineto_reader *r, struct kineto_source *s, struct fmt_error *err)
+/* Keeps the unread bytes and reads more after them. Returns 0 or -errno. */
+static int fill_window(struct reader *r, struct kineto_source *s, struct fmt_error *err)
 {
-	size_t left = (size_t)(r->end - r->at), read = (size_t)(r->at - r->window);
+	struct fmt_json_scan *scan = &r->scan;
+	size_t left = (size_t)(scan->end - scan->at), read = (size_t)(scan->at - r->window);
 	ssize_t n;
 
 	if (read > 0)
-		memmove(r->window, r->at, left);
+		memmove(r->window, scan->at, left);
 	if (left > r->cap / 2) {
 		char *grown = realloc(r->window, r->cap * 2 + BLOCK);
 
@@ -289,13 +391,12 @@ static int fill_window(struct kineto_reader *r, struct kineto_source *s, struct 
 	}
 	r->base += read;
 	n = kineto_source_read(s, r->window + left, r->cap - left, err);
-	r->at = r->window;
-	r->end = r->window + left;
+	scan->at = r->window;
+	scan->end = r->window + left;
 	if (n < 0)
 		return (int)n;
 	replace_controls(r->window + left, (size_t)n);
-	r->end += n;
-	r->window[left + (size_t)n] = '\0';
+	scan->end += n;
 	r->ended = left + (size_t)n < r->cap;
 	if (r->base == 0 && left == 0 && n >= 3 && memcmp(r->window, "\xef\xbb\xbf", 3) == 0)
 		memset(r->window, ' ', 3); /* a byte order mark */
@@ -304,94 +405,92 @@ static int fill_window(struct kineto_reader *r, struct kineto_source *s, struct 
 
 /* ---- faults ------------------------------------------------------------------------------ */
 
-/* Reports the fault at r->at. */
-static int fail(const struct document *d, const char *path, struct fmt_error *err)
+/* Reports the error at the scanner's position. */
+static int fail(const struct reader *r, struct fmt_error *err)
 {
-	const struct kineto_reader *r = &d->r;
-	uint64_t offset = r->base + (uint64_t)(r->at - r->window);
-	const char *before = r->at;
+	uint64_t offset = r->base + (uint64_t)(r->scan.at - r->window);
+	const char *before = r->scan.at;
 
 	if (r->why)
-		return fmt_fail(err, -EBADMSG, path, offset, "%s", r->why);
+		return fmt_fail(err, -EBADMSG, r->path, offset, "%s", r->why);
 	if (r->error < 0)
 		return r->error;
-	if (r->at == r->end)
-		return fmt_fail(err, -EBADMSG, path, offset,
+	if (r->scan.at == r->scan.end)
+		return fmt_fail(err, -EBADMSG, r->path, offset,
 				"not JSON: it ends in the middle; was it cut short?");
 	while (before > r->window && before[-1] == ' ')
 		before--;
-	return fmt_fail(err, -EBADMSG, path, offset, "not JSON: expected %s%s", r->expected,
+	return fmt_fail(err, -EBADMSG, r->path, offset, "not JSON: expected %s%s", r->scan.expected,
 			before > r->window && before[-1] == '"' ? "; an unescaped quote before it?"
 								: "");
 }
 
 /* Returns true if the document may end here. */
-static bool may_end(const struct document *d)
+static bool may_end(const struct reader *r)
 {
-	return d->state == END || (d->is_array && (d->state == EVENT || d->state == AFTER_EVENT));
+	return r->state == END || (r->is_array && (r->state == EVENT || r->state == AFTER_EVENT));
 }
 
 /* Reads all units in the window, except one that may continue after it. Returns 0 or -errno. */
-static int read_window(struct document *d, const char *path, struct fmt_error *err)
+static int read_window(struct reader *r, struct fmt_error *err)
 {
-	struct kineto_reader *r = &d->r;
-
 	for (;;) {
-		struct kineto_json_counts counts = r->counts;
-		const char *from;
+		struct fmt_json_scan before;
 
-		kineto_json_peek(r);
-		from = r->at;
-		if (r->at == r->end && (!r->ended || may_end(d)))
+		fmt_json_peek(&r->scan);
+		before = r->scan;
+		if (r->scan.at == r->scan.end && (!r->ended || may_end(r)))
 			return 0;
-		if (read_unit(d))
+		if (read_unit(r))
 			continue;
-		if (r->error < 0 || r->at < r->end || r->ended)
-			return fail(d, path, err);
-		r->at = from;
-		r->counts = counts;
+		if (r->error < 0 || r->scan.at < r->scan.end || r->ended)
+			return fail(r, err);
+		r->scan = before;
 		return 0;
 	}
 }
 
-static int read_all(struct document *d, struct kineto_source *s, const char *path,
-		    struct fmt_error *err)
+static int read_all(struct reader *r, struct kineto_source *s, struct fmt_error *err)
 {
 	int e = 0;
 
-	while (!d->r.ended && e == 0) {
-		e = fill_window(&d->r, s, err);
+	while (!r->ended && e == 0) {
+		e = fill_window(r, s, err);
 		if (e == 0)
-			e = read_window(d, path, err);
-		if (e == 0 && d->r.j->progress)
-			e = d->r.j->progress(d->r.j->context);
+			e = read_window(r, err);
+		if (e == 0 && r->j->progress)
+			e = r->j->progress(r->j->context);
 	}
-	if (e == 0 && !d->has_events)
-		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,
+	if (e == 0 && !r->has_events)
+		return fmt_fail(err, -EBADMSG, r->path, FMT_NO_OFFSET,
 				"not a profiler trace: there is no \"traceEvents\" in it");
 	return e;
 }
 
-static void document_done(struct document *d)
+static void reader_done(struct reader *r)
 {
-	free(d->r.args);
-	free(d->r.others);
-	free(d->r.window);
-	text_done(&d->r.text);
-	text_done(&d->r.capture);
+	free(r->args);
+	free(r->others);
+	free(r->window);
+	text_done(&r->text);
+	text_done(&r->capture);
 }
 
 int kineto_json_read(struct kineto_source *s, const char *path, const struct kineto_json *j,
 		     struct kineto_json_counts *counts, struct fmt_error *err)
 {
-	scoped(document_done) struct document d = {.r = {.j = j, .cap = WINDOW}};
+	scoped(reader_done) struct reader r = {
+		.j = j, .path = path, .scan.lenient = true, .cap = WINDOW};
 	int e;
 
-	d.r.at = d.r.end = d.r.window = malloc(WINDOW + BLOCK);
-	if (!d.r.window)
+	r.scan.at = r.scan.end = r.window = malloc(WINDOW + BLOCK);
+	if (!r.window)
 		return -ENOMEM;
-	e = read_all(&d, s, path, err);
-	*counts = d.r.counts;
-	counts->bytes = d.r.base + (uint64_t)(d.r.at - d.r.window);
+	e = read_all(&r, s, err);
+	*counts = (struct kineto_json_counts){
+		.bytes = r.base + (uint64_t)(r.scan.at - r.window),
+		.not_numbers = r.scan.not_numbers,
+		.commas = r.scan.commas,
+	};
 	return e;
 }

@@ -10,8 +10,6 @@
 
 #include <stdbool.h>
 
-#define KINETO_DEPTH 32 /* maximum nesting of a value */
-
 enum kineto_presence { KINETO_MISSING, KINETO_PRESENT, KINETO_INVALID };
 
 /* A value: FMT_INT, or the number of a string or of JSON text without white space. */
