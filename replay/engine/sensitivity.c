@@ -297,12 +297,13 @@ void sensitivity_text(const struct sensitivity *s, int colour, struct text *out)
 		fmt_grid_time(&g, (int64_t)row->path_ns);
 	}
 	fmt_grid_print(&g, out, colour);
-	text_str(out, "critical: time on the critical path of a step; the gain is 1 % of it unless "
-		      "another part becomes critical\n");
+	text_str(out,
+		 "critical: time on the critical path of a step. The gain is 1 % of this time, or "
+		 "less if another part becomes critical.\n");
 	if (s->other_ns > 0) {
-		text_str(out, "kernels, collectives and ranks that are not listed: at most ");
+		text_str(out, "kernels, collectives and ranks that are not listed: each at most ");
 		fmt_text_time(out, (int64_t)s->other_ns);
-		text_str(out, " critical per step\n");
+		text_str(out, " on the critical path of a step\n");
 	}
 	text_str(out, "mean step ");
 	fmt_text_time(out, (int64_t)s->step_ns);

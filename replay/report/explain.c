@@ -172,11 +172,11 @@ static void text_bar(const struct replay_report *r, uint32_t what_if, struct tex
 	fmt_text_time(out, (int64_t)bar.emulation_ns);
 	text_str(out, " from the emulation of the recorded steps, ");
 	fmt_text_time(out, (int64_t)bar.fixed_ns);
-	text_str(out, " if times that were not scaled changed like the step");
+	text_str(out, " if unscaled times changed by the same factor as the step");
 	if (bar.unknown_ns > 0) {
 		text_str(out, ", ");
 		fmt_text_time(out, (int64_t)bar.unknown_ns);
-		text_str(out, " if unmatched collectives did");
+		text_str(out, " if unmatched collectives did, too");
 	}
 	text_char(out, '\n');
 }
@@ -190,14 +190,15 @@ static void text_copies(const struct replay_report *r, uint32_t what_if, struct 
 		return;
 	fmt_text_sanitised(out, r->what_ifs[what_if]->spec, strlen(r->what_ifs[what_if]->spec), 40);
 	text_printf(out,
-		    ": %" PRIu32 " copies of %" PRIu32 " ranks, data parallel as communicator '",
-		    c->n, c->per_copy);
+		    ": %" PRIu32 " data-parallel copies of %" PRIu32 " rank%s each (communicator '",
+		    c->n, c->per_copy, c->per_copy == 1 ? "" : "s");
 	fmt_text_sanitised(out, fmt_string(r->names, data->name, NULL),
 			   strlen(fmt_string(r->names, data->name, NULL)), 40);
-	text_printf(out,
-		    "'; %d GPUs per node; bandwidth fitted to recorded collectives, else %.0f GB/s "
-		    "within and %.0f GB/s between nodes\n",
-		    LINKS_NODE, c->within_bytes_per_s / 1e9, c->between_bytes_per_s / 1e9);
+	text_printf(
+		out,
+		"'); %d GPUs per node; bandwidth fitted to recorded collectives, else %.0f GB/s "
+		"within and %.0f GB/s between nodes\n",
+		LINKS_NODE, c->within_bytes_per_s / 1e9, c->between_bytes_per_s / 1e9);
 }
 
 void replay_explain_text(const struct replay_report *r, int colour, struct text *out)

@@ -256,13 +256,15 @@ void replay_report_text(const struct replay_report *r, int colour, struct text *
 		  "operations have an unexplained start time");
 	put_count(
 		out, r->repeated,
-		"collective has the number of an earlier one; its recorded duration is kept",
-		"collectives have the number of an earlier one; their recorded durations are kept");
+		"collective has the sequence number of an earlier one; its recorded duration is "
+		"kept",
+		"collectives have the sequence number of an earlier one; their recorded durations "
+		"are kept");
 	put_count(out, r->within,
 		  "collective is within a CUDA graph launch, which keeps its recorded duration and "
-		  "waits for no rank",
+		  "does not wait for other ranks",
 		  "collectives are within CUDA graph launches, which keep their recorded durations "
-		  "and wait for no rank");
+		  "and do not wait for other ranks");
 	put_count(out, r->too_far, "dependency reaches too far back and was ignored",
 		  "dependencies reach too far back and were ignored");
 	put_count(out, r->broken, "wait can never end and was ignored",

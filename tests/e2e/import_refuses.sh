@@ -51,7 +51,7 @@ refuses 3 'several ranks were merged into this file, and their operations cannot
 merged 2 >distinct.json
 gputrace import -o distinct distinct.json | has_line '2 ranks'
 file 0 2 1 again.json
-refuses 3 'it is of rank 0, and so is rank-0.json' gputrace import -o out rank-0.json again.json
+refuses 3 'duplicate rank 0; rank-0.json has it, too' gputrace import -o out rank-0.json again.json
 file 1 4 1 world.json
 refuses 3 'it is of another run: its world_size is 4' gputrace import -o out rank-0.json world.json
 file 1 2 90000000 later.json

@@ -53,7 +53,7 @@ PYTHON
 done
 
 gpureplay --emulate --what-if ranks.dp=16 "$work/ddp" >"$work/report"
-has_line "^ranks.dp=16: 16 copies of 1 ranks, data parallel as communicator '0'; 8 GPUs per node" <"$work/report"
+has_line "^ranks.dp=16: 16 data-parallel copies of 1 rank each (communicator '0'); 8 GPUs per node" <"$work/report"
 for plan in tensor pipeline; do
 	fails -2 gpureplay --emulate --what-if ranks.dp=8 "$work/$plan"
 	says "the data-parallel ranks are not known"

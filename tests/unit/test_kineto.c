@@ -357,7 +357,8 @@ TEST(test_ranks_of_files)
 static const struct {
 	const char *a, *b, *what;
 } strangers[] = {
-	{RANKED("{\"rank\":0}", "1"), RANKED("{\"rank\":0}", "1"), "rank 0, and so is a.json"},
+	{RANKED("{\"rank\":0}", "1"), RANKED("{\"rank\":0}", "1"),
+	 "duplicate rank 0; a.json has it, too"},
 	{RANKED("{\"rank\":0,\"world_size\":2}", "1"), RANKED("{\"rank\":1,\"world_size\":4}", "1"),
 	 "its world_size is 4, that of a.json is 2"},
 	{RANKED("{\"rank\":0,\"backend\":\"nccl\"}", "1"),

@@ -332,7 +332,7 @@ static int run(const struct cli_args *args)
 				      .json = args->values[OPT_JSON] != NULL};
 
 	if (args->n_operands == 0) {
-		cli_error("no command given; expected gpucapture -o OUT COMMAND [ARGUMENT...]");
+		cli_error("no command given; expected gpucapture -o OUT -- COMMAND [ARGUMENT...]");
 		return CLI_USAGE;
 	}
 	if (!trace.output || !*trace.output) {
@@ -344,12 +344,15 @@ static int run(const struct cli_args *args)
 
 const struct cli_command gpucapture = {
 	.name = "gpucapture",
-	.operands = "COMMAND [ARGUMENT...]",
+	.operands = "-o OUT -- COMMAND [ARGUMENT...]",
 	.min_operands = 0,
 	.max_operands = INT_MAX,
 	.what = "Record the GPU calls and operations of a program",
 	.options = options,
-	.notes = "Processes that COMMAND starts are recorded as well.\n",
+	.notes = "Processes that COMMAND starts are recorded as well. Iterations are delimited by\n"
+		 "gputrace_mark_iteration(), by numbered NVTX ranges (step 4), or by repetition.\n"
+		 "\n"
+		 "  gpucapture -o run.gputrace -- torchrun --nproc-per-node 8 train.py\n",
 	.run = run,
 	.starts = 1,
 };

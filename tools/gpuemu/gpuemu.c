@@ -290,7 +290,7 @@ static int run(const struct cli_args *args)
 
 const struct cli_command gpuemu = {
 	.name = "gpuemu",
-	.operands = "COMMAND [ARGUMENT...]",
+	.operands = "-- COMMAND [ARGUMENT...]",
 	.min_operands = 1,
 	.max_operands = INT_MAX,
 	.what = "Run a CUDA program on emulated GPUs",

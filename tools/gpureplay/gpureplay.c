@@ -35,7 +35,7 @@ const struct cli_option gpureplay_options[] = {
 	[OPT_OUTPUT] = {"output", 'o', "OUT",
 			"write the executed, emulated or predicted run to OUT, as a trace"},
 	[OPT_FORCE] = {"force", 'f', NULL,
-		       "replace OUT if it is a trace; predict although collectives are unmatched"},
+		       "replace OUT if it is a trace; predict even if collectives are unmatched"},
 	{0},
 };
 
@@ -94,7 +94,11 @@ const struct cli_command gpureplay_command = {
 	.options = gpureplay_options,
 	.notes = "TRACE is a trace directory, a packed file, or the root of a mount; or a folder\n"
 		 "that `gputrace extract` wrote.\n"
-		 "SPEC is [SCOPE:]KEY=VALUE[,...], as gpureplay(1) describes.\n",
+		 "SPEC is [SCOPE:]KEY=VALUE[,...]; gpureplay(1) describes it. Keys: gpu, network,\n"
+		 "network.latency, network.bandwidth, host, launch, copy, overlap, ranks.dp,\n"
+		 "straggler.\n"
+		 "\n"
+		 "  gpureplay --emulate --what-if network=0.5x --what-if gpu=H200 run.gputrace\n",
 	.run = run,
 };
 

@@ -262,7 +262,8 @@ int reexecution_record(struct reexecution *job, char *output)
 	int status, n = 5, r = own_folder_path("gpucapture", recorder, sizeof(recorder));
 
 	if (r < 0)
-		return cli_fail(r, NULL, "find", "gpucapture", "it belongs beside gpureplay");
+		return cli_fail(r, NULL, "find", "gpucapture",
+				"it must be in the folder of gpureplay");
 	r = own_folder_path("gpureplay", self, sizeof(self));
 	if (r == 0)
 		r = set_environment(job);

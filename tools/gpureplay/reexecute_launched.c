@@ -63,7 +63,7 @@ int reexecution_choose_launched(struct reexecution *job)
 	if (!job->args->values[OPT_OUTPUT])
 		return refuse_launched(job, CLI_USAGE,
 				       "missing -o OUT, in a folder that all %" PRIu32
-				       " processes see",
+				       " processes share",
 				       by->count);
 	return check_output(job);
 }

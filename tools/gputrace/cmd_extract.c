@@ -212,8 +212,8 @@ static void put_report(const struct folder *f, const char *output, bool as_json,
 	fmt_text_size(out, f->buffer_bytes);
 	if (l->seeded)
 		text_str(out, "\nIts inputs were not recorded (record with --digest=launch "
-			      "--payloads): it runs on other data, and its outputs are not "
-			      "checked.");
+			      "--payloads): it runs on pseudo-random numbers, and its outputs "
+			      "are not checked.");
 	text_char(out, '\n');
 }
 
@@ -270,7 +270,7 @@ static int run(const struct cli_args *args)
 		return status;
 	rank = fmt_rank_index(t, gpu);
 	if (rank < 0) {
-		cli_error("%s has no GPU %" PRId64 "; `gputrace info` lists what it has",
+		cli_error("%s has no GPU %" PRId64 "; `gputrace info` lists its GPUs",
 			  args->operands[0], gpu);
 		return CLI_USAGE;
 	}

@@ -50,7 +50,7 @@ static const char *hint_of(int r, const struct fmt_error *err)
 		return "name the files in it, one for each rank";
 	if (r == -EBADMSG && strstr(err->what, "another run"))
 		return "import each run on its own";
-	if (r == -EBADMSG && strstr(err->what, "and so is"))
+	if (r == -EBADMSG && strstr(err->what, "duplicate rank"))
 		return "give one file for each rank";
 	return NULL;
 }

@@ -25,13 +25,12 @@ int part_open(const struct cli_args *args, const struct cli_command *command, in
 		return r;
 	part->rank = gpu == FMT_ANY ? FMT_ANY : fmt_rank_index(trace, gpu);
 	if (part->rank == -1) {
-		cli_error("%s has no GPU %" PRId64 "; `gputrace info` lists what it has", path,
-			  gpu);
+		cli_error("%s has no GPU %" PRId64 "; `gputrace info` lists its GPUs", path, gpu);
 		return CLI_USAGE;
 	}
 	w = fmt_walk(trace, part);
 	if (part->iteration != FMT_ANY && !fmt_walk_next(&w)) {
-		cli_error("%s has no iteration %" PRId64 "; `gputrace info` lists what it has",
+		cli_error("%s has no iteration %" PRId64 "; `gputrace info` lists its iterations",
 			  path, part->iteration);
 		return CLI_USAGE;
 	}

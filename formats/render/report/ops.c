@@ -98,7 +98,7 @@ static void put_collectives(const struct fmt_page *p)
 	if (n == 0)
 		return;
 	fmt_page_heading(p, "Collectives",
-			 "  (transfer and waiting: mean of one, on one GPU; algbw, busbw: as in "
+			 "  (transfer, waiting: mean per collective and GPU; algbw, busbw: as in "
 			 "nccl-tests)");
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
 		fmt_grid_cell(&g, "%s", heads[i]);
@@ -162,8 +162,8 @@ static void put_ops(const struct fmt_page *p, bool kernels)
 		return;
 	}
 	fmt_page_heading(p, kernels ? "Kernels" : "Copies",
-			 kernels ? "  (share: of the time of all kernels)"
-				 : "  (share: of the time of all copies)");
+			 kernels ? "  (share of the time of all kernels)"
+				 : "  (share of the time of all copies)");
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
 		if (!kernels || strcmp(heads[i], "bytes") != 0)
 			fmt_grid_cell(&g, "%s", heads[i]);

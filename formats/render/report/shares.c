@@ -303,10 +303,10 @@ static void put_by_gpu(const struct fmt_page *p)
 }
 
 static const char legend[] =
-	"  device: span from the iteration's first operation to its last (run: of all); other\n"
-	"  iterations' operations in it count. compute: kernels, copies, memsets; exposed:\n"
-	"  collectives and nothing else; idle: nothing. hidden: collectives during compute.\n"
-	"  waiting: the part of exposed and hidden before the last GPU arrived.\n";
+	"  device: span from the iteration's first operation to its last (run: of all);\n"
+	"  operations of other iterations in the span count. compute: a kernel, copy or memset\n"
+	"  runs; exposed: only a collective runs; idle: nothing runs. hidden: a collective runs\n"
+	"  during compute. waiting: part of exposed and hidden before the last GPU arrived.\n";
 
 void fmt_page_shares(const struct fmt_page *p)
 {

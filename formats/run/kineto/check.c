@@ -109,7 +109,7 @@ static int number(struct kineto_import *im, struct fmt_error *err)
 	for (size_t i = 1; i < im->n_ranks; i++) {
 		if (im->ranks[i]->number == im->ranks[i - 1]->number)
 			return fmt_fail(err, -EBADMSG, im->ranks[i]->path, FMT_NO_OFFSET,
-					"it is of rank %lld, and so is %s",
+					"duplicate rank %lld; %s has it, too",
 					(long long)im->ranks[i]->number,
 					base_name(im->ranks[i - 1]->path));
 	}

@@ -231,6 +231,6 @@ int kineto_exported_read(struct kineto_exported *x, struct kineto_import *im, si
 	x->has_base = fmt_json_member_integer(json, len, "base_ns", &x->base_ns);
 	e = member(&all, "ranks", &ranks) ? each(&r, &ranks, read_rank) : -EBADMSG;
 	if (e == -EBADMSG)
-		*why = r.why ?: "\"gputrace\" is not as it should be";
+		*why = r.why ?: "invalid \"gputrace\"";
 	return e;
 }

@@ -53,7 +53,7 @@ static int on_member(void *context, uint32_t key, const char *json, size_t len)
 		return r;
 	json = strings->strings[value].s;
 	if (key == KINETO_GPUTRACE && k->tally.events > 0)
-		return refuse(f, "\"gputrace\" stands behind the events");
+		return refuse(f, "\"gputrace\" must precede \"traceEvents\"");
 	if (key == KINETO_GPUTRACE)
 		return kineto_exported_read(&f->exported, f->im, f->first, json, len, &f->why);
 	if (fmt_strings_is(strings, key, "baseTimeNanoseconds", 19) && !f->exported.has_base) {
@@ -85,7 +85,7 @@ static int on_event(void *context, const struct kineto_event *e)
 		const struct kineto_exported_pid *p = kineto_exported_find(&f->exported, &e->pid);
 
 		if (!p)
-			return refuse(f, "a pid that \"gputrace\" gives to no rank");
+			return refuse(f, "a pid that \"gputrace\" does not list");
 		k = f->im->ranks[p->rank];
 		moved = *e;
 		moved.pid = p->real;

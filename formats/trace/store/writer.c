@@ -214,7 +214,7 @@ int fmt_rank_writer_slice(struct fmt_rank_writer *w, const struct fmt_slice *s,
 	if (r < 0 || s->first_number != w->next || !in_order(s->events, s->n_events) ||
 	    !in_order(s->ranges, s->n_ranges))
 		return fmt_fail(err, -EINVAL, w->out.path, w->out.bytes,
-				"slice %u is out of order or names what is not there", w->n_slices);
+				"slice %u is out of order or refers to missing names", w->n_slices);
 	r = put_digests(w, &slice, err);
 	if (r < 0)
 		return r;
