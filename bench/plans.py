@@ -256,6 +256,39 @@ def interleaved(rank, thread, options):
     optimizer(rank, thread)
 
 
+def embeddings(rank, thread, options):
+    """A recommendation model: batches are copied on their own stream; lookups are exchanged while
+    dense layers run, and gradients of the dense layers are reduced meanwhile."""
+    world = {'name': '0', 'ranks': list(range(options.ranks))}
+    worker = rank.worker
+
+    def exchange(host, nbytes, back):
+        return rank.communicate(host, world, 'AllToAll', nbytes, 20, back=back)
+
+    rank.launch(thread, 15, 'Memcpy HtoD (Pinned -> Device)', 60 * US, 'gpu_memcpy', {'bytes': 1 << 20})
+    rank.join(thread, 7, 15)
+    exchange(thread, 1 << 14, True)
+    yield from rank.item(thread)
+    lookups = exchange(thread, 9 << 20, False)
+    for layer in range(options.layers // 4):
+        rank.kernel(thread, f'dense{layer % 3}', 50 * US)
+    rank.wait(thread, 7, lookups)
+    for layer in range(options.layers // 2):
+        rank.kernel(thread, f'top{layer % 3}', (55 + rank.number) * US)
+        yield None
+    rank.hand_over(thread, worker, 20 * US)
+    rank.kernel(worker, 'interaction_backward', 120 * US)
+    lookups = exchange(worker, 9 << 20, False)
+    for layer in range(options.layers // 2):
+        rank.kernel(worker, f'dense_backward{layer % 3}', 35 * US)
+    dense = rank.communicate(worker, world, 'AllReduce', 2 << 20, 24, back=False)
+    rank.wait(worker, 7, lookups)
+    rank.kernel(worker, 'update', (300 + 40 * rank.number) * US)
+    rank.wait(worker, 7, dense)
+    rank.hand_over(worker, thread, 40 * US)
+    optimizer(rank, thread)
+
+
 def stalls(rank, thread, options):
     """The host waits for its data, which are copied on their own stream; the optimizer runs beside
     the next batch; one rank's host is slow."""
@@ -323,5 +356,5 @@ def parallel(rank, thread, options):
 
 
 PLANS = {plan.__name__: plan for plan in (
-    ddp, buckets, tensor, pipeline, schedule, grid, fsdp, experts, interleaved, stalls, small,
+    ddp, buckets, tensor, pipeline, schedule, grid, fsdp, experts, interleaved, embeddings, stalls, small,
     parallel)}

@@ -12,6 +12,8 @@ errors 0.5,2 ddp,pipeline,grid,fsdp,stalls,small ns-apart
 errors 0.5,2 schedule ns-far
 errors 0.5,2 interleaved,experts us-apart
 errors 0.8,2 fsdp,grid host-bound
+# A wait for a collective that had ended, behind the launch of another one; a copy on its own stream.
+errors 0.9,2 embeddings ns-apart,no-records
 errors 0.7,2 tensor own-waits
 errors 0.5,2 fsdp no-records
 errors 1.2,2.5 buckets recorded

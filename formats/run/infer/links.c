@@ -199,6 +199,7 @@ static void compare(struct fit *f, const struct infer_view *v, uint32_t op, uint
 /* A possible explanation of a call. */
 struct option {
 	uint32_t op;
+	bool is_work;	     /* a collective, of a call that likely waits for one */
 	uint32_t stream, to; /* the waiting stream, and its next operation; INFER_NONE: the host */
 	struct hypothesis h;
 };
@@ -228,6 +229,8 @@ static int option_of(const struct infer_scan *scan, const struct infer_site *at,
 		return 0;
 	o.h.nth = i == 0 ? GUESS : at->candidates[i - 1].nth;
 	if (i > 0) {
+		o.is_work = at->for_work && o.stream == at->stream &&
+			    v->ops[o.op].kind == FMT_COLLECTIVE;
 		o.h.name = name_of(v, o.op);
 		o.h.from = number_of(v, v->ops[o.op].stream);
 	}
@@ -271,21 +274,33 @@ static bool is_possible(const struct fit *f, const struct infer_view *v, const s
 }
 
 /* Returns the score of an explanation. It replaces the guess only if its score is clearly higher;
- * among operations that never delayed a waiting call, the newest is chosen. */
+ * among operations that never delayed a waiting call, or collectives that never delayed their
+ * stream, the newest is chosen. */
 static double value_of(const struct fit *f, const struct option *o, uint32_t number)
 {
 	if (o->h.nth == GUESS)
 		return f->score * 1.3 + 1 + o->h.elsewhere * 0.5;
-	if (o->to != INFER_NONE && f->score < 1.5)
+	if (o->to != INFER_NONE && f->score < 1.5 && !o->is_work)
 		return 0;
 	return f->score + (double)(2 * INFER_CANDIDATES + 2 - number) / 1000;
+}
+
+/* Returns true if one of the newest links already makes the stream wait for the operation. The
+ * times of another wait then prove nothing. */
+static bool is_known(const struct infer_view *v, const struct option *o)
+{
+	for (size_t i = v->n_links; i-- > 0 && v->n_links - i <= 4;)
+		if (o->stream != INFER_NONE && v->links[i].stream == o->stream &&
+		    v->links[i].op == o->op)
+			return true;
+	return false;
 }
 
 static int add_link(const struct sites *s, const struct infer_scan *scan,
 		    const struct infer_site *at, struct infer_view *v)
 {
 	uint32_t site = site_of(s, v, at);
-	struct option o, best = {0};
+	struct option o, best = {.op = INFER_NONE}, guess = best;
 	double most = 0, value;
 	int more;
 
@@ -295,16 +310,21 @@ static int add_link(const struct sites *s, const struct infer_scan *scan,
 		if (!known || !is_possible(&known->fit, v, &o, at->call))
 			continue;
 		value = value_of(&known->fit, &o, i);
+		if (o.h.nth == GUESS && !is_known(v, &o))
+			guess = o;
 		if (value > most) {
 			most = value;
 			best = o;
 		}
 	}
-	return most > 0 ? infer_add_link(v, &(struct infer_add_link){.call = at->call,
-								     .op = best.op,
-								     .view = v,
-								     .stream = best.stream})
-			: 0;
+	if (guess.op != INFER_NONE && is_known(v, &best))
+		best = guess;
+	return best.op == INFER_NONE
+		       ? 0
+		       : infer_add_link(v, &(struct infer_add_link){.call = at->call,
+								    .op = best.op,
+								    .view = v,
+								    .stream = best.stream});
 }
 
 /* Marks the waiting calls whose operation or event was not recorded. Returns their number. */

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/infer/scan.h"
 
+#include "base/scope.h"
+
 void infer_scan_done(struct infer_scan *s)
 {
 	free(s->threads);
 	free(s->next);
 	free(s->last);
 	free(s->recorded);
+	free(s->has_kernels);
 	free(s->candidates[0]);
 	free(s->candidates[1]);
 }
@@ -53,6 +56,31 @@ static void find_next_launches(struct infer_scan *s)
 	s->own_after = after && (events > 1 || !s->has_records);
 }
 
+/* A wait may be for an operation that another thread launches, to which this thread hands over: if
+ * the thread makes no call while others launch. A single launch may be a coincidence, unless the
+ * thread launches nothing afterwards. */
+static int find_launches_after_hand_over(struct infer_scan *s)
+{
+	const struct infer_view *v = s->v;
+	scoped(free_ptr) uint32_t *seen = calloc(v->n_threads + (size_t)1, sizeof(*seen));
+	uint32_t next = INFER_NONE, n = 0; /* launches behind the call */
+
+	if (!seen)
+		return -ENOMEM;
+	for (uint32_t i = v->n_calls; i-- > 0;) {
+		uint32_t call = v->order[i], *at = &seen[v->calls[call].thread];
+
+		if (n - *at > 1 || s->next[call] == INFER_NONE)
+			s->next[call] = next;
+		if (v->calls[call].n_ops > 0) {
+			next = call;
+			n++;
+		}
+		*at = n;
+	}
+	return 0;
+}
+
 int infer_scan_init(struct infer_scan *s, const struct infer_view *v)
 {
 	*s = (struct infer_scan){.v = v, .compute = INFER_NONE, .collective = INFER_NONE};
@@ -60,10 +88,11 @@ int infer_scan_init(struct infer_scan *s, const struct infer_view *v)
 	s->next = malloc((v->n_calls + (size_t)1) * sizeof(*s->next));
 	s->last = malloc((v->n_streams + (size_t)1) * sizeof(*s->last));
 	s->recorded = calloc(v->n_ops + (size_t)1, 1);
+	s->has_kernels = calloc(v->n_streams + (size_t)1, 1);
 	for (int i = 0; i < 2; i++)
 		s->candidates[i] = malloc((v->n_ops + (size_t)1) * sizeof(*s->candidates[i]));
-	if (!s->threads || !s->next || !s->last || !s->recorded || !s->candidates[0] ||
-	    !s->candidates[1])
+	if (!s->threads || !s->next || !s->last || !s->recorded || !s->has_kernels ||
+	    !s->candidates[0] || !s->candidates[1])
 		return -ENOMEM;
 	memset(s->last, 0xff, v->n_streams * sizeof(*s->last));
 	for (uint32_t i = 0; i < v->n_threads; i++)
@@ -71,8 +100,10 @@ int infer_scan_init(struct infer_scan *s, const struct infer_view *v)
 			.launched = INFER_NONE, .compute = INFER_NONE, .earlier = INFER_NONE};
 	for (uint32_t i = 0; i < v->n_calls; i++)
 		s->has_records |= v->calls[i].api == INFER_API_RECORD_EVENT;
+	for (uint32_t i = 0; i < v->n_ops; i++)
+		s->has_kernels[v->ops[i].stream] |= v->ops[i].kind == FMT_KERNEL;
 	find_next_launches(s);
-	return 0;
+	return find_launches_after_hand_over(s);
 }
 
 static void add_candidate(struct infer_scan *s, uint32_t op)
@@ -139,7 +170,8 @@ static void guess(const struct infer_scan *s, const struct infer_scan_thread *t,
 	if (v->ops[next].kind == FMT_COLLECTIVE && waits_before(s, ret->call) < s->own_before) {
 		ret->guess = compute;
 	} else if (t->launched != INFER_NONE && v->ops[t->launched].kind == FMT_COLLECTIVE) {
-		ret->guess = ret->position < s->own_after ? INFER_NONE : t->launched;
+		ret->for_work = ret->position >= s->own_after;
+		ret->guess = ret->for_work ? t->launched : INFER_NONE;
 		if (compute != INFER_NONE && ret->position == s->own_after)
 			ret->stream = v->ops[compute].stream;
 	} else if (ret->guess == INFER_NONE || v->ops[ret->guess].stream == ret->stream) {
@@ -173,6 +205,7 @@ int infer_scan_call(struct infer_scan *s, uint32_t call, struct infer_site *ret)
 		ret->earlier = t->earlier;
 		ret->position = t->position++;
 		ret->stream = ret->guess = INFER_NONE;
+		ret->for_work = false;
 		ret->n = 0;
 		list_candidates(s, 0, INFER_CANDIDATES / 4, ret);
 		list_candidates(s, 1, INFER_CANDIDATES, ret);
@@ -190,7 +223,7 @@ int infer_scan_call(struct infer_scan *s, uint32_t call, struct infer_site *ret)
 			add_candidate(s, op);
 		if (v->ops[op].kind == FMT_COLLECTIVE)
 			s->collective = op;
-		else
+		else if (s->has_kernels[v->ops[op].stream])
 			t->compute = s->compute = op;
 		t->launched = op;
 		t->position = 0;

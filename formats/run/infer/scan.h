@@ -26,12 +26,13 @@ struct infer_site {
 	uint32_t position; /* number of such calls since then */
 	uint32_t guess;	   /* likely dependency in PyTorch and NCCL, or INFER_NONE */
 	uint32_t stream;   /* the stream that waits; INFER_NONE: the host waits, or unknown */
+	bool for_work;	   /* it follows a collective: PyTorch's `work.wait()` */
 	uint32_t n;
 	struct infer_candidate candidates[INFER_CANDIDATES]; /* by kind, the newest first */
 };
 
 struct infer_scan_thread {
-	uint32_t launched, compute; /* newest operation; newest one other than a collective */
+	uint32_t launched, compute; /* newest operation; newest one on a stream of kernels */
 	uint32_t earlier;	    /* the newest of the launch before */
 	uint32_t position;	    /* calls that wait through an event since the last launch */
 	bool is_recorded;	    /* its last call recorded an event */
@@ -40,11 +41,12 @@ struct infer_scan_thread {
 struct infer_scan {
 	const struct infer_view *v;
 	struct infer_scan_thread *threads;
-	uint32_t *next;		      /* by call */
-	uint32_t *last;		      /* by stream: last launched operation, or INFER_NONE */
-	uint8_t *recorded;	      /* by operation: it is a candidate */
-	uint32_t *candidates[2];      /* collectives; others; the oldest first */
-	uint32_t n_candidates[2];     /* of each kind */
+	uint32_t *next;		  /* by call */
+	uint32_t *last;		  /* by stream: last launched operation, or INFER_NONE */
+	uint8_t *recorded;	  /* by operation: it is a candidate */
+	uint8_t *has_kernels;	  /* by stream: it runs kernels, not only copies or collectives */
+	uint32_t *candidates[2];  /* collectives; others; the oldest first */
+	uint32_t n_candidates[2]; /* of each kind */
 	uint32_t compute, collective; /* newest of all threads */
 	bool has_records;
 	uint32_t own_before, own_after; /* number of waits that belong to launching a collective */
