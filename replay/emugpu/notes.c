@@ -117,8 +117,10 @@ static void print_own(enum emu_note_kind kind, const char *title)
 		fprintf(stderr, "%s%s (%" PRIu64 ")", library ? ", " : title, n->name, n->count);
 		library = n->library;
 	}
-	if (library)
-		fprintf(stderr, "; called in %s\n", library);
+	if (library && kind == EMU_NOTE_REFUSED)
+		fprintf(stderr, " in %s\n", library);
+	else if (library)
+		fputs("; results that depend on them are undefined\n", stderr);
 }
 
 /* Within a run, gpuemu prints them. */
@@ -127,6 +129,7 @@ __attribute__((destructor)) static void report_own(void)
 	if (run)
 		return;
 	print_own(EMU_NOTE_REFUSED, "gpuemu: not supported: ");
-	print_own(EMU_NOTE_NO_KERNEL, "gpuemu: kernels without a host kernel: ");
-	print_own(EMU_NOTE_SKIPPED, "gpuemu: launches skipped by host kernels: ");
+	print_own(EMU_NOTE_NO_KERNEL, "gpuemu: launches without a host kernel: ");
+	print_own(EMU_NOTE_SKIPPED,
+		  "gpuemu: launches that exceeded what their host kernels compute: ");
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Links between documents lead to files that exist, and lines of prose have at most 100 columns."""
+"""Links between documents lead to files that exist, the tables of files in READMEs name files that
+exist, and lines of prose have at most 100 columns."""
 import pathlib
 import re
 import subprocess
@@ -18,15 +19,26 @@ def documents(top):
     return [top / name for name in listed.stdout.split('\0') if name and (top / name).exists()]
 
 
+def missing_files(folder, line):
+    """Yields the names in the first cell of a table's row that are no file or folder."""
+    for name in re.findall(r'`([^` ]+)`', line.split('|')[1]):
+        pattern = name.rstrip('/')
+        if not any(folder.rglob(pattern)) and not any(folder.rglob(pattern + '.*')):
+            yield name
+
+
 def complaints(top, path):
     name = path.relative_to(top)
-    is_code = False
+    is_code = is_list = False
     for number, line in enumerate(path.read_text().splitlines(), 1):
         if line.startswith('```'):
             is_code = not is_code
         for target in LINK.findall(line):
             if '://' not in target and not (path.parent / target).exists():
                 yield f'{name}:{number}: link to a missing file: {target}'
+        is_list = path.name == 'README.md' and (bool(re.match(r'\| (file|folder)', line)) or (is_list and line.startswith('|')))
+        for missing in missing_files(path.parent, line) if is_list else ():
+            yield f'{name}:{number}: missing file: {missing}'
         if len(line) > COLUMNS and not is_code and not line.startswith(('|', '    ')) and '://' not in line:
             yield f'{name}:{number}: {len(line)} columns; at most {COLUMNS}'
 
