@@ -239,7 +239,7 @@ bool fs_is_cheap(struct fs *fs, fs_ino ino)
 	       fs_content_is_cheap(t, &p, file_of(&p));
 }
 
-/* This many records are rendered in a few milliseconds. */
+/* Number of records that are rendered within a few milliseconds. */
 #define LONG_RECORDS 16384
 
 bool fs_is_expensive(struct fs *fs, fs_ino ino)

@@ -195,8 +195,9 @@ static uint64_t last_beat(int fd)
 		       : beat;
 }
 
-/* When processes are killed, the last one to end releases the lock, on a busy machine with a delay;
- * a running recorder updates its heartbeat meanwhile. */
+/* Locks the file of a recorder that was killed. Its last process releases the lock when it has
+ * ended, which may take a while on a busy machine. A recorder that still runs updates its
+ * heartbeat: -EBUSY. */
 static int lock_when_dead(int fd)
 {
 	const struct timespec a_while = {.tv_nsec = DYING_NS};

@@ -188,7 +188,8 @@ static int64_t bin_start(const struct interval *s, uint32_t bin, uint32_t n_bins
 	return at > s->from_ns ? at : s->from_ns + 1;
 }
 
-/* One slice, or as many as keep each below FMT_SLICE_EVENTS. */
+/* Adds the slices of an interval: one, or as many as are needed to keep each below
+ * FMT_SLICE_EVENTS. */
 static int cut(struct fmt_run_plan *plan, const struct interval *s, const uint32_t *bins,
 	       uint32_t n_bins, int64_t from_ns)
 {

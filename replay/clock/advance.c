@@ -267,9 +267,9 @@ static void fetch(const void *at, size_t bytes)
 		__builtin_prefetch((const char *)at + i);
 }
 
-/* With thousands of ranks, no rank is cached when its turn comes. So its data is prefetched during
- * the turns of earlier ranks: the rank, then its tracks, their points, and the data that those
- * refer to. */
+/* With thousands of ranks, the data of a rank is no longer cached when its turn comes. So it is
+ * prefetched during the turns of earlier ranks, in four steps: the rank, its tracks, their points,
+ * and the data that the points refer to. */
 static void fetch_ahead(const struct sim *s)
 {
 	const struct rank *r;

@@ -218,7 +218,8 @@ int sim_expect_transfer(struct sim *s, uint32_t collective, int64_t line_ns, dou
 
 /* ---- time ---- */
 
-/* The wait was dropped because the clock itself did not know the moment. */
+/* Returns the moment in variant k that the wait refers to; SIM_NEVER if it is not known, in which
+ * case the clock has dropped the wait as well. */
 static int64_t moment_of(const struct sim *s, const struct rank *r, const struct sim_block *b,
 			 const int64_t *times, const struct sim_wait *w, uint32_t k)
 {
@@ -356,8 +357,9 @@ static int64_t at_least_0(int64_t ns)
 	return ns > 0 ? ns : 0;
 }
 
-/* Returns the shortest possible transfer of a collective whose ranks leave it randomly apart: that
- * of its own ranks, corrected by the typical value of such collectives. */
+/* Estimates the shortest possible transfer of a collective whose ranks leave it at random times:
+ * from the transfers of its ranks, corrected towards the line fitted to all such collectives by the
+ * share that is noise. */
 static int64_t shortest_of(const struct variant_apart *a, int64_t spread, struct variant_line line)
 {
 	int64_t ns = fmt_network_shortest_ns(a->least_ns, spread, a->n);

@@ -149,8 +149,8 @@ static double padded(const struct job *j, double channels)
 	return uses_tensor(j) ? ceil(channels / step) * step : channels;
 }
 
-/* The part of a tile's rate: with plain arithmetic, as measured; with tensor cores, all of it,
- * except where TF32 needs transposed operands. */
+/* Returns the share of a tile's peak rate that is reached. Without tensor cores, it was measured;
+ * with tensor cores it is 1, except if operands of TF32 must be transposed. */
 static double efficiency_of(const struct job *j)
 {
 	if (is_compiled(j))

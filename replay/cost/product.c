@@ -152,9 +152,9 @@ static double aligned_elements(const struct job *j)
 	return n;
 }
 
-/* Returns how often each operand comes from memory. Blocks of a wave begin together and read an
- * element once; a wave is some columns of tiles of the whole of A, or a part of one column. The
- * next wave finds what the L2 cache holds. */
+/* Computes how often each operand is read from memory. The blocks of a wave start together and read
+ * each element once. A wave covers either several whole columns of tiles, or a part of one column.
+ * Later waves read from memory only what the L2 cache no longer holds. */
 static void reads(const struct job *j, const struct tile *t, double splits, double *a, double *b)
 {
 	const struct cost_gpu *g = j->g;

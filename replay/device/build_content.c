@@ -56,8 +56,8 @@ static uint64_t argument(const struct rex_frame *b, const char *key)
 	return (uint64_t)value;
 }
 
-/* Returns whether `bytes` bytes at an argument or field are host memory, and sets s->at if they lie
- * in an allocation. `is_host`: memory outside of allocations is the host's. */
+/* Returns true if `bytes` bytes at an argument or field are host memory. Sets s->at if they are in
+ * an allocation. `is_host`: memory outside of allocations is host memory. */
 static bool is_on_host(const struct rex_frame *b, const char *name, bool is_host, uint64_t bytes,
 		       struct source *s)
 {
@@ -267,7 +267,7 @@ static size_t count_of(const struct rex_frame *b)
 	return 1;
 }
 
-/* Gives addresses of a batch that are in no allocation memory of the worker. */
+/* Allocates memory of the worker for the addresses of a batch that are in no allocation. */
 static int build_batch(struct rex_frame *b, size_t n, struct batch *ret)
 {
 	const uint64_t *sizes = b->behind[2];
@@ -322,9 +322,8 @@ static bool put_content(const struct source *s, uint64_t offset, const uint8_t *
 	return differs;
 }
 
-/* The same after earlier work of the device that may use the source, if they differ: the program
- * wrote it when that was done, or the device is about to write it. Returns a result of the
- * driver. */
+/* As put_content(), for a source that the device may still use: if the contents differ, first waits
+ * until earlier operations have read or written the source. Returns a result of the driver. */
 static int put_locked(const struct source *s, uint64_t offset, const uint8_t *data, size_t len)
 {
 	int result = put_content(s, offset, data, len, true) ? rex_placement_synchronize() : 0;
@@ -428,7 +427,7 @@ static int put_source(struct rex_context *context, struct rex_frame *b, const st
 
 	if (r < 0)
 		return r;
-	/* The inputs of a graph are restored when it is launched. */
+	/* Inputs of a captured copy are restored when the graph is launched. */
 	if (found == 0 && (!s->is_locked || rex_find_op(context->process, b->call->correlation))) {
 		put_seed(s, context->seed ^ b->call->correlation);
 		__atomic_add_fetch(&context->seeded, 1, __ATOMIC_RELAXED);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Functions of the host, which the driver calls in place of those of the recorded program. */
+/* Host functions that the driver calls instead of those of the recorded program. */
 #include "replay/device/build.h"
 
 #include <time.h>

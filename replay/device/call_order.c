@@ -56,7 +56,8 @@ static bool may_overlap(const struct rex_ordered_call *call, const struct rex_or
 	return call->kind == REX_CALL_DESTROY && other->kind == REX_CALL_DESTROY;
 }
 
-/* Among calls in progress and next calls, the one that returned first in the recording decides. */
+/* Returns true if the thread may begin its next call: if no other call, in progress or next, that
+ * returned earlier in the recording has to end first. */
 static bool is_free(const struct rex_call_order *t, uint32_t thread)
 {
 	uint32_t first = thread;

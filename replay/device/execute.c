@@ -25,7 +25,7 @@ struct run {
 	const struct rex_process *process;
 	struct rex_call_order *turns;
 	struct rex_single_rank *alone; /* NULL: with all other ranks */
-	bool before;	/* calls before the window are made now; the others when memory is filled */
+	bool before;		       /* in phase 1: calls before the window */
 	size_t arrived; /* number of threads that have finished their calls before the window */
 	pthread_cond_t filled;
 	uint32_t marking; /* the thread that marks iterations: the one with most calls */
@@ -75,13 +75,15 @@ static bool polls(const struct api_call *call)
 	return call->class == API_CLASS_EVENT_QUERY || call->class == API_CLASS_STREAM_QUERY;
 }
 
-/* Returns true if a failed call ended a capture: a call that is not made had invalidated it. */
+/* Returns true if a failed call ended a capture that an earlier call, which is not executed, had
+ * invalidated. */
 static bool ends_capture(const struct rex_call *c)
 {
 	return c->api->class == API_CLASS_CAPTURE_END && api_capture_is_over((int)c->result);
 }
 
-/* Other queries change no state; they are made if they return objects. */
+/* Returns true if the call is executed. Queries are executed only if they return objects, because
+ * other queries change no state. */
 static bool is_made(const struct rex_call *c)
 {
 	static const char *const others[] = {
@@ -211,7 +213,7 @@ static int replace_call(struct run *run, const struct rex_call *c)
 	return r < 0 ? r : 1;
 }
 
-/* 0; 1: it was replaced; or a negative errno. */
+/* Executes or replaces a call. Returns 0; 1 if it was replaced; or a negative errno. */
 static int make_call(struct run *run, const struct rex_call *c)
 {
 	if (run->alone && rex_single_rank_replaces(c))

@@ -19,8 +19,8 @@ struct ranges {
 	size_t n, cap;
 };
 
-/* Host memory that was replaced by a larger one for its address remains: copies may still use
- * it. */
+/* Host memory in place of recorded host memory. If a larger one is needed for the address, the old
+ * one remains, because copies may still use it. */
 struct host {
 	uint64_t start, bytes;
 	void *here;

@@ -275,8 +275,8 @@ static int read_rank(struct rex_process *p, uint32_t rank, struct fmt_error *err
 
 /* ---- nested calls, and order */
 
-/* Correlations of a thread grow in the order in which its calls began. Calls of an emulated GPU may
- * take no time. */
+/* Sorts by thread, then by correlation: the order in which the calls of a thread began. Start times
+ * do not suffice, because calls on an emulated GPU may take no time. */
 static int by_thread(const void *a, const void *b)
 {
 	const struct rex_call *x = a, *y = b;

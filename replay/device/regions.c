@@ -32,7 +32,7 @@ static int kind_of(const struct rex_call *c, const struct api_arg *a)
 		return REX_PROGRAM;
 	if (strncmp(c->api->name, "cuMemAlloc", 10) != 0 &&
 	    strncmp(c->api->name, "cuMemHostAlloc", 14) != 0)
-		return -1; /* of another process, or the driver's own */
+		return -1; /* memory of another process, or of the driver itself */
 	return a->meaning == API_MEANING_HOST || strstr(c->api->name, "Managed") ? REX_LOCKED
 										 : REX_DEVICE;
 }
@@ -360,7 +360,7 @@ int rex_regions_reserve_again(void)
 		if (r < 0)
 			rex_regions.refused = region->start;
 	}
-	r = r == 0 && noted ? rex_regions_note(noted) : r; /* some may be elsewhere now */
+	r = r == 0 && noted ? rex_regions_note(noted) : r; /* some blocks may have moved */
 	return r == 0 ? 0 : REX_INVALID_VALUE;
 }
 

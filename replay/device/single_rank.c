@@ -90,7 +90,7 @@ static bool is_held(const struct rex_process *p, const struct rex_content *buffe
 	return false;
 }
 
-/* Returns whether the call writes memory on each rank (2), on its root (1), or not at all (0). */
+/* Returns 2 if the call writes memory on each rank, 1 if only on its root, 0 if it writes none. */
 static int writes(const struct rex_call *c)
 {
 	static const char *const counts[] = {"count", "sendcount", "recvcount"};

@@ -62,14 +62,14 @@ static const struct replay_row *row_of(const struct replay_report *r, const stru
 	return NULL;
 }
 
-/* Adds the results of a pass for its what-ifs to the report, which has space for all of them. */
+/* Adds the results of a pass to the report, which has space for all what-ifs. */
 static int join(const struct passes *p, uint32_t pass, const struct replay_report *from,
 		struct replay_report *to)
 {
 	const uint32_t *of = &p->what_ifs[p->first[pass]];
 
 	for (size_t i = 0; i < to->n_rows; i++) {
-		/* The same runs have the same rows. */
+		/* Reports of the same run have the same rows. */
 		const struct replay_row *row =
 			from->n_rows == to->n_rows ? &from->rows[i] : row_of(from, &to->rows[i]);
 

@@ -199,8 +199,9 @@ static void call_end(struct compile *c, struct program_track *track, size_t i, s
 	call_waits(c, i, edge, point);
 }
 
-/* Ends the open calls that do not contain event i; all calls for i == SIZE_MAX. A call recorded at
- * the end of a waiting call comes after the wait, even if their times are equal. */
+/* Ends the open calls that do not contain event i; all calls if i == SIZE_MAX. A call that was
+ * recorded at the very end of a blocking call comes after its wait, even if their times are
+ * equal. */
 static size_t leave(struct compile *c, struct program_track *track, size_t depth, size_t i)
 {
 	const struct fmt_event *events = c->slice->events;

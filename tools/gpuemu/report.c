@@ -57,7 +57,7 @@ static void add_gpus(struct gpuemu_report *r, const struct emu_run_process *p)
 	}
 }
 
-/* Counts the process if it did not exit by itself. */
+/* Lists the process if it did not call exit(). */
 static int add_end(struct gpuemu_report *r, const struct emu_run_process *p)
 {
 	struct gpuemu_end end = {.pid = p->pid, .name = p->name};

@@ -31,8 +31,8 @@ static int refuse_launched(const struct reexecution *job, int status, const char
 	return status;
 }
 
-/* Checks that the output can be written after all have ended. Each process checks, so that none
- * waits for one that has failed. */
+/* Checks before execution that the output can be written. Each process checks this itself, so that
+ * none waits for a process that has failed. */
 static int check_output(const struct reexecution *job)
 {
 	const char *out = job->args->values[OPT_OUTPUT];

@@ -203,8 +203,9 @@ static void hold(bool begin)
 	holds = begin;
 }
 
-/* Other threads may have to make calls before the devices are at rest: so these are held later, and
- * not for long. */
+/* Waits until all devices are idle, with the calls of other threads held. First without holding
+ * them, because a device may wait for one of these calls; and it holds them for a short time
+ * only. */
 static void hold_at_rest(void)
 {
 	uint32_t tries = __atomic_load_n(&left_out, __ATOMIC_RELAXED) > 0 ? 1 : MOST_TRIES;

@@ -145,8 +145,8 @@ static int add_set(struct cap_spans *s, const struct api_call *call, const uint6
 
 /* ---- collectives */
 
-/* Calls the pnccl function, as tools do: it is not hooked, nor counted on emulated GPUs. But NCCL
- * then calls ncclCommGetAsyncError(), which is. */
+/* Queries a communicator. Calls the pnccl function, which has no hook and is not counted on
+ * emulated GPUs. NCCL then calls ncclCommGetAsyncError(), which has one: hence `asking`. */
 static unsigned query_comm(const char *name, uint64_t comm)
 {
 	int (*f)(uint64_t, int *) = (int (*)(uint64_t, int *))cap_real(CAP_NCCL, name);

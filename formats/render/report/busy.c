@@ -218,7 +218,8 @@ static int finish_until(struct fmt_busy_run *run, int64_t cut_ns)
 
 int fmt_busy_run_begin(struct fmt_busy_run *run, int64_t from_ns)
 {
-	/* One row behind: emulated operations may start shortly before their iteration. */
+	/* Finishes rows with a delay of one row, because emulated operations may start shortly
+	 * before their iteration. */
 	if ((run->n_rows > 0 && finish_until(run, run->from_ns) < 0) ||
 	    array_reserve(&run->rows, run->n_rows + 1, &run->rows_cap) < 0)
 		return -ENOMEM;

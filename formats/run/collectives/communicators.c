@@ -298,8 +298,8 @@ static bool is_uneven(const struct fmt_ends *r, const struct sets *s, uint32_t s
 	return longest > shortest + EDGE;
 }
 
-/* Joins sets of sends and receives in which partners are missing to those that agree, however far
- * apart their ends are: those of one pair of ranks differ from those of another. */
+/* Joins sets of sends and receives that have partners outside the set to the sets that agree best,
+ * even if their ends are far apart: ends agree within a pair of ranks, not between pairs. */
 static void join_uneven(const struct fmt_ends *r, const struct vote *v, size_t n, struct sets *sets)
 {
 	for (size_t i = 0; i < n; i++) {

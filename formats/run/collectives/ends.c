@@ -265,8 +265,8 @@ static int64_t merge_comm(struct merge *m, uint32_t comm, enum fmt_ends_kind pai
 	return seq;
 }
 
-/* Numbers the sends and receives of a communicator. Each pass but the first knows the usual
- * partners of the one before. */
+/* Numbers the sends and receives of a communicator in several passes. Each pass uses the usual
+ * partners that the previous pass has found. */
 static int merge_messages(struct merge *m, uint32_t comm, enum fmt_ends_kind pairs)
 {
 	const struct fmt_ends_comm *c = &m->ends->comms[comm];

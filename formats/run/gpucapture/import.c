@@ -131,7 +131,7 @@ static int take_blob(struct import *m, const struct rec_piece *piece)
 
 /* ---- one recording */
 
-/* The end of a round: there may be enough for a segment. */
+/* Called at the end of a round of pieces. Writes a segment if enough events are complete. */
 static int take_round(struct import *m)
 {
 	const struct rec_progress *p = &m->options->progress;

@@ -152,7 +152,8 @@ static int64_t typical_launch(const struct infer_view *v, const struct look *loo
 	return launch_ns;
 }
 
-/* The same; uses collectives if there are no other operations, or if all others were delayed. */
+/* As typical_launch(), but if no launch remains, also uses operations whose stream waits for an
+ * event. Uses collectives if there are no other operations, or if all others were delayed. */
 static int64_t launch_of_any(const struct infer_view *v, struct look look, int64_t *seen,
 			     int64_t *spread_ns)
 {
@@ -183,9 +184,8 @@ static int64_t most_call(const struct infer_view *v)
 	return n_short > n_long ? MOST_CALL_NS : INT64_MAX;
 }
 
-/* Most often a launch reaches the device as its call ends; from its start where operations plainly
- * keep to that, however long calls take, and where the recorder derives starts on idle streams from
- * the starts of calls. */
+/* Measures launch_ns. It counts from the end of the call, or from its start if that has a much
+ * smaller spread, or if the recorder computes starts on idle streams from the start of the call. */
 static int calibrate_launch(struct infer_view *v)
 {
 	scoped(free_ptr) int64_t *seen = malloc((v->n_ops + (size_t)1) * sizeof(*seen));
@@ -219,8 +219,8 @@ int infer_calibrate(struct infer_view *v)
 	return r;
 }
 
-/* Returns 1 if only its call determines the start of the copy: its stream was idle; or, if no copy
- * shows this and operations follow without a gap, it has a predecessor. */
+/* Returns 1 if only its call determines the start of the copy: its stream was idle, or, if `idle`
+ * is 0, the stream has no gaps and the copy started some time after the previous operation. */
 static int is_free(const struct infer_view *v, const struct infer_op *op, int idle)
 {
 	const struct infer_op *before;
@@ -262,7 +262,7 @@ static int calibrate_copies(struct infer_view *v, enum infer_copy copy, int64_t 
 		}
 	if (n > 0)
 		qsort(seen, n, sizeof(*seen), array_by_i64);
-	/* The others were delayed by something, such as loading of code. */
+	/* Later copies were delayed, for example by loading of code. */
 	n_prompt = array_bound(i, 0, n, seen[i] <= most + MOST_LAUNCH_NS);
 	*ret = n_prompt > 0 ? seen[n_prompt / 2] : most;
 	return n_prompt > 0;
@@ -309,8 +309,8 @@ static int class_of(const struct infer_view *v, const struct infer_edge *e)
 	       (infer_edge_source(v, e)->kind == FMT_COLLECTIVE);
 }
 
-/* Returns 1 if this edge determined the start of its operation: neither its launch nor the previous
- * operation of its stream did. */
+/* Returns 1 if this edge determined the start of its operation, rather than its launch or the
+ * previous operation of its stream. */
 static int determines_start(const struct infer_view *v, const struct infer_edge *e)
 {
 	const struct infer_op *op = &v->ops[e->to_op];

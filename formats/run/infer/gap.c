@@ -10,7 +10,7 @@
 #define LEAST_GAPS 10
 #define MOST_GAP_NS (20 * US)
 #define MOST_COLLECTIVE_GAP_NS (25 * US)
-#define MOST_REST_NS (5 * US) /* a longer rest has another cause than the kernel's shape */
+#define MOST_REST_NS (5 * US) /* a larger difference has another cause than the kernel's shape */
 #define DOUBT 2
 
 struct gap {
@@ -101,8 +101,8 @@ static void add_gap(struct mean *m, int64_t gap_ns)
 	m->n++;
 }
 
-/* Classes that have too few gaps of their own share those of similar ones: behind collectives,
- * before them, and between other operations. */
+/* Returns the sort of a pair of classes: behind a collective, before one, or between other
+ * operations. A pair with too few gaps uses the mean gap of its sort. */
 static int sort_of(int before, int after)
 {
 	const int collective = fmt_gap_class(FMT_COLLECTIVE, 0);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Lags of rules that keep a time of the device as it was recorded: the lag of an edge is taken from
- * the other edges of its kind, not from the start that it has to explain.
- *
- * capacity:  the share of a kernel after which it admits others, times the duration of the kernel.
- * graph-gap: a recorder may see some nodes of a CUDA graph and not others. The time between two
- * that it saw, one after the other on a stream, is then work of the device. */
+/* Lags that cannot be computed and are measured: the lag of an edge is the median of the other
+ * edges of its kind, without the edge itself, whose start is to be predicted. capacity: the share
+ * of a kernel's duration after which other kernels can start. graph-gap: the time between two
+ * recorded nodes of a CUDA graph on a stream, which is the work of nodes that were not recorded. */
 #include "formats/run/infer/walk.h"
 
 #include "base/array.h"

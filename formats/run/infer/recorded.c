@@ -12,7 +12,7 @@
 
 #define MOST_WAITED 32 /* operations that one event represents; the newest ones count */
 
-/* Operations, by their place in a list. */
+/* Operations, by their index in a list. */
 struct list {
 	size_t first, n;
 };

@@ -24,10 +24,9 @@ static bool launches_collective(const struct infer_view *v, uint32_t call)
 	return false;
 }
 
-/* Finds the next launch of each call, and counts the stream waits that NCCL itself makes. Before a
- * collective, these are the waits that precede every collective. After a collective, it is one
- * wait, if a wait follows every collective and (if events are recorded) its event is not the one
- * that the process group records. */
+/* Finds the next launch of each call, and counts the stream waits that NCCL itself makes: before a
+ * collective, the waits that precede every collective; after it, one wait if a wait follows every
+ * collective, unless that wait is for the event that the process group records. */
 static void find_next_launches(struct infer_scan *s)
 {
 	const struct infer_view *v = s->v;

@@ -23,7 +23,7 @@ static const char *name_of(const struct infer_view *v, const struct infer_call *
 	return fmt_string(v->names, s->name, NULL);
 }
 
-/* Hashes names of calls to few bits; colliding names only share what was learned. */
+/* Hashes the name of a call to 8 bits. Names with the same hash share what was measured. */
 static uint8_t name_bucket(const char *name)
 {
 	unsigned h = 5381;
@@ -33,7 +33,7 @@ static uint8_t name_bucket(const char *name)
 	return (uint8_t)(h ^ h >> 8);
 }
 
-/* When `op` ended, on the clock of the host. */
+/* Returns the end of `op` on the clock of the host. */
 static int64_t end_of(const struct infer_view *v, uint32_t op)
 {
 	return v->ops[op].end_ns - v->constants.launch_ns;
@@ -70,7 +70,7 @@ static int add_returns_of(struct infer_walk *w, uint32_t call, const struct infe
 	return r;
 }
 
-/* The same for operations of this rank. */
+/* As add_returns_of(), for operations of this rank. */
 static int add_returns(struct infer_walk *w, uint32_t call, const uint32_t *ops, uint32_t n,
 		       enum infer_rule rule)
 {

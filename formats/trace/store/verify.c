@@ -289,7 +289,7 @@ static void check_whole(struct verifying *v)
 		add(v, FMT_NO_OFFSET, why);
 }
 
-/* Reports skipped bytes: as the chunks that the index lists there, or as plain bytes. */
+/* Reports skipped bytes as the chunks that the index lists there; without such chunks, as bytes. */
 static void say_lost(struct verifying *v, uint64_t at, uint64_t bytes, const char *why)
 {
 	const struct fmt_member *m = v->member;

@@ -13,7 +13,8 @@
 struct plan {
 	struct emu_fourier work;
 	int made, used;
-	int packed_in, packed_out; /* no embed: the real side of an in-place transform is padded */
+	int packed_in, packed_out; /* no layout was given: the real side of an in-place transform is
+				      padded */
 	cudaStream_t stream;
 };
 

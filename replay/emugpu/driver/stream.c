@@ -112,7 +112,7 @@ static void post(struct emu_stream *s, struct emu_op *op)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Later posts must not refer to the op: its arguments are freed. */
+/* Resets s->ahead.posted if it is the op, whose arguments are about to be freed. */
 static void ended(struct emu_stream *s, const struct emu_op *op)
 {
 	pthread_mutex_lock(&s->lock);
@@ -121,7 +121,7 @@ static void ended(struct emu_stream *s, const struct emu_op *op)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* The worker has no more work; with the lock held. */
+/* Marks the worker as idle; with the lock held. */
 static void rest(struct emu_stream *s)
 {
 	s->pending = 0;

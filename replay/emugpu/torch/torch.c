@@ -13,7 +13,8 @@
 
 /* Elements that a host computes in about 5 ms. */
 #define MOST_ELEMENTS 3e5
-/* The same with gpuemu --no-data: processes agree on sizes by them. */
+/* The limit with gpuemu --no-data. Small kernels compute, because processes agree on sizes by their
+ * results. */
 #define MOST_SIZES 1024
 
 int emu_torch_computes_work(double elements)

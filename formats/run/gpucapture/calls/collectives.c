@@ -105,7 +105,7 @@ static const char *op_of_range(const struct fmt_names *names, fmt_str range)
 	return NULL;
 }
 
-/* The same for the innermost open range that indicates one. */
+/* As op_of_range(), for the innermost open range that indicates an operation. */
 static const char *op_of_ranges(const struct rec_call *c)
 {
 	const struct rec_process *p = c->process;

@@ -392,7 +392,7 @@ static void number_first(struct fmt_run *run, bool more, struct rec_iterations_s
 		fmt_iterations_align(run);
 }
 
-/* The same for a later segment. */
+/* Groups and numbers the iterations of a later segment. */
 static void number_more(struct fmt_run *run, struct rec_iterations_state *of)
 {
 	for (uint32_t i = 0; i < run->n_ranks; i++)
@@ -453,7 +453,7 @@ bool rec_iterations_can_cut(const struct rec_iterations_state *of, const struct 
 						      (of->way == REC_ITERATIONS_NONE || force));
 }
 
-/* Continues with the iterations after those of the rank. */
+/* Adds the iterations of the rank, which are complete, to the state for the next segment. */
 static void pass(struct rec_iterations_state *of, const struct fmt_run_rank *rank)
 {
 	bool goes_on = of->inside && rank->iterations[0].number == of->last.number;

@@ -358,7 +358,7 @@ static struct step *step_of(struct emu_exec *x, CUgraphNode node)
 	return NULL;
 }
 
-/* The same, for a change; NULL also without memory. */
+/* As step_of(), for a step that is to be changed. Also returns NULL if out of memory. */
 static struct step *own_step_of(struct emu_exec *x, CUgraphNode node)
 {
 	return step_of(x, node) && own_plan(x) == 0 ? step_of(x, node) : NULL;

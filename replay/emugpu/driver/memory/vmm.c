@@ -105,8 +105,9 @@ void emu_vmm_init(void)
 		fclose(maps);
 }
 
-/* Driver 580 never follows a hint to addresses that were in use when it was initialised, even if
- * they are free now, nor apparently to those of HINTED bytes around them. */
+/* Returns 1 if the driver ignores a hint for an address. As driver 580, it does so if the
+ * addresses, or others within HINTED bytes, were in use when it was initialised, even if they are
+ * free now. */
 static int ignores_hint(uintptr_t wanted, size_t bytes)
 {
 	const char *hints = getenv("GPUEMU_ADDRESS_HINTS");
