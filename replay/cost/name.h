@@ -19,9 +19,11 @@ enum cost_kernel {
 	COST_KERNEL_SOFTMAX_SPATIAL,
 	COST_KERNEL_LAYER_NORM,
 	COST_KERNEL_LAYER_NORM_GRADIENT,
-	COST_KERNEL_MOMENTS,	  /* of rows */
-	COST_KERNEL_NORMALISE,	  /* rows, by their moments */
-	COST_KERNEL_NORM_WEIGHTS, /* gradients of the weights of a layer norm */
+	COST_KERNEL_MOMENTS, /* of rows */
+	COST_KERNEL_GROUP_MOMENTS,
+	COST_KERNEL_GROUP_MOMENTS_LAST, /* channels last */
+	COST_KERNEL_NORMALISE,		/* rows, by their moments */
+	COST_KERNEL_NORM_WEIGHTS,	/* gradients of the weights of a layer norm */
 	COST_KERNEL_GATHER_ROWS,
 	COST_KERNEL_SELECT_ROWS,
 	COST_KERNEL_ADD_ROWS, /* gradient of an embedding */

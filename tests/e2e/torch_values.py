@@ -24,7 +24,7 @@ def elements():
             'add': lambda a, b: a + 2 * b, 'sub': lambda a, b: a - b, 'mul': lambda a, b: a * b, 'div': lambda a, b: a / b,
             'scalars': lambda a, b: (a + 1, 2 * a, a / 4, 3 - b), 'compare': lambda a, b: (a > b, a <= b, a == b, a != 1, b >= 2),
             'where': lambda a, b: torch.where(a > b, a, b), 'neg': lambda a, b: (-a, b.abs(), b.relu(), b.exp(), b.tanh()),
-            'cast': lambda a, b: (b.half(), b.double(), b.long(), b.bool(), b.half().float(), b.bfloat16()),
+            'cast': lambda a, b: (b.half(), b.double(), b.long(), (b - 0.3).int(), b.bool(), b.half().float(), b.bfloat16()),
             'pow': lambda a, b: (b**2, b**3), 'fill': lambda a, b: (torch.full_like(a, 3), torch.zeros_like(b)),
             'strides': lambda a, b: b.reshape(2, 4).t() + a.reshape(4, 2), 'copy': lambda a, b: b.reshape(2, 4).t().contiguous(),
             'clamp': lambda a, b: (a.clamp(min=0), a.clamp(max=2), a.clamp(0, 2)),
@@ -83,6 +83,28 @@ def rows():
     same('scatter', lambda x, i, y: x.scatter(1, i.view(12, 1), y), random(12, 10), labels, random(12, 1))
     same('triangles', lambda x: (x.tril(), x.triu(1), x.tril(-1)), random(2, 5, 4))
     same('cat', lambda x: (torch.cat([x.transpose(1, 2), x.transpose(1, 2) + 1], 1), torch.cat([x, 2 * x], 2)), random(2, 5, 4))
+
+
+def functions():
+    """Activations, losses and other functions of elements, with their gradients."""
+    torch.manual_seed(4)
+    x, y = 3 * torch.randn(200), torch.randn(200)
+    for f in (F.silu, F.hardswish, F.hardsigmoid, F.leaky_relu, F.softplus, F.logsigmoid, torch.sin, torch.cos, torch.expm1):
+        gradients(f.__name__, f, x)
+    same('functions', lambda t: (t.erf(), t.abs().log1p(), t.sign(), t.floor(), t.ceil(), t.round(), t.trunc(), ~(t > 0)), x)
+    same('activations', lambda t: (F.mish(t), F.elu(t, 0.5), F.selu(t)), x)
+    same('division', lambda a, b: (a.fmod(b), a % b, a // b, torch.atan2(a, b), (9 * a).long() // 4, torch.xlogy(a, b.abs())), x, y)
+    for f in (F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss):
+        gradients(f.__name__, lambda p, t: f(p, t, reduction='none'), x, y)
+
+    def exact(p, t):
+        p = p.detach().requires_grad_()
+        results = [f(p, t, reduction='none') for f in (F.mse_loss, F.smooth_l1_loss, F.huber_loss)]
+        sum(r.sum() for r in results).backward()
+        return results + [p.grad]
+
+    same('losses of whole numbers', exact, x.round().half(), y.round().half())
+    same('cross entropy of probabilities', lambda a, b: F.binary_cross_entropy(b.sigmoid(), a.sigmoid(), reduction='none'), x, y)
 
 
 def decisions():
@@ -158,6 +180,6 @@ def objects():
 if 'LOCAL_RANK' in os.environ:
     objects()
 else:
-    for test in (elements, reductions, rows, random, scaler, decisions):
+    for test in (elements, functions, reductions, rows, random, scaler, decisions):
         test()
 print('done')

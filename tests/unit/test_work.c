@@ -290,6 +290,25 @@ TEST(lengths_of_rows)
 	ck_assert(l.steps == 16);
 }
 
+/* Epsilon follows the length of a row, and is not a number of rows. */
+TEST(moments_of_groups)
+{
+	int64_t columns = 4096, images = 8, channels = 64, group = 16;
+	float epsilon = 1e-5F;
+	void *contiguous[] = {&columns, &epsilon}, *last[] = {&images, &channels, &columns, &group};
+	const size_t bytes[] = {8, 4, 0}, last_bytes[] = {8, 8, 8, 8, 0};
+	struct cost_launch l =
+		work_of(NATIVE "(anonymous namespace)::RowwiseMomentsContiguousCUDAKernel<4, "
+			       "float, float>(L)",
+			100, 512, contiguous, bytes);
+
+	ck_assert(l.bytes == 4.0 * 4096 * 100 && l.read_bytes == l.bytes);
+	l = work_of(NATIVE "(anonymous namespace)::RowwiseMomentsChannelsLastCUDAKernel<c10::Half, "
+			   "float>(L)",
+		    32, 512, last, last_bytes);
+	ck_assert(l.bytes == 2.0 * 4096 * 64 * 8);
+}
+
 TEST(shapes_of_attention)
 {
 	struct {

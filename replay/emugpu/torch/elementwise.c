@@ -8,6 +8,7 @@
 #include "replay/emugpu/torch/offsets.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 enum { VECTORIZED, UNROLLED, STRIDED, STRIDED_CASTS };
@@ -23,9 +24,10 @@ enum types {
 static const struct functor {
 	const char *name;
 	uint8_t op, types, inputs, scalars;
-	uint8_t first_is_int; /* the first scalar is an int */
+	uint8_t first_is_int;	 /* the first scalar is an int */
+	uint8_t as_the_elements; /* scalars are not promoted from two bytes to four */
 } functors[] = {
-	{"FillFunctor<", EMU_OP_FILL, ONE, 0, 1},
+	{"FillFunctor<", EMU_OP_FILL, ONE, 0, 1, .as_the_elements = 1},
 	{"CUDAFunctor_add<", EMU_OP_ADD, ONE, 2, 1},
 	{"CUDAFunctorOnSelf_add<", EMU_OP_ADD_SCALED, ONE, 1, 2},
 	{"CUDAFunctorOnOther_add<", EMU_OP_SCALED_ADD, ONE, 1, 2},
@@ -42,7 +44,7 @@ static const struct functor {
 	{"sqrt_kernel_cuda(", EMU_OP_SQRT, LAMBDA, 1, 0},
 	{"tanh_backward_kernel_cuda(", EMU_OP_TANH_GRAD, LAMBDA, 2, 0},
 	{"sigmoid_backward_kernel_cuda(", EMU_OP_SIGMOID_GRAD, LAMBDA, 2, 0},
-	{"tanh_kernel_cuda(", EMU_OP_TANH, LAMBDA, 1, 0},
+	{"::tanh_kernel_cuda(", EMU_OP_TANH, LAMBDA, 1, 0},
 	{"sigmoid_kernel_cuda(", EMU_OP_SIGMOID, LAMBDA, 1, 0},
 	{"reciprocal_kernel_cuda(", EMU_OP_RECIPROCAL, LAMBDA, 1, 0},
 	{"logical_not_kernel_cuda(", EMU_OP_NOT, COMPARING, 1, 0},
@@ -62,6 +64,39 @@ static const struct functor {
 	 EMU_OP_GELU_GRAD, LAMBDA, 2, 0},
 	{"addcmul_cuda_kernel(", EMU_OP_ADDCMUL, LAMBDA, 3, 1},
 	{"addcdiv_cuda_kernel(", EMU_OP_ADDCDIV, LAMBDA, 3, 1},
+	{"::sin_kernel_cuda(", EMU_OP_SIN, LAMBDA, 1, 0},
+	{"::cos_kernel_cuda(", EMU_OP_COS, LAMBDA, 1, 0},
+	{"::erf_kernel_cuda(", EMU_OP_ERF, LAMBDA, 1, 0},
+	{"log1p_kernel_cuda(", EMU_OP_LOG1P, LAMBDA, 1, 0},
+	{"expm1_kernel_cuda(", EMU_OP_EXPM1, LAMBDA, 1, 0},
+	{"::sign_kernel_cuda(", EMU_OP_SIGN, LAMBDA, 1, 0},
+	{"floor_kernel_cuda(", EMU_OP_FLOOR, LAMBDA, 1, 0},
+	{"ceil_kernel_cuda(", EMU_OP_CEIL, LAMBDA, 1, 0},
+	{"round_kernel_cuda(", EMU_OP_ROUND, LAMBDA, 1, 0},
+	{"trunc_kernel_cuda(", EMU_OP_TRUNC, LAMBDA, 1, 0},
+	{"bitwise_not_kernel_cuda(at::TensorIteratorBase&)::{lambda(bool)", EMU_OP_NOT, LAMBDA, 1,
+	 0},
+	{"silu_kernel(", EMU_OP_SILU, LAMBDA, 1, 0},
+	{"silu_backward_kernel(", EMU_OP_SILU_GRAD, LAMBDA, 2, 0},
+	{"mish_kernel(", EMU_OP_MISH, LAMBDA, 1, 0},
+	{"hardswish_kernel(", EMU_OP_HARD_SWISH, LAMBDA, 1, 4},
+	{"hardswish_backward_kernel(", EMU_OP_HARD_SWISH_GRAD, LAMBDA, 2, 4},
+	{"hardsigmoid_kernel(", EMU_OP_HARD_SIGMOID, LAMBDA, 1, 4},
+	{"hardsigmoid_backward_kernel(", EMU_OP_HARD_SIGMOID_GRAD, LAMBDA, 2, 4},
+	{"leaky_relu_kernel(", EMU_OP_LEAKY_RELU, LAMBDA, 1, 1},
+	{"leaky_relu_backward_kernel(", EMU_OP_LEAKY_RELU_GRAD, LAMBDA, 2, 1},
+	{"::elu_kernel(", EMU_OP_ELU, LAMBDA, 1, 3},
+	{"softplus_kernel(", EMU_OP_SOFTPLUS, LAMBDA, 1, 2},
+	{"softplus_backward_kernel(", EMU_OP_SOFTPLUS_GRAD, LAMBDA, 2, 2},
+	{"log_sigmoid_forward_kernel(", EMU_OP_LOG_SIGMOID, LAMBDA, 1, 0},
+	{"log_sigmoid_backward_kernel(", EMU_OP_LOG_SIGMOID_GRAD, LAMBDA, 2, 0},
+	{"mse_kernel_cuda(", EMU_OP_ERROR, LAMBDA, 2, 0},
+	{"mse_backward_cuda_kernel(", EMU_OP_ERROR_GRAD, LAMBDA, 3, 1, 0, 1},
+	{"smooth_l1_kernel_cuda(", EMU_OP_SMOOTH_ERROR, LAMBDA, 2, 1, 0, 1},
+	{"smooth_l1_backward_cuda_kernel(", EMU_OP_SMOOTH_ERROR_GRAD, LAMBDA, 3, 2, 0, 1},
+	{"huber_kernel_cuda(", EMU_OP_HUBER, LAMBDA, 2, 1, 0, 1},
+	{"huber_backward_cuda_kernel(", EMU_OP_HUBER_GRAD, LAMBDA, 3, 2, 0, 1},
+	{"binary_cross_entropy_out_cuda(", EMU_OP_CROSS_ENTROPY, LAMBDA, 2, 2, 0, 1},
 };
 
 /* The functions within BinaryFunctor<A, B, Result, Function> and its forms with one scalar. */
@@ -74,6 +109,12 @@ static const struct functor binary[] = {
 	{"BitwiseOrFunctor<", EMU_OP_OR, ONE, 2, 0},
 	{"BitwiseXorFunctor<", EMU_OP_XOR, ONE, 2, 0},
 	{"threshold_kernel_impl<", EMU_OP_THRESHOLD, ONE, 2, 2},
+	{"div_trunc_kernel_cuda(", EMU_OP_DIV_TRUNC, LAMBDA, 2, 0},
+	{"div_floor_kernel_cuda(", EMU_OP_DIV_FLOOR, LAMBDA, 2, 0},
+	{"fmod_kernel_cuda(", EMU_OP_FMOD, LAMBDA, 2, 0},
+	{"remainder_kernel_cuda(", EMU_OP_REMAINDER, LAMBDA, 2, 0},
+	{"atan2_kernel_cuda(", EMU_OP_ATAN2, LAMBDA, 2, 0},
+	{"xlogy_kernel_cuda(", EMU_OP_XLOGY, LAMBDA, 2, 0},
 };
 
 static const struct functor *find_functor(const struct functor *all, size_t n, struct emu_part name)
@@ -204,14 +245,14 @@ static int parse_functor(struct emu_torch *t, struct emu_part name)
 		t->out = EMU_U8;
 	if (f->op == EMU_OP_SELECT)
 		t->out = t->in[1];
-	place(t, f, f->op == EMU_OP_FILL ? t->in[0] : emu_torch_computes(t->in[0]), 0);
+	place(t, f, f->as_the_elements ? t->in[0] : emu_torch_computes(t->in[0]), 0);
 	return r;
 }
 
 /* ---- running ---- */
 
 struct operands {
-	double scalars[3];
+	double scalars[4];
 	char *data[4]; /* the output first */
 	enum emu_type types[4];
 };
@@ -232,7 +273,7 @@ static void read_scalars(const struct emu_torch *t, const char *functor, struct 
 /* Elements at offsets[k] bytes of each tensor. */
 static void one(const struct emu_torch *t, const struct operands *o, const uint64_t offsets[4])
 {
-	double in[3] = {0};
+	double in[3] = {0}, result;
 
 	if (t->op == EMU_OP_COPY && !t->is_bool && o->types[0] == o->types[1]) {
 		memcpy(o->data[0] + offsets[0], o->data[1] + offsets[1],
@@ -249,8 +290,10 @@ static void one(const struct emu_torch *t, const struct operands *o, const uint6
 		in[t->swapped - 1] = o->scalars[2];
 	else if (t->op == EMU_OP_COMPARE && t->inputs == 1)
 		in[1] = o->scalars[1];
-	emu_store(o->types[0], o->data[0] + offsets[0], 0,
-		  emu_torch_apply((enum emu_torch_op)t->op, in, o->scalars));
+	result = emu_torch_apply((enum emu_torch_op)t->op, in, o->scalars);
+	if (o->types[0] >= EMU_I8 && o->types[0] <= EMU_U64) /* C truncates, emu_store() rounds */
+		result = trunc(result);
+	emu_store(o->types[0], o->data[0] + offsets[0], 0, result);
 }
 
 /* PyTorch's numbers of element types (c10/core/ScalarType.h). */

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "replay/emugpu/math/element.h"
+#include "replay/emugpu/torch/functions.h"
 
 #include <gpuemu.h>
 
@@ -14,54 +15,6 @@
 const struct gpuemu_kernel *emu_torch_kernel(const char *symbol, const char *name);
 
 /* ---- within this folder ---- */
-
-enum emu_torch_op {
-	EMU_OP_NONE,
-	EMU_OP_COPY,
-	EMU_OP_FILL,
-	EMU_OP_ADD,	   /* a + s0 b */
-	EMU_OP_ADD_SCALED, /* a + s0 s1 */
-	EMU_OP_SCALED_ADD, /* s0 + s1 a */
-	EMU_OP_MUL,
-	EMU_OP_DIV,
-	EMU_OP_COMPARE, /* s0: >=, >, <=, < */
-	EMU_OP_EQUAL,	/* s0: ==, != */
-	EMU_OP_AND,
-	EMU_OP_OR,
-	EMU_OP_XOR,
-	EMU_OP_MAX,
-	EMU_OP_MIN,
-	EMU_OP_SELECT,	   /* a ? b : c */
-	EMU_OP_MASK_FILL,  /* b ? s0 : a */
-	EMU_OP_MASK_SCALE, /* a b s0 */
-	EMU_OP_THRESHOLD,  /* a <= s0 ? s1 : b */
-	EMU_OP_CLAMP,	   /* s0: 0 above s1, 1 below s2, 2 between both */
-	EMU_OP_NEG,
-	EMU_OP_ABS,
-	EMU_OP_EXP,
-	EMU_OP_LOG,
-	EMU_OP_SQRT,
-	EMU_OP_RSQRT,
-	EMU_OP_TANH,
-	EMU_OP_SIGMOID,
-	EMU_OP_RECIPROCAL,
-	EMU_OP_NOT,
-	EMU_OP_SQUARE,
-	EMU_OP_CUBE,
-	EMU_OP_INVERSE_SQUARE,
-	EMU_OP_POW, /* a to the power of s0 */
-	EMU_OP_TANH_GRAD,
-	EMU_OP_SIGMOID_GRAD,
-	EMU_OP_ADDCMUL, /* a + s0 b c */
-	EMU_OP_ADDCDIV, /* a + s0 b / c */
-	EMU_OP_LERP,	/* a + s0 (b - a) */
-	EMU_OP_GELU,
-	EMU_OP_GELU_TANH,
-	EMU_OP_GELU_GRAD, /* a the gradient, b the input */
-	EMU_OP_GELU_TANH_GRAD,
-};
-
-double emu_torch_apply(enum emu_torch_op op, const double in[3], const double s[3]);
 
 /* A part of a name. */
 struct emu_part {
@@ -97,8 +50,8 @@ struct emu_torch {
 	int (*run)(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args);
 	/* elementwise and multi_tensor */
 	uint8_t form, op, inputs, swapped, casts;
-	uint8_t scalars, scalar_at[3]; /* offsets in the functor */
-	uint8_t scalar_type[3];	       /* enum emu_type */
+	uint8_t scalars, scalar_at[4]; /* offsets in the functor */
+	uint8_t scalar_type[4];	       /* enum emu_type */
 	enum emu_type in[3], out;
 	uint8_t is_bool;   /* the functor's input and output are bool */
 	uint8_t raw_bytes; /* elements are moved, not computed: size of an element */

@@ -274,6 +274,8 @@ static void softmax(const struct cost_name *kind, const struct gpuemu_launch *l,
 static void layer_norm(const struct cost_name *kind, const struct gpuemu_launch *l,
 		       void *const *args, struct cost_launch *ret)
 {
+	double n;
+
 	switch (kind->kernel) {
 	case COST_KERNEL_LAYER_NORM: /* (columns, epsilon, ...) */
 		ret->columns = count_of(l, args, 0);
@@ -282,7 +284,14 @@ static void layer_norm(const struct cost_name *kind, const struct gpuemu_launch 
 		ret->columns = count_of(l, args, 6);
 		break;
 	default: /* (rows, columns, ...) */
-		arrays_of(kind, count_of(l, args, 0) * count_of(l, args, 1), kind->arrays, ret);
+		n = count_of(l, args, 0);
+		if (kind->kernel == COST_KERNEL_GROUP_MOMENTS) /* (columns, epsilon, ...) */
+			n *= l->grid[0];
+		else
+			n *= count_of(l, args, 1);
+		if (kind->kernel == COST_KERNEL_GROUP_MOMENTS_LAST) /* (images, channels, pixels) */
+			n *= count_of(l, args, 2);
+		arrays_of(kind, n, kind->arrays, ret);
 		if (kind->kernel != COST_KERNEL_NORMALISE)
 			ret->read_bytes = ret->bytes;
 		/* A thread loads elements sequentially, or those of several rows at once. */

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/emugpu/torch/functions.h"
+
+#include <math.h>
+#include <stdint.h>
+
+static double compare(int op, double a, double b)
+{
+	return op == 0 ? a >= b : op == 1 ? a > b : op == 2 ? a <= b : a < b;
+}
+
+static double clamp(const double s[3], double a)
+{
+	if (isnan(a))
+		return a;
+	if (s[0] == 0)
+		return a < s[1] ? s[1] : a;
+	if (s[0] == 1)
+		return a > s[1] ? s[1] : a;
+	a = a < s[1] ? s[1] : a;
+	return a > s[2] ? s[2] : a;
+}
+
+/* The standard normal distribution below a. */
+static double normal_below(double a)
+{
+	return (1 + erf(a * M_SQRT1_2)) / 2;
+}
+
+static double gelu_inner(double a)
+{
+	return M_SQRT1_2 * M_2_SQRTPI * (a + 0.044715 * a * a * a);
+}
+
+static double gelu_slope(enum emu_torch_op op, double a)
+{
+	double t = tanh(gelu_inner(a));
+
+	if (op == EMU_OP_GELU_GRAD)
+		return normal_below(a) + a * M_SQRT1_2 * M_2_SQRTPI / 2 * exp(-a * a / 2);
+	return (1 + t) / 2 +
+	       a / 2 * (1 - t * t) * M_SQRT1_2 * M_2_SQRTPI * (1 + 3 * 0.044715 * a * a);
+}
+
+static double sigmoid(double a)
+{
+	return 1 / (1 + exp(-a));
+}
+
+static double hard_sigmoid(double a)
+{
+	return fmin(fmax(a + 3, 0), 6) / 6;
+}
+
+/* Activations of layers. */
+static double of_activation(enum emu_torch_op op, double a, const double s[3])
+{
+	switch (op) {
+	case EMU_OP_SILU:
+		return a * sigmoid(a);
+	case EMU_OP_MISH:
+		return a * tanh(log1p(exp(a)));
+	case EMU_OP_HARD_SIGMOID:
+		return hard_sigmoid(a);
+	case EMU_OP_HARD_SWISH:
+		return a * hard_sigmoid(a);
+	case EMU_OP_LEAKY_RELU:
+		return a > 0 ? a : a * s[0];
+	case EMU_OP_ELU:
+		return a > 0 ? a * s[1] : expm1(a * s[2]) * s[0];
+	case EMU_OP_SOFTPLUS:
+		return a * s[0] > s[1] ? a : log1p(exp(a * s[0])) / s[0];
+	case EMU_OP_LOG_SIGMOID:
+		return fmin(a, 0) - log1p(exp(-fabs(a)));
+	case EMU_OP_SIGMOID:
+		return sigmoid(a);
+	case EMU_OP_GELU:
+		return a * normal_below(a);
+	case EMU_OP_GELU_TANH:
+		return a / 2 * (1 + tanh(gelu_inner(a)));
+	default:
+		return a;
+	}
+}
+
+static double of_one(enum emu_torch_op op, double a, const double s[3])
+{
+	switch (op) {
+	case EMU_OP_SIN:
+		return sin(a);
+	case EMU_OP_COS:
+		return cos(a);
+	case EMU_OP_ERF:
+		return erf(a);
+	case EMU_OP_LOG1P:
+		return log1p(a);
+	case EMU_OP_EXPM1:
+		return expm1(a);
+	case EMU_OP_SIGN:
+		return (a > 0) - (a < 0);
+	case EMU_OP_FLOOR:
+		return floor(a);
+	case EMU_OP_CEIL:
+		return ceil(a);
+	case EMU_OP_ROUND:
+		return nearbyint(a);
+	case EMU_OP_TRUNC:
+		return trunc(a);
+	case EMU_OP_NEG:
+		return -a;
+	case EMU_OP_ABS:
+		return fabs(a);
+	case EMU_OP_EXP:
+		return exp(a);
+	case EMU_OP_LOG:
+		return log(a);
+	case EMU_OP_SQRT:
+		return sqrt(a);
+	case EMU_OP_RSQRT:
+		return 1 / sqrt(a);
+	case EMU_OP_TANH:
+		return tanh(a);
+	case EMU_OP_RECIPROCAL:
+		return 1 / a;
+	case EMU_OP_NOT:
+		return a == 0;
+	case EMU_OP_SQUARE:
+		return a * a;
+	case EMU_OP_CUBE:
+		return a * a * a;
+	case EMU_OP_INVERSE_SQUARE:
+		return 1 / (a * a);
+	case EMU_OP_POW:
+		return pow(a, s[0]);
+	default:
+		return of_activation(op, a, s);
+	}
+}
+
+/* The gradient a of the input b of an activation. */
+static double of_gradient(enum emu_torch_op op, double a, double b, const double s[3])
+{
+	switch (op) {
+	case EMU_OP_TANH_GRAD:
+		return a * (1 - b * b);
+	case EMU_OP_SIGMOID_GRAD:
+		return a * (1 - b) * b;
+	case EMU_OP_SILU_GRAD:
+		return a * sigmoid(b) * (1 + b * (1 - sigmoid(b)));
+	case EMU_OP_HARD_SWISH_GRAD:
+		return b < -3 ? 0 : b <= 3 ? a * (b / 3 + 0.5) : a;
+	case EMU_OP_HARD_SIGMOID_GRAD:
+		return b > -3 && b < 3 ? a / 6 : 0;
+	case EMU_OP_LEAKY_RELU_GRAD:
+		return a > 0 ? b : b * s[0];
+	case EMU_OP_SOFTPLUS_GRAD:
+		return b * s[0] > s[1] ? a : a * sigmoid(b * s[0]);
+	case EMU_OP_LOG_SIGMOID_GRAD:
+		return b * sigmoid(-a);
+	case EMU_OP_GELU_GRAD:
+	case EMU_OP_GELU_TANH_GRAD:
+		return a * gelu_slope(op, b);
+	default:
+		return of_one(op, a, s);
+	}
+}
+
+static double clamped(double a, double most)
+{
+	return fmin(fmax(a, -most), most);
+}
+
+/* Losses of the prediction a and the target b, and their gradients: s0 the loss's scale, c the
+ * gradient of the loss. */
+static double of_error(enum emu_torch_op op, const double in[3], const double s[3])
+{
+	double a = in[0], b = in[1], d = a - b;
+
+	switch (op) {
+	case EMU_OP_ERROR:
+		return d * d;
+	case EMU_OP_ERROR_GRAD:
+		return s[0] * d * in[2];
+	case EMU_OP_SMOOTH_ERROR:
+		return fabs(d) < s[0] ? d * d / 2 / s[0] : fabs(d) - s[0] / 2;
+	case EMU_OP_SMOOTH_ERROR_GRAD:
+		return s[0] * clamped(d, s[1]) / s[1] * in[2];
+	case EMU_OP_HUBER:
+		return fabs(d) < s[0] ? d * d / 2 : s[0] * (fabs(d) - s[0] / 2);
+	case EMU_OP_HUBER_GRAD:
+		return s[0] * clamped(d, s[1]) * in[2];
+	case EMU_OP_CROSS_ENTROPY:
+		return (b - 1) * fmax(log1p(-a), -100) - b * fmax(log(a), -100);
+	default:
+		return of_gradient(op, a, b, s);
+	}
+}
+
+/* Arithmetic of two elements. */
+static double of_two(enum emu_torch_op op, const double in[3], const double s[3])
+{
+	double a = in[0], b = in[1];
+
+	switch (op) {
+	case EMU_OP_ADD:
+		return a + s[0] * b;
+	case EMU_OP_MUL:
+		return a * b;
+	case EMU_OP_DIV:
+		return a / b;
+	case EMU_OP_EQUAL:
+		return s[0] == 0 ? a == b : a != b;
+	case EMU_OP_AND:
+		return (double)((int64_t)a & (int64_t)b);
+	case EMU_OP_OR:
+		return (double)((int64_t)a | (int64_t)b);
+	case EMU_OP_XOR:
+		return (double)((int64_t)a ^ (int64_t)b);
+	case EMU_OP_MAX:
+		return isnan(a) || a > b ? a : b;
+	case EMU_OP_MIN:
+		return isnan(a) || a < b ? a : b;
+	case EMU_OP_SUBTRACT:
+		return a - b;
+	case EMU_OP_POWER:
+		return pow(a, b);
+	case EMU_OP_POWER_OF:
+		return pow(b, a);
+	case EMU_OP_DIV_TRUNC:
+		return trunc(a / b);
+	case EMU_OP_DIV_FLOOR:
+		return floor(a / b);
+	case EMU_OP_FMOD:
+		return fmod(a, b);
+	case EMU_OP_REMAINDER:
+		return a - b * floor(a / b);
+	case EMU_OP_ATAN2:
+		return atan2(a, b);
+	case EMU_OP_XLOGY:
+		return a == 0 && !isnan(b) ? 0 : a * log(b);
+	case EMU_OP_COMPARE:
+		return compare((int)s[0], a, b);
+	default:
+		return of_error(op, in, s);
+	}
+}
+
+double emu_torch_apply(enum emu_torch_op op, const double in[3], const double s[3])
+{
+	double a = in[0], b = in[1];
+
+	switch (op) {
+	case EMU_OP_FILL:
+		return s[0];
+	case EMU_OP_ADD_SCALED:
+		return a + s[0] * s[1];
+	case EMU_OP_SCALED_ADD:
+		return s[0] + s[1] * a;
+	case EMU_OP_SELECT:
+		return a != 0 ? b : in[2];
+	case EMU_OP_MASK_FILL:
+		return b != 0 ? s[0] : a;
+	case EMU_OP_MASK_SCALE:
+		return a * b * s[0];
+	case EMU_OP_THRESHOLD:
+		return a <= s[0] ? s[1] : b;
+	case EMU_OP_CLAMP:
+		return clamp(s, a);
+	case EMU_OP_ADDCMUL:
+		return a + s[0] * b * in[2];
+	case EMU_OP_ADDCDIV:
+		return a + s[0] * b / in[2];
+	case EMU_OP_LERP:
+		return a + s[0] * (b - a);
+	default:
+		return of_two(op, in, s);
+	}
+}
