@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 
 #define BUCKETS 8192u
 #define ITEM_COST (sizeof(struct fs_item) + 64) /* memory of an item in addition to its value */
@@ -22,7 +21,6 @@ struct fs_item {
 	uint32_t users;
 	enum state state;
 	int error;
-	atomic_flag claimed;
 };
 
 struct fs_cache {
@@ -310,11 +308,6 @@ void fs_cache_put_last(struct fs_cache *c, struct fs_item *item)
 void *fs_item_value(const struct fs_item *item)
 {
 	return item->value;
-}
-
-bool fs_item_claim(struct fs_item *item)
-{
-	return item && !atomic_flag_test_and_set(&item->claimed);
 }
 
 size_t fs_cache_bytes(struct fs_cache *c)

@@ -50,8 +50,5 @@ void fs_cache_put_last(struct fs_cache *c, struct fs_item *item);
 
 void *fs_item_value(const struct fs_item *item);
 
-/* Returns true on the first call for an item; `item` may be NULL. */
-bool fs_item_claim(struct fs_item *item);
-
 /* Returns the number of bytes now in the cache. */
 size_t fs_cache_bytes(struct fs_cache *c);

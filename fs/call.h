@@ -15,6 +15,7 @@ struct fs_call {
 	size_t size;
 	uint64_t offset;
 	char name[FS_NAME_BYTES];
+	bool is_direct;	      /* a read that bypasses the page cache */
 	bool is_pooled;	      /* a thread of the pool answers it: set by fs_pool_submit() */
 	struct fs_call *next; /* list of the call's owner */
 };

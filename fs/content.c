@@ -194,7 +194,7 @@ static int add_part(struct wanted *w, const char *data, size_t len, struct fs_it
 		return -ENOMEM;
 	n = len - w->skip < w->left ? len - (size_t)w->skip : w->left;
 	v->parts[v->n] = (struct iovec){(char *)data + w->skip, n};
-	v->held[v->n++] = (struct fs_held){item, n == len ? w->put : fs_cache_put};
+	v->held[v->n++] = (struct fs_held){item, w->skip + n == len ? w->put : fs_cache_put};
 	w->skip = 0;
 	w->left -= n;
 	return 0;
@@ -282,109 +282,6 @@ static int want_pieces(struct fs_tree *t, const struct fs_node *where, const str
 	       fs_tree_next(t, fs_scope_of(where), &cursor, &p.rank, &p.slice))
 		r = want_piece(w, &p);
 	return r;
-}
-
-/* ---- windows */
-
-/* A window begins at the first part after each multiple of this number of bytes. */
-#define WINDOW_STEP (256u << 10)
-
-/* Iterates over the parts of a file that are rendered together: pieces, or windows of long
- * pieces. */
-struct part_walk {
-	struct fs_piece piece;
-	const struct fs_node *where;
-	const struct fs_file *file;
-	struct fs_cursor cursor;
-	uint64_t from, end; /* of the part, in the file */
-	uint64_t piece_end;
-};
-
-/* Starts at or before the part that contains `offset`, which must be after the head. */
-static void start_parts(struct part_walk *w, uint64_t head, uint64_t offset)
-{
-	uint64_t skip = offset - head;
-
-	w->cursor = fs_milestones_skip(w->piece.tree, w->where, w->file->piece, &skip);
-	w->from = w->end = w->piece_end = offset - skip;
-}
-
-/* 1; 0 at the end; or a negative errno. */
-static int next_part(struct part_walk *w)
-{
-	struct fs_piece *p = &w->piece;
-	uint64_t length;
-	int r;
-
-	w->from = w->end;
-	while (w->from == w->piece_end) {
-		if (!fs_tree_next(p->tree, fs_scope_of(w->where), &w->cursor, &p->rank, &p->slice))
-			return 0;
-		r = fs_piece_length(p, &length);
-		if (r < 0)
-			return r;
-		w->piece_end += length;
-	}
-	w->end =
-		w->piece_end - w->from < FS_WINDOW_BYTES ? w->piece_end : w->from + FS_WINDOW_BYTES;
-	return 1;
-}
-
-/* Finds the part that contains `offset`. Returns 1; 0 if `offset` is after all parts (w->end is
- * their end); or a negative errno. */
-static int find_part(struct part_walk *w, uint64_t head, uint64_t offset)
-{
-	int r;
-
-	start_parts(w, head, offset);
-	do
-		r = next_part(w);
-	while (r == 1 && w->end <= offset);
-	return r;
-}
-
-/* Finds the window that contains `offset`, or the last window. Excludes head and tail. */
-static int find_window(struct part_walk *w, uint64_t head, uint64_t offset, struct fs_window *ret)
-{
-	uint64_t step;
-	int r;
-
-	r = find_part(w, head, offset);
-	if (r == 0 && w->end > head)
-		r = find_part(w, head, w->end - 1);
-	if (r != 1)
-		return r < 0 ? r : -ENOENT;
-	step = w->from / WINDOW_STEP * WINDOW_STEP;
-	start_parts(w, head, step < head ? head : step);
-	do
-		r = next_part(w);
-	while (r == 1 && w->from < step);
-	ret->from = w->from;
-	step = (w->from / WINDOW_STEP + 1) * WINDOW_STEP;
-	while (r == 1 && w->end < step)
-		r = next_part(w);
-	ret->end = w->end;
-	if (r == 1)
-		r = next_part(w);
-	ret->is_last = r == 0;
-	return r < 0 ? r : 0;
-}
-
-int fs_content_window(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
-		      uint64_t offset, struct fs_window *ret)
-{
-	struct part_walk w = {
-		.piece = {.tree = t, .number = file->piece}, .where = where, .file = file};
-	uint64_t head, tail;
-	int r = file->made == FS_PIECES_OF ? ends_size(t, where, file, &head, &tail) : -ENOENT;
-
-	if (r == 0)
-		r = find_window(&w, head, offset < head ? head : offset, ret);
-	if (r < 0)
-		return r;
-	ret->from = ret->from == head ? 0 : ret->from;
-	ret->end += ret->is_last ? tail : 0;
-	return 0;
 }
 
 /* The kernel caches the bytes that it has read. So a text leaves the cache once it has been read to

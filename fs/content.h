@@ -32,7 +32,3 @@ int fs_content_is_cheap(struct fs_tree *t, const struct fs_node *where, const st
 /* Appends the bytes [offset, offset + size) to *view; fewer only at the end of the file. */
 int fs_content_read(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
 		    uint64_t offset, size_t size, struct fs_view *view);
-
-/* Returns the window that contains `offset`; see fs_window(). */
-int fs_content_window(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
-		      uint64_t offset, struct fs_window *ret);

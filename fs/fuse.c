@@ -325,23 +325,25 @@ static void answer_read(const struct fs_call *c)
 		return;
 	}
 	reply_view(req, &view);
-	if (c->is_pooled)
-		fs_readahead_after_read(&s->ahead, c->ino, c->offset, c->size, &view);
+	if (c->is_pooled && !c->is_direct)
+		fs_readahead_after_read(&s->ahead, c->ino, c->offset, c->size);
 }
 
 static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		    struct fuse_file_info *fi)
 {
 	struct fs_server *s = server_of(req);
+	bool is_direct = (fi->flags & O_DIRECT) != 0;
 
-	if (fs_is_expensive(s->fs, ino))
+	if (!is_direct && fs_is_expensive(s->fs, ino))
 		fs_readahead_before_read(&s->ahead, ino, (uint64_t)off, size);
 	answer(req,
 	       &(struct fs_call){.answer = answer_read,
 				 .request = req,
 				 .ino = ino,
 				 .size = size,
-				 .offset = (uint64_t)off},
+				 .offset = (uint64_t)off,
+				 .is_direct = is_direct},
 	       INSIDE);
 }
 

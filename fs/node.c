@@ -249,8 +249,9 @@ bool fs_is_expensive(struct fs *fs, fs_ino ino)
 	struct fs_tree *t;
 	struct fs_node p;
 	uint64_t n = 0;
+	size_t len;
 
-	if (find_node(fs, ino, &t, &p) < 0 || !t)
+	if (find_node(fs, ino, &t, &p) < 0 || !t || plain_text(fs, t, &p, &len))
 		return false;
 	while (n < LONG_RECORDS && fs_tree_next(t, fs_scope_of(&p), &cursor, &rank, &slice))
 		n += fs_tree_n_records(t, rank, slice) + 1;
@@ -452,18 +453,6 @@ int fs_read(struct fs *fs, fs_ino ino, uint64_t offset, size_t size, struct fs_v
 	if (text)
 		return read_plain(fs, text, len, offset, size, view);
 	return reply(fs_content_read(t, &p, file_of(&p), offset, size, view));
-}
-
-int fs_window(struct fs *fs, fs_ino ino, uint64_t offset, struct fs_window *ret)
-{
-	struct fs_tree *t;
-	struct fs_node p;
-	size_t len;
-	int r = find_node(fs, ino, &t, &p);
-
-	if (r < 0 || !S_ISREG(fs_type_of(&p)) || plain_text(fs, t, &p, &len))
-		return -ENOENT;
-	return reply(fs_content_window(t, &p, file_of(&p), offset, ret));
 }
 
 uint64_t fs_total_bytes(struct fs *fs)

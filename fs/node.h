@@ -67,8 +67,5 @@ long fs_link(struct fs *fs, fs_ino ino, char *buf, size_t size);
  * `view` before, and always calls fs_view_done() afterwards. */
 int fs_read(struct fs *fs, fs_ino ino, uint64_t offset, size_t size, struct fs_view *view);
 
-/* Returns the window that contains `offset`; -ENOENT for files that are rendered as a whole. */
-int fs_window(struct fs *fs, fs_ino ino, uint64_t offset, struct fs_window *ret);
-
 /* Returns the size of the trace on disk. */
 uint64_t fs_total_bytes(struct fs *fs);

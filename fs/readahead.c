@@ -27,15 +27,11 @@ void fs_readahead_init(struct fs_readahead *a, struct fs *fs, struct fs_pool *po
 				   .context = context,
 				   .max_workers = n_workers()};
 	pthread_mutex_init(&a->lock, NULL);
-	pthread_mutex_init(&a->claiming, NULL);
-	fs_pages_init(&a->edges);
 }
 
 void fs_readahead_done(struct fs_readahead *a)
 {
-	fs_pages_done(&a->edges);
 	pthread_mutex_destroy(&a->lock);
-	pthread_mutex_destroy(&a->claiming);
 }
 
 bool fs_readahead_note(struct fs_readahead *a, fs_ino ino, uint64_t offset, size_t size)
@@ -64,15 +60,16 @@ bool fs_readahead_note(struct fs_readahead *a, fs_ino ino, uint64_t offset, size
 
 /* ---- storing */
 
-/* Registers the window as being stored. Returns its slot, or -1 if already registered, or if all
- * slots are in use. */
-static int begin_storing(struct fs_readahead *a, fs_ino ino, uint64_t from)
+/* Registers bytes of a file as being stored. Returns their slot, or -1 if some of them are already
+ * registered, or if all slots are in use. */
+static int begin_storing(struct fs_readahead *a, fs_ino ino, uint64_t from, uint64_t end)
 {
 	int slot = -1;
 
 	pthread_mutex_lock(&a->lock);
 	for (int i = 0; i < FS_STORING_MAX && !a->closing; i++) {
-		if (a->storing[i].ino == ino && a->storing[i].from == from) {
+		if (a->storing[i].ino == ino && a->storing[i].from < end &&
+		    from < a->storing[i].end) {
 			slot = -1;
 			break;
 		}
@@ -81,6 +78,7 @@ static int begin_storing(struct fs_readahead *a, fs_ino ino, uint64_t from)
 	if (slot >= 0) {
 		a->storing[slot].ino = ino;
 		a->storing[slot].from = from;
+		a->storing[slot].end = end;
 	}
 	pthread_mutex_unlock(&a->lock);
 	return slot;
@@ -93,125 +91,108 @@ static void end_storing(struct fs_readahead *a, int slot)
 	pthread_mutex_unlock(&a->lock);
 }
 
-/* Stores a page once all its parts are known. */
-static int store_edge(struct fs_readahead *a, fs_ino ino, uint64_t offset, const char *data,
-		      size_t size)
-{
-	char page[FS_PAGE];
-
-	if (!fs_pages_add(&a->edges, ino, offset, data, size, page))
-		return 0;
-	return a->store(a->context, ino, offset / FS_PAGE * FS_PAGE, page, sizeof(page));
-}
-
-static int store_bytes(struct fs_readahead *a, fs_ino ino, uint64_t offset, const char *data,
-		       size_t size, bool is_last)
-{
-	size_t first = (size_t)(-offset % FS_PAGE), middle, last;
-	int r = 0;
-
-	first = first < size ? first : size;
-	last = is_last ? 0 : (offset + size) % FS_PAGE;
-	last = last < size - first ? last : size - first;
-	middle = size - first - last;
-	if (first > 0)
-		r = store_edge(a, ino, offset, data, first);
-	if (r == 0 && middle > 0)
-		r = a->store(a->context, ino, offset + first, data + first, middle);
-	if (r == 0 && last > 0)
-		r = store_edge(a, ino, offset + first + middle, data + first + middle, last);
-	return r;
-}
-
-/* Stores the bytes of `view`, which begin at `offset`. */
-static int store_view(struct fs_readahead *a, fs_ino ino, uint64_t offset, bool is_last,
-		      const struct fs_view *view)
-{
-	scoped(free_ptr) char *joined = NULL;
-	size_t size;
-
-	if (view->n == 0)
-		return 0;
-	if (view->n == 1)
-		return store_bytes(a, ino, offset, view->parts[0].iov_base, view->parts[0].iov_len,
-				   is_last);
-	joined = fs_view_join(view, &size);
-	return joined ? store_bytes(a, ino, offset, joined, size, is_last) : -ENOMEM;
-}
-
-/* Renders and stores the window from `offset` on. */
-static void store_window(struct fs_readahead *a, fs_ino ino, uint64_t offset,
-			 const struct fs_window *w)
+/* Renders and stores the bytes [from, end) of the file. Returns their number; fewer at the end of
+ * the file; a negative errno. */
+static long store_bytes(struct fs_readahead *a, fs_ino ino, uint64_t from, uint64_t end)
 {
 	scoped(fs_view_done) struct fs_view view = {0};
-	int slot = begin_storing(a, ino, w->from);
+	scoped(free_ptr) char *joined = NULL;
+	size_t size = 0;
+	int r = fs_read(a->fs, ino, from, (size_t)(end - from), &view);
+
+	if (r < 0 || view.n == 0)
+		return r;
+	if (view.n > 1) {
+		joined = fs_view_join(&view, &size);
+		if (!joined)
+			return -ENOMEM;
+	} else {
+		size = view.parts[0].iov_len;
+	}
+	r = a->store(a->context, ino, from, joined ?: view.parts[0].iov_base, size);
+	return r < 0 ? r : (long)size;
+}
+
+/* A reader that has caught up continues as soon as so many bytes are stored. */
+#define STEP_BYTES (UINT64_C(512) << 10)
+
+/* Stores the bytes [from, end), which begin at a page and end at one, or after the end of the file.
+ * Returns true unless the file ends before `end` or cannot be read. */
+static bool store_window(struct fs_readahead *a, fs_ino ino, uint64_t from, uint64_t end)
+{
+	int slot = begin_storing(a, ino, from, end);
+	long n;
 
 	if (slot < 0)
-		return;
-	if (fs_read(a->fs, ino, offset, (size_t)(w->end - offset), &view) == 0)
-		store_view(a, ino, offset, w->is_last, &view);
+		return true;
+	while (from < end) {
+		uint64_t to = from + STEP_BYTES < end ? from + STEP_BYTES : end;
+
+		n = store_bytes(a, ino, from, to);
+		if (n < (long)(to - from))
+			break;
+		from = to;
+	}
 	end_storing(a, slot);
+	return from == end;
 }
 
-/* True if a part of the view was rendered for it. Each rendering is reported once. */
-static bool view_is_new(const struct fs_view *view)
+/* True if workers store what comes after `end`. */
+static bool is_followed(struct fs_readahead *a, fs_ino ino, uint64_t end)
 {
-	bool is_new = false;
+	bool followed;
 
-	for (size_t i = 0; i < view->n; i++)
-		is_new |= fs_item_claim(view->held[i].item);
-	return is_new;
+	pthread_mutex_lock(&a->lock);
+	followed = ino == a->ino && end < a->until;
+	pthread_mutex_unlock(&a->lock);
+	return followed;
 }
 
-void fs_readahead_after_read(struct fs_readahead *a, fs_ino ino, uint64_t offset, size_t size,
-			     const struct fs_view *view)
+void fs_readahead_after_read(struct fs_readahead *a, fs_ino ino, uint64_t offset, size_t size)
 {
-	struct fs_window w;
+	uint64_t end = offset + size, from = (end - 1) / FS_READAHEAD_WINDOW * FS_READAHEAD_WINDOW;
+	uint64_t window_end = from + FS_READAHEAD_WINDOW;
 
-	if (!view_is_new(view) || fs_window(a->fs, ino, offset + size - 1, &w) < 0)
-		return;
 	/* A sequential reader has the bytes before `offset`; a random reader needs all. */
-	if (w.from < offset && size > FS_PAGE && offset + size < w.end)
-		store_window(a, ino, offset + size, &w);
-	else
-		store_window(a, ino, w.from, &w);
+	if (from < offset && size > FS_PAGE)
+		from = end;
+	if (from < window_end && !is_followed(a, ino, end))
+		store_window(a, ino, from, window_end);
 }
 
 /* ---- following a sequential reader */
 
-/* Claims the next window to store. */
-static bool claim_window(struct fs_readahead *a, fs_ino *ino, struct fs_window *ret)
+/* Claims the rest of the next window. */
+static bool claim_window(struct fs_readahead *a, fs_ino *ino, uint64_t *from, uint64_t *end)
 {
-	uint64_t next;
 	bool found;
 
-	pthread_mutex_lock(&a->claiming);
 	pthread_mutex_lock(&a->lock);
+	found = a->next < a->until && !a->closing;
 	*ino = a->ino;
-	next = a->next;
-	found = next < a->until && !a->closing;
-	pthread_mutex_unlock(&a->lock);
-	found = found && fs_window(a->fs, *ino, next, ret) == 0;
-
-	pthread_mutex_lock(&a->lock);
-	if (found && a->ino == *ino && a->next == next)
-		a->next = ret->end;
-	if (!found || ret->is_last)
-		a->until = a->next;
+	*from = a->next;
+	*end = (a->next / FS_READAHEAD_WINDOW + 1) * FS_READAHEAD_WINDOW;
+	if (found)
+		a->next = *end;
 	a->n_workers -= !found;
 	pthread_mutex_unlock(&a->lock);
-	pthread_mutex_unlock(&a->claiming);
 	return found;
 }
 
 static void follow(const struct fs_call *c)
 {
 	struct fs_readahead *a = c->request;
-	struct fs_window w;
+	uint64_t from, end;
 	fs_ino ino;
 
-	while (claim_window(a, &ino, &w))
-		store_window(a, ino, w.from, &w);
+	while (claim_window(a, &ino, &from, &end)) {
+		if (store_window(a, ino, from, end))
+			continue;
+		pthread_mutex_lock(&a->lock);
+		if (a->ino == ino)
+			a->until = a->next;
+		pthread_mutex_unlock(&a->lock);
+	}
 }
 
 void fs_readahead_before_read(struct fs_readahead *a, fs_ino ino, uint64_t offset, size_t size)

@@ -5,7 +5,6 @@
 
 #include "fs/cache.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/uio.h>
 
@@ -13,12 +12,6 @@
 struct fs_held {
 	struct fs_item *item;
 	void (*put)(struct fs_cache *c, struct fs_item *item);
-};
-
-/* A range of a file that costs little more to render than any part of it. */
-struct fs_window {
-	uint64_t from, end;
-	bool is_last; /* the file ends at `end` */
 };
 
 struct fs_view {

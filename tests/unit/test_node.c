@@ -287,61 +287,6 @@ TEST(test_an_emulation_that_fails_says_why)
 	ck_assert_ptr_nonnull(memmem(view.parts[0].iov_base, view.parts[0].iov_len, "no clock", 8));
 }
 
-/* The windows of a file cover it without gaps, each offset in a window leads to that window, and
- * the contents equal those read in other blocks. */
-static void check_windows(struct fs *fs, fs_ino ino, uint64_t size)
-{
-	scoped(free_ptr) char *all = read_text(fs, ino, size, 1 << 20);
-	struct fs_window w = {0}, again;
-	uint64_t at = 0;
-
-	while (!w.is_last) {
-		scoped(fs_view_done) struct fs_view view = {0};
-		scoped(free_ptr) char *joined = NULL;
-		size_t n;
-
-		ck_assert_int_eq(fs_window(fs, ino, at, &w), 0);
-		ck_assert_uint_eq(w.from, at);
-		ck_assert_uint_gt(w.end, at);
-		for (int i = 0; i < 3; i++) {
-			uint64_t offset = i == 0   ? w.from
-					  : i == 1 ? w.end - 1
-						   : (w.from + w.end) / 2;
-
-			ck_assert_int_eq(fs_window(fs, ino, offset, &again), 0);
-			ck_assert_uint_eq(again.from, w.from);
-			ck_assert_uint_eq(again.end, w.end);
-			ck_assert_int_eq(again.is_last, w.is_last);
-		}
-		at = w.end;
-		ck_assert_int_eq(fs_read(fs, ino, w.from, w.end - w.from, &view), 0);
-		joined = fs_view_join(&view, &n);
-		ck_assert_uint_eq(n, w.end - w.from);
-		ck_assert(memcmp(joined, all + w.from, n) == 0);
-	}
-	ck_assert_uint_eq(at, size);
-}
-
-TEST(test_windows_cover_a_file)
-{
-	/* Slices shorter than a window, about as long, and much longer. */
-	static const int n_launches[] = {3, 300, 20000};
-
-	for (size_t i = 0; i < ARRAY_SIZE(n_launches); i++) {
-		scoped(made_removep) char *folder = made_directory();
-		struct fmt_trace *trace =
-			made_trace(made_path(folder, "run"), 2, i == 0 ? 400 : 3, n_launches[i]);
-		struct fs_attr a;
-		scoped(fs_closep) struct fs *fs = NULL;
-
-		ck_assert_int_eq(fs_open(trace, &(struct fs_options){0}, &fs, NULL), 0);
-		ck_assert_int_eq(fs_lookup(fs, 1, "timeline.json", &a), 0);
-		check_windows(fs, a.ino, a.size_bytes);
-		ck_assert_int_eq(fs_lookup(fs, 1, "README", &a), 0);
-		ck_assert_int_eq(fs_window(fs, a.ino, 0, &(struct fs_window){0}), -ENOENT);
-	}
-}
-
 /* ---- the cost of listing */
 
 static int count_load(void *context, uint32_t rank, uint32_t slice, struct fmt_slice **ret)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/scope.h"
 #include "fs/readahead.h"
+#include "tests/unit/made.h"
 #include "tests/unit/test.h"
 
 #define FILE_A 7
@@ -67,4 +68,69 @@ TEST(test_one_processor_has_no_workers)
 	a.max_workers = 0;
 	ck_assert(!fs_readahead_note(&a, FILE_A, 0, 10));
 	ck_assert(!fs_readahead_note(&a, FILE_A, 10, 10));
+}
+
+/* ---- storing */
+
+#define WINDOW FS_READAHEAD_WINDOW
+
+struct stored {
+	struct fs *fs;
+	uint64_t from, end;
+};
+
+static int store(void *context, fs_ino ino, uint64_t offset, const void *data, size_t size)
+{
+	scoped(fs_view_done) struct fs_view view = {0};
+	scoped(free_ptr) char *joined = NULL;
+	struct stored *s = context;
+	size_t n;
+
+	ck_assert_int_eq(fs_read(s->fs, ino, offset, size, &view), 0);
+	joined = fs_view_join(&view, &n);
+	ck_assert_uint_eq(n, size);
+	ck_assert_mem_eq(joined, data, n);
+	ck_assert(s->end == 0 || s->end == offset);
+	s->from = s->end ? s->from : offset;
+	s->end = offset + size;
+	return 0;
+}
+
+/* Reads, and what is stored after them: the end of the file is UINT64_MAX. */
+static const struct {
+	uint64_t offset;
+	size_t size;
+	uint64_t from, end;
+} surroundings[] = {
+	{WINDOW + 8 * KB, 4 * KB, WINDOW, 2 * WINDOW},		      /* random: the whole window */
+	{WINDOW + 128 * KB, 128 * KB, WINDOW + 256 * KB, 2 * WINDOW}, /* sequential: the rest */
+	{2 * WINDOW - 128 * KB, 128 * KB, 0, 0},		      /* nothing is left */
+	{2 * WINDOW - 64 * KB, 128 * KB, 2 * WINDOW, 3 * WINDOW},     /* the window of its end */
+	{3 * WINDOW, 4 * KB, 3 * WINDOW, UINT64_MAX}, /* up to the end of the file */
+};
+
+TEST(test_the_window_of_a_read_is_stored)
+{
+	scoped(made_removep) char *folder = made_directory();
+	scoped(fs_readahead_done) struct fs_readahead a;
+	struct stored s = {0};
+	struct fs_attr file;
+
+	ck_assert_int_eq(fs_open(made_trace(made_path(folder, "run"), 2, 3, 2000),
+				 &(struct fs_options){0}, &s.fs, NULL),
+			 0);
+	ck_assert_int_eq(fs_lookup(s.fs, 1, "timeline.json", &file), 0);
+	ck_assert_uint_gt(file.size_bytes, 3 * WINDOW);
+	ck_assert_uint_lt(file.size_bytes, 4 * WINDOW);
+	fs_readahead_init(&a, s.fs, NULL, store, &s);
+	for (size_t i = 0; i < ARRAY_SIZE(surroundings); i++) {
+		uint64_t end = surroundings[i].end;
+
+		s.from = s.end = 0;
+		fs_readahead_after_read(&a, file.ino, surroundings[i].offset, surroundings[i].size);
+		ck_assert_uint_eq(s.from, surroundings[i].from);
+		ck_assert_uint_eq(s.end, end == UINT64_MAX ? file.size_bytes : end);
+		ck_assert(!fs_readahead_is_storing(&a));
+	}
+	fs_close(s.fs);
 }
