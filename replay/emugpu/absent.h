@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Exported by libcuda.so.1. */
-__attribute__((weak)) int gpuemu_is_absent(const void *address, uint64_t bytes);
+__attribute__((weak)) uint64_t gpuemu_absent_bytes(const void *address, uint64_t bytes);
 __attribute__((weak)) int gpuemu_is_undefined(const void *address, uint64_t bytes);
 __attribute__((weak)) int gpuemu_is_unwritten(const void *address);
 __attribute__((weak)) void gpuemu_clear(void *address, uint64_t bytes);
@@ -16,10 +16,15 @@ __attribute__((weak)) void gpuemu_clear(void *address, uint64_t bytes);
 /* Smaller transfers read and write all pages. */
 #define EMU_ABSENT_BYTES (64u << 10)
 
-/* Returns whether device memory reads as zeros and uses no host memory. */
+/* Returns how many bytes from `at` on read as zeros and use no host memory, at most `bytes`. */
+static inline uint64_t emu_absent_bytes(const void *at, uint64_t bytes)
+{
+	return gpuemu_absent_bytes ? gpuemu_absent_bytes(at, bytes) : 0;
+}
+
 static inline int emu_is_absent(const void *at, uint64_t bytes)
 {
-	return gpuemu_is_absent && gpuemu_is_absent(at, bytes);
+	return emu_absent_bytes(at, bytes) == bytes;
 }
 
 /* Returns true if memory is absent, or if half of it is and a kernel without a host kernel should

@@ -2,7 +2,9 @@
 
 /* Measures all-reduce, and a ring of sends, as nccl-tests does: by the host's clock, around
  * operations and a synchronisation. The bandwidth is that of the model, with a thread or a process
- * for each rank, in place or not, whatever the host needs to move the data.
+ * for each rank, in place or not, whatever the host needs to move the data. For buffers that were
+ * never written, the host needs less time than the emulated GPUs. An all-to-all takes the same time
+ * as sends to all ranks, because a rank's own part uses no link.
  *
  *     emugpu_bandwidth threads|processes RANKS
  */
@@ -13,17 +15,20 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST = 8, REPEATS = 10, KINDS = 3 };
-static const size_t bytes = 16 << 20;
+enum { OUT_OF_PLACE, IN_PLACE, RING, TO_ALL, SENDS, LARGE, KINDS };
+enum { MOST = 8, REPEATS = 10 };
+static const size_t bytes = 16 << 20, large_bytes = (size_t)32 << 30;
 
 struct rank {
 	int rank, n;
 	ncclUniqueId id;
 	double host_s[KINDS], device_s[KINDS]; /* of one operation */
+	double cpu_s[KINDS];		       /* of the process */
 };
 
 static double now_s(void)
@@ -34,17 +39,43 @@ static double now_s(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static double cpu_s(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
 static void run_one(int kind, const struct rank *r, ncclComm_t comm, CUdeviceptr in,
 		    CUdeviceptr out, CUstream stream)
 {
-	if (kind < 2) {
-		NCCL(ncclAllReduce((void *)in, (void *)(kind ? in : out), bytes / 4, ncclFloat,
-				   ncclSum, comm, stream));
+	const size_t part = bytes / (size_t)r->n;
+
+	if (kind == TO_ALL) {
+		NCCL(ncclAlltoAll((void *)in, (void *)out, part, ncclChar, comm, stream));
+		return;
+	}
+	if (kind != RING && kind != SENDS) {
+		NCCL(ncclAllReduce((void *)in, (void *)(kind == IN_PLACE ? in : out),
+				   (kind == LARGE ? large_bytes : bytes) / 4, ncclFloat, ncclSum,
+				   comm, stream));
 		return;
 	}
 	NCCL(ncclGroupStart());
-	NCCL(ncclSend((void *)in, bytes, ncclChar, (r->rank + 1) % r->n, comm, stream));
-	NCCL(ncclRecv((void *)out, bytes, ncclChar, (r->rank + r->n - 1) % r->n, comm, stream));
+	if (kind == RING) {
+		int next = (r->rank + 1) % r->n, last = (r->rank + r->n - 1) % r->n;
+
+		NCCL(ncclSend((void *)in, bytes, ncclChar, next, comm, stream));
+		NCCL(ncclRecv((void *)out, bytes, ncclChar, last, comm, stream));
+	}
+	for (int i = 0; kind == SENDS && i < r->n; i++) {
+		size_t at = (size_t)i * part;
+
+		NCCL(ncclSend((void *)(in + at), part, ncclChar, i, comm, stream));
+		NCCL(ncclRecv((void *)(out + at), part, ncclChar, i, comm, stream));
+	}
 	NCCL(ncclGroupEnd());
 }
 
@@ -58,7 +89,7 @@ static void measure(struct rank *r, int kind, ncclComm_t comm, CUdeviceptr in, C
 	OK(cuEventCreate(&to, 0));
 	run_one(kind, r, comm, in, out, stream);
 	OK(cuStreamSynchronize(stream));
-	double begun = now_s();
+	double begun = now_s(), cpu = cpu_s();
 
 	OK(cuEventRecord(from, stream));
 	for (int i = 0; i < REPEATS; i++)
@@ -67,6 +98,7 @@ static void measure(struct rank *r, int kind, ncclComm_t comm, CUdeviceptr in, C
 	while (cuStreamQuery(stream) == CUDA_ERROR_NOT_READY)
 		;
 	r->host_s[kind] = (now_s() - begun) / REPEATS;
+	r->cpu_s[kind] = (cpu_s() - cpu) / REPEATS;
 	OK(cuEventElapsedTime(&ms, from, to));
 	r->device_s[kind] = 1e-3 * ms / REPEATS;
 }
@@ -81,8 +113,8 @@ static void *run(void *arg)
 	use_device(r->rank);
 	NCCL(ncclCommInitRank(&comm, r->n, r->id, r->rank));
 	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	OK(cuMemAlloc(&in, bytes));
-	OK(cuMemAlloc(&out, bytes));
+	OK(cuMemAlloc(&in, large_bytes));
+	OK(cuMemAlloc(&out, large_bytes));
 	for (int kind = 0; kind < KINDS; kind++)
 		measure(r, kind, comm, in, out, stream);
 	NCCL(ncclCommDestroy(comm));
@@ -114,13 +146,18 @@ int main(int argc, char **argv)
 		else
 			TRUE(wait(&status) > 0 && status == 0);
 	for (int kind = 0; kind < KINDS; kind++) {
-		printf("%s %.1f us by the clock, %.1f us by events\n",
-		       kind == 2 ? "send and receive"
-		       : kind	 ? "all-reduce in place"
-				 : "all-reduce",
-		       1e6 * ranks[0].host_s[kind], 1e6 * ranks[0].device_s[kind]);
-		TRUE(fabs(ranks[0].host_s[kind] / ranks[0].device_s[kind] - 1) < 0.15);
-		TRUE(ranks[0].device_s[kind] < 1e-3);
+		static const char *const names[] = {"all-reduce",	"all-reduce in place",
+						    "send and receive", "all-to-all",
+						    "sends to all",	"all-reduce of 32 GB"};
+		const struct rank *r = &ranks[0];
+
+		printf("%s %.1f us by the clock, %.1f us by events, %.1f us of CPU time\n",
+		       names[kind], 1e6 * r->host_s[kind], 1e6 * r->device_s[kind],
+		       1e6 * r->cpu_s[kind]);
+		TRUE(fabs(r->host_s[kind] / r->device_s[kind] - 1) < 0.15);
+		TRUE(kind == LARGE ? r->cpu_s[kind] < r->host_s[kind] / 2
+				   : r->device_s[kind] < 1e-3);
 	}
+	TRUE(fabs(ranks[0].device_s[SENDS] / ranks[0].device_s[TO_ALL] - 1) < 0.05);
 	return 0;
 }

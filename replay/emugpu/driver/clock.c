@@ -20,6 +20,9 @@ static struct {
 	struct emu_run_process *process;
 } clock_ = {.per_ns = 1};
 
+/* A thread that takes longer between two queries does other work, too. */
+#define POLL_GAP_NS 20000
+
 /* Used if there is no shared run (gpuemu). */
 static struct emu_run_process alone;
 
@@ -91,6 +94,16 @@ static void add_own_time(struct emu_thread *t, int64_t wall_ns)
 	t->left_ns = wall_ns;
 }
 
+/* Advances the clock to the present. A thread that polls while host work is outstanding takes no
+ * time: on a real machine, the work would have ended. */
+static void count_time(struct emu_thread *t, int64_t wall_ns, int polls)
+{
+	if (polls && t->left_ns)
+		exclude_time(t, t->left_ns, wall_ns);
+	else
+		add_own_time(t, wall_ns);
+}
+
 struct emu_thread *emu_enter(enum emu_call call)
 {
 	struct emu_thread *t = &self_;
@@ -99,16 +112,23 @@ struct emu_thread *emu_enter(enum emu_call call)
 		return t;
 	t->call = call;
 	if (call != EMU_CALL_QUERY)
-		t->polls = 0;
+		t->polls = t->polls_from_ns = 0;
 	t->entered_ns = host_clock_ns(CLOCK_MONOTONIC);
-	/* A thread that polls while host work is outstanding takes no time: on a real machine, the
-	 * work would have ended. */
-	if (t->polls > 0 && t->left_ns)
-		exclude_time(t, t->left_ns, t->entered_ns);
-	else
-		add_own_time(t, t->entered_ns);
+	count_time(t, t->entered_ns, t->polls > 0);
 	t->before_ns = t->now_ns;
 	return t;
+}
+
+int emu_poll(struct emu_thread *t, int64_t end_ns)
+{
+	int64_t step_ns = (t->now_ns - t->polls_from_ns) / 8;
+
+	if (t->polls_from_ns == 0 || t->now_ns - t->polled_ns > POLL_GAP_NS)
+		t->polls_from_ns = t->now_ns;
+	else if (t->now_ns < end_ns)
+		t->now_ns = end_ns - t->now_ns < step_ns ? end_ns : t->now_ns + step_ns;
+	t->polled_ns = t->now_ns;
+	return t->now_ns >= end_ns;
 }
 
 /* Waits until the call has taken as long in real time as in virtual time. */
@@ -142,6 +162,7 @@ void emu_leave(struct emu_thread **self)
 		return;
 	if (t->polls == 0)
 		t->now_ns = moment_after(t->now_ns, clock_.costs_ns[t->call]);
+	t->polled = t->polls > 0;
 	t->left_ns = host_clock_ns(CLOCK_MONOTONIC);
 	if (clock_.pace)
 		pace(t);
@@ -156,8 +177,10 @@ EMU_API uint64_t gpuemu_host_ns(void)
 {
 	struct emu_thread *t = &self_;
 
+	/* Only the first reading after a query, so that a thread can wait for a later time. */
 	if (t->depth == 0 && !t->paused && clock_.process)
-		add_own_time(t, host_clock_ns(CLOCK_MONOTONIC));
+		count_time(t, host_clock_ns(CLOCK_MONOTONIC), t->polled);
+	t->polled = 0;
 	return (uint64_t)t->now_ns;
 }
 

@@ -48,6 +48,9 @@ struct emu_thread {
 	enum emu_call call;
 	int capture_mode; /* CUstreamCaptureMode */
 	int polls;	  /* consecutive queries that found host work outstanding */
+	int polled;	  /* the last call was such a query, and the clock was not read since */
+	int64_t polls_from_ns; /* clock at the first of consecutive queries; 0: none */
+	int64_t polled_ns;     /* clock at the last query */
 	int n_contexts;
 	struct emu_context *contexts[EMU_CONTEXT_STACK]; /* the last is current */
 };
@@ -65,6 +68,11 @@ static inline void emu_wait(struct emu_thread *self, int64_t end_ns, int64_t lag
 {
 	self->now_ns = moment_wait(self->now_ns, end_ns, lag_ns);
 }
+
+/* For queries: returns 1 if the thread's clock has reached end_ns. A thread that only polls would
+ * use CPU time to get there, so each of its queries advances the clock by an eighth of the time
+ * that it has been polling, to end_ns at most. */
+int emu_poll(struct emu_thread *self, int64_t end_ns);
 
 /* Returns the latest clock of all threads, accurate to EMU_SHORT_NS. */
 int64_t emu_horizon_ns(void);

@@ -159,7 +159,7 @@ EMU_API CUresult cuEventQuery(CUevent event)
 		return r;
 	if (e->shared) {
 		int64_t end_ns;
-		int known = emu_shared_known(e->shared, &end_ns) && end_ns <= self->now_ns;
+		int known = emu_shared_known(e->shared, &end_ns) && emu_poll(self, end_ns);
 
 		return known ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 	}
@@ -171,7 +171,7 @@ EMU_API CUresult cuEventQuery(CUevent event)
 		return CUDA_ERROR_NOT_READY;
 	}
 	self->polls = 0;
-	return emu_dep_wait(&d) > self->now_ns ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+	return emu_poll(self, emu_dep_wait(&d)) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 EMU_API CUresult cuEventSynchronize(CUevent event)

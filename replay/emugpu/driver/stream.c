@@ -465,9 +465,9 @@ EMU_API CUresult cuStreamQuery(CUstream handle)
 		wait_for_rest(s);
 	if (!s->pending)
 		self->polls = 0;
-	int busy = s->pending || s->track.tail_ns > self->now_ns;
+	int done = !s->pending && emu_poll(self, s->track.tail_ns);
 	pthread_mutex_unlock(&s->lock);
-	return busy ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+	return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 EMU_API CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned flags)

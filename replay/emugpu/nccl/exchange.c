@@ -16,7 +16,10 @@ enum { SHARED_BYTES = 256 << 10 };
  * An operation that fits into the slots of its entry is one step, and posting is its barrier. For a
  * larger operation, only its description is posted; its steps alternate between two sets of larger
  * slots, so that one barrier per step is enough: a rank that writes step i + 2 has passed the
- * barrier of step i + 1, which the others reached after reading step i. */
+ * barrier of step i + 1, which the others reached after reading step i.
+ *
+ * Where the input of every rank is absent, a step covers all elements that are absent on all ranks,
+ * so that operations on gigabytes that were never written take few steps. */
 struct step {
 	struct emu_segment *s;
 	const struct emu_operation *o;
@@ -52,19 +55,21 @@ static uint8_t *slot(const struct step *t, uint32_t rank, uint64_t element)
 	return at + element * t->element;
 }
 
-/* Returns 1 if the rank's slot of this step was not written, and counts as zeros. */
-static int is_absent(const struct step *t, uint32_t rank)
+/* Returns how many elements of the rank are absent. If not 0, its slot of this step was not
+ * written, and counts as zeros. */
+static uint64_t absent(const struct step *t, uint32_t rank)
 {
-	return !t->is_small && emu_segment_member(t->s, rank)->absent[t->s->turn];
+	return t->is_small ? 0 : emu_segment_member(t->s, rank)->absent[t->s->turn];
 }
 
-static int all_absent(const struct step *t)
+static uint64_t all_absent(const struct step *t)
 {
-	uint32_t rank = 0;
+	uint64_t least = UINT64_MAX;
 
-	while (rank < t->n && is_absent(t, rank))
-		rank++;
-	return rank == t->n;
+	for (uint32_t rank = 0; rank < t->n; rank++)
+		if (absent(t, rank) < least)
+			least = absent(t, rank);
+	return least;
 }
 
 static uint8_t *result(const struct step *t)
@@ -79,25 +84,31 @@ static int by_blocks(enum cost_collective kind)
 	return kind == COST_REDUCE_SCATTER || kind == COST_ALL_TO_ALL || kind == COST_SCATTER;
 }
 
-static int input_is_absent(const struct step *t)
+/* Returns how many elements of each block, from the first of this step on, are absent; 0 if fewer
+ * than the step's, or if it fits into the slots of its entry. */
+static uint64_t absent_input(const struct step *t)
 {
-	uint32_t blocks = by_blocks(t->o->kind) ? t->n : 1, r = 0;
+	uint64_t least = t->is_small ? 0 : t->o->count - t->at;
 
-	while (r < blocks &&
-	       emu_is_absent(input_at(t, r * t->o->count + t->at), t->count * t->element))
-		r++;
-	return r == blocks;
+	for (uint32_t r = 0; r < (by_blocks(t->o->kind) ? t->n : 1) && least > 0; r++) {
+		const uint8_t *in = input_at(t, r * t->o->count + t->at);
+
+		least = emu_absent_bytes(in, least * t->element) / t->element;
+		if (least < t->count)
+			least = 0;
+	}
+	return least;
 }
 
 static void write_slots(const struct step *t)
 {
-	uint8_t *absent = emu_segment_member(t->s, t->rank)->absent;
 	enum cost_collective kind = t->o->kind;
+	int reads = (kind != COST_BROADCAST && kind != COST_SCATTER) || t->rank == t->o->root;
+	uint64_t none = reads ? absent_input(t) : t->o->count - t->at;
 
-	if (((kind == COST_BROADCAST || kind == COST_SCATTER) && t->rank != t->o->root) ||
-	    !moves(t))
-		return;
-	if (!t->is_small && (absent[t->s->turn] = input_is_absent(t)))
+	if (!t->is_small)
+		emu_segment_member(t->s, t->rank)->absent[t->s->turn] = none;
+	if (none > 0 || !moves(t))
 		return;
 	if (!by_blocks(kind)) {
 		memcpy(slot(t, t->rank, 0), input_at(t, t->at), t->count * t->element);
@@ -128,7 +139,7 @@ static int reduce(const struct step *t, uint64_t block, uint64_t at, uint64_t co
 		return 0;
 	}
 	for (uint32_t r = 0; r < t->n; r++) {
-		inputs[r] = is_absent(t, r) ? zeros : slot(t, r, block + at);
+		inputs[r] = absent(t, r) ? zeros : slot(t, r, block + at);
 		scalars[r] = arrival(t, r)->scalar;
 	}
 	emu_reduce(t->o->type, t->o->reduction, out, inputs, t->n, count, scalars);
@@ -150,7 +161,7 @@ static int is_split(const struct step *t)
 static void receive(const struct step *t, uint64_t element, uint32_t rank, uint64_t slot_element,
 		    size_t bytes)
 {
-	if (is_absent(t, rank))
+	if (absent(t, rank))
 		emu_clear(output_at(t, element), bytes);
 	else
 		memcpy(output_at(t, element), slot(t, rank, slot_element), bytes);
@@ -307,6 +318,8 @@ static int exchange_in_steps(struct step *t)
 		t->count = t->o->count - t->at < t->capacity ? t->o->count - t->at : t->capacity;
 		write_slots(t);
 		r = synchronize(t);
+		if (all_absent(t))
+			t->count = all_absent(t);
 		if (r == 0)
 			r = read_slots(t);
 		t->s->turn ^= 1;

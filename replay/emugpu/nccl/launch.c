@@ -41,7 +41,8 @@ static const struct emu_message *transfers_of(const struct emu_nccl_work *w)
 	return w->more ? w->more : w->transfers;
 }
 
-/* Returns the bytes of an operation as defined by cost_collective_ns(). */
+/* Returns the bytes of an operation as defined by cost_collective_ns(). A transfer to the rank
+ * itself uses no link. */
 static double bytes_of(const struct emu_nccl_work *w)
 {
 	const struct emu_message *t = transfers_of(w);
@@ -50,7 +51,7 @@ static double bytes_of(const struct emu_nccl_work *w)
 	if (w->operation.kind != COST_SEND_RECV)
 		return (double)w->operation.count * (double)emu_type_bytes(w->operation.type);
 	for (uint32_t i = 0; i < w->n_transfers; i++)
-		sum[t[i].receives] += (double)t[i].bytes;
+		sum[t[i].receives] += t[i].peer == w->comm->rank ? 0 : (double)t[i].bytes;
 	return sum[0] > sum[1] ? sum[0] : sum[1];
 }
 

@@ -33,9 +33,10 @@ struct emu_member {
 	uint64_t pid, started; /* process id and start time */
 	uint32_t joined;       /* 1, then 2 when it has left */
 	int32_t device;
-	uint32_t bell;	   /* a futex: counts transfers by peers to or from this rank */
-	uint8_t absent[2]; /* by parity of the step: the rank's slot was not written, since its
-			      input is absent (absent.h) */
+	uint32_t bell; /* a futex: counts transfers by peers to or from this rank */
+	/* By parity of the step: this many elements of the rank's input (of each block) are absent
+	 * (absent.h), so its slot was not written. 0: it was. */
+	uint64_t absent[2];
 	char host[16];	   /* ranks with the same host share its links */
 	uint8_t note[256]; /* data of emu_segment_exchange() */
 };
