@@ -8,7 +8,8 @@
 #include <string.h>
 
 /* Exported by libcuda.so.1. */
-__attribute__((weak)) uint64_t gpuemu_absent_bytes(const void *address, uint64_t bytes);
+__attribute__((weak)) int gpuemu_is_absent(const void *address, uint64_t bytes);
+__attribute__((weak)) uint64_t gpuemu_zero_bytes(const void *address, uint64_t bytes);
 __attribute__((weak)) int gpuemu_is_undefined(const void *address, uint64_t bytes);
 __attribute__((weak)) int gpuemu_is_unwritten(const void *address);
 __attribute__((weak)) void gpuemu_clear(void *address, uint64_t bytes);
@@ -16,15 +17,17 @@ __attribute__((weak)) void gpuemu_clear(void *address, uint64_t bytes);
 /* Smaller transfers read and write all pages. */
 #define EMU_ABSENT_BYTES (64u << 10)
 
-/* Returns how many bytes from `at` on read as zeros and use no host memory, at most `bytes`. */
-static inline uint64_t emu_absent_bytes(const void *at, uint64_t bytes)
-{
-	return gpuemu_absent_bytes ? gpuemu_absent_bytes(at, bytes) : 0;
-}
-
+/* Returns whether device memory reads as zeros and uses no host memory. */
 static inline int emu_is_absent(const void *at, uint64_t bytes)
 {
-	return emu_absent_bytes(at, bytes) == bytes;
+	return gpuemu_is_absent && gpuemu_is_absent(at, bytes);
+}
+
+/* Returns how many bytes from `at` on are zeros, at most `bytes`. Reads a limited number of present
+ * pages, so the bytes after them may be zeros, too. */
+static inline uint64_t emu_zero_bytes(const void *at, uint64_t bytes)
+{
+	return gpuemu_zero_bytes ? gpuemu_zero_bytes(at, bytes) : 0;
 }
 
 /* Returns true if memory is absent, or if half of it is and a kernel without a host kernel should

@@ -128,6 +128,24 @@ static void exchange(void)
 		TRUE(values[i] == 0);
 }
 
+/* Operations of growing sizes at growing offsets, as in nccl-tests: zeros that small ones wrote use
+ * no memory elsewhere. */
+static void sweep(void)
+{
+	for (int i = 0; i < GPUS; i++) {
+		OK(cuCtxSetCurrent(contexts[i]));
+		OK(cuMemsetD8(memory[i], 0, 2 * GB));
+	}
+	for (size_t n = 16 << 10; n <= GB / 32; n *= 2)
+		for (size_t at = 0; at < 16 * n; at += n)
+			EACH_RANK(ncclReduceScatter((void *)(memory[i] + at),
+						    (void *)(memory[i] + GB + at), n / 4 / GPUS,
+						    ncclInt32, ncclSum, comms[i], NULL) ||
+				  ncclAllGather((void *)(memory[i] + GB + at),
+						(void *)(memory[i] + at), n / 4 / GPUS, ncclInt32,
+						comms[i], NULL));
+}
+
 /* C = A B + C: with 8192 x 8192 elements, then with small matrices. */
 static void multiply(void)
 {
@@ -170,6 +188,7 @@ int main(void)
 		copy(i);
 	TRUE(ncclCommInitAll(comms, GPUS, NULL) == ncclSuccess);
 	exchange();
+	sweep();
 	for (int i = 0; i < GPUS; i++)
 		TRUE(ncclCommDestroy(comms[i]) == ncclSuccess);
 	multiply();

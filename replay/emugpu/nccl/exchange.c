@@ -18,8 +18,8 @@ enum { SHARED_BYTES = 256 << 10 };
  * slots, so that one barrier per step is enough: a rank that writes step i + 2 has passed the
  * barrier of step i + 1, which the others reached after reading step i.
  *
- * Where the input of every rank is absent, a step covers all elements that are absent on all ranks,
- * so that operations on gigabytes that were never written take few steps. */
+ * Where the input of every rank is zero, a step covers all elements that are zero on all ranks, so
+ * that operations on gigabytes that were never written take few steps, and use no memory. */
 struct step {
 	struct emu_segment *s;
 	const struct emu_operation *o;
@@ -55,20 +55,20 @@ static uint8_t *slot(const struct step *t, uint32_t rank, uint64_t element)
 	return at + element * t->element;
 }
 
-/* Returns how many elements of the rank are absent. If not 0, its slot of this step was not
- * written, and counts as zeros. */
-static uint64_t absent(const struct step *t, uint32_t rank)
+/* Returns how many elements of the rank are zero. If not 0, its slot of this step was not
+ * written. */
+static uint64_t zeros(const struct step *t, uint32_t rank)
 {
-	return t->is_small ? 0 : emu_segment_member(t->s, rank)->absent[t->s->turn];
+	return t->is_small ? 0 : emu_segment_member(t->s, rank)->zeros[t->s->turn];
 }
 
-static uint64_t all_absent(const struct step *t)
+static uint64_t all_zeros(const struct step *t)
 {
 	uint64_t least = UINT64_MAX;
 
 	for (uint32_t rank = 0; rank < t->n; rank++)
-		if (absent(t, rank) < least)
-			least = absent(t, rank);
+		if (zeros(t, rank) < least)
+			least = zeros(t, rank);
 	return least;
 }
 
@@ -84,16 +84,16 @@ static int by_blocks(enum cost_collective kind)
 	return kind == COST_REDUCE_SCATTER || kind == COST_ALL_TO_ALL || kind == COST_SCATTER;
 }
 
-/* Returns how many elements of each block, from the first of this step on, are absent; 0 if fewer
+/* Returns how many elements of each block, from the first of this step on, are zero; 0 if fewer
  * than the step's, or if it fits into the slots of its entry. */
-static uint64_t absent_input(const struct step *t)
+static uint64_t zeros_of_input(const struct step *t)
 {
 	uint64_t least = t->is_small ? 0 : t->o->count - t->at;
 
 	for (uint32_t r = 0; r < (by_blocks(t->o->kind) ? t->n : 1) && least > 0; r++) {
 		const uint8_t *in = input_at(t, r * t->o->count + t->at);
 
-		least = emu_absent_bytes(in, least * t->element) / t->element;
+		least = emu_zero_bytes(in, least * t->element) / t->element;
 		if (least < t->count)
 			least = 0;
 	}
@@ -104,10 +104,10 @@ static void write_slots(const struct step *t)
 {
 	enum cost_collective kind = t->o->kind;
 	int reads = (kind != COST_BROADCAST && kind != COST_SCATTER) || t->rank == t->o->root;
-	uint64_t none = reads ? absent_input(t) : t->o->count - t->at;
+	uint64_t none = reads ? zeros_of_input(t) : t->o->count - t->at;
 
 	if (!t->is_small)
-		emu_segment_member(t->s, t->rank)->absent[t->s->turn] = none;
+		emu_segment_member(t->s, t->rank)->zeros[t->s->turn] = none;
 	if (none > 0 || !moves(t))
 		return;
 	if (!by_blocks(kind)) {
@@ -128,18 +128,18 @@ static const struct emu_arrival *arrival(const struct step *t, uint32_t rank)
  * of zeros are zero. */
 static int reduce(const struct step *t, uint64_t block, uint64_t at, uint64_t count, void *out)
 {
-	static const uint8_t zeros[EMU_SLOT_BYTES];
+	static const uint8_t no_input[EMU_SLOT_BYTES];
 	scoped(free_ptr) const void **inputs = malloc(t->n * sizeof(*inputs));
 	scoped(free_ptr) double *scalars = malloc(t->n * sizeof(*scalars));
 
 	if (!inputs || !scalars)
 		return -ENOMEM;
-	if (all_absent(t)) {
+	if (all_zeros(t)) {
 		emu_clear(out, count * t->element);
 		return 0;
 	}
 	for (uint32_t r = 0; r < t->n; r++) {
-		inputs[r] = absent(t, r) ? zeros : slot(t, r, block + at);
+		inputs[r] = zeros(t, r) ? no_input : slot(t, r, block + at);
 		scalars[r] = arrival(t, r)->scalar;
 	}
 	emu_reduce(t->o->type, t->o->reduction, out, inputs, t->n, count, scalars);
@@ -154,14 +154,14 @@ static int reduces_to_one(enum cost_collective kind)
 /* Returns 1 if each rank reduces a share, at the cost of another barrier. */
 static int is_split(const struct step *t)
 {
-	return !t->is_small && t->count * t->element * t->n > SHARED_BYTES && !all_absent(t);
+	return !t->is_small && t->count * t->element * t->n > SHARED_BYTES && !all_zeros(t);
 }
 
 /* Copies `bytes` of the slot of `rank` to this rank's output. */
 static void receive(const struct step *t, uint64_t element, uint32_t rank, uint64_t slot_element,
 		    size_t bytes)
 {
-	if (absent(t, rank))
+	if (zeros(t, rank))
 		emu_clear(output_at(t, element), bytes);
 	else
 		memcpy(output_at(t, element), slot(t, rank, slot_element), bytes);
@@ -182,7 +182,7 @@ static int all_reduce(const struct step *t)
 	}
 	if (r < 0 || (t->o->kind != COST_ALL_REDUCE && t->rank != t->o->root))
 		return r;
-	if (all_absent(t))
+	if (all_zeros(t))
 		emu_clear(output_at(t, t->at), t->count * t->element);
 	else
 		memcpy(output_at(t, t->at), result(t), t->count * t->element);
@@ -248,7 +248,7 @@ static int all_agree(const struct step *t)
 /* The work of the last rank to arrive. */
 static int reduce_once(const struct step *t)
 {
-	return reduces_to_one(t->o->kind) && !is_split(t) && !all_absent(t) && moves(t)
+	return reduces_to_one(t->o->kind) && !is_split(t) && !all_zeros(t) && moves(t)
 		       ? reduce(t, 0, 0, t->count, result(t))
 		       : 0;
 }
@@ -318,8 +318,8 @@ static int exchange_in_steps(struct step *t)
 		t->count = t->o->count - t->at < t->capacity ? t->o->count - t->at : t->capacity;
 		write_slots(t);
 		r = synchronize(t);
-		if (all_absent(t))
-			t->count = all_absent(t);
+		if (all_zeros(t))
+			t->count = all_zeros(t);
 		if (r == 0)
 			r = read_slots(t);
 		t->s->turn ^= 1;

@@ -41,8 +41,8 @@ static void post_message(struct emu_channel *c, const struct emu_message *t, str
 	(t->receives ? c->receive_ready_ns : c->send_ready_ns)[slot] = ready_ns;
 	(t->receives ? c->receive_bytes : c->send_bytes)[slot] = t->bytes;
 	if (!t->receives)
-		c->send_absent[slot] =
-			t->bytes > EMU_ABSENT_BYTES && emu_is_absent(t->data, t->bytes);
+		c->send_zeros[slot] = t->bytes > EMU_ABSENT_BYTES &&
+				      emu_zero_bytes(t->data, t->bytes) == t->bytes;
 	p->posted = 1;
 	__atomic_store_n(mine, p->number + 1, __ATOMIC_RELEASE);
 }
@@ -69,9 +69,9 @@ static int match_message(const struct emu_channel *c, const struct emu_message *
 /* Completes a message without sending data, if no data is to be moved. */
 static void skip_data(const struct emu_channel *c, const struct emu_message *t, struct progress *p)
 {
-	int absent = c->send_absent[p->number % 4];
+	int zeros = c->send_zeros[p->number % 4];
 
-	if (emu_moves(t->bytes) && !absent)
+	if (emu_moves(t->bytes) && !zeros)
 		return;
 	if (emu_moves(t->bytes) && t->receives)
 		emu_clear(t->data, t->bytes);

@@ -34,9 +34,9 @@ struct emu_member {
 	uint32_t joined;       /* 1, then 2 when it has left */
 	int32_t device;
 	uint32_t bell; /* a futex: counts transfers by peers to or from this rank */
-	/* By parity of the step: this many elements of the rank's input (of each block) are absent
-	 * (absent.h), so its slot was not written. 0: it was. */
-	uint64_t absent[2];
+	/* By parity of the step: this many elements of the rank's input (of each block) are zero,
+	 * so its slot was not written. 0: it was. */
+	uint64_t zeros[2];
 	char host[16];	   /* ranks with the same host share its links */
 	uint8_t note[256]; /* data of emu_segment_exchange() */
 };
@@ -47,7 +47,7 @@ struct emu_channel {
 	uint64_t send_messages, receive_messages;
 	int64_t send_ready_ns[4], receive_ready_ns[4]; /* by message number modulo 4 */
 	uint64_t send_bytes[4], receive_bytes[4];
-	uint8_t send_absent[4]; /* the data is absent (absent.h), so none is sent */
+	uint8_t send_zeros[4]; /* the data is all zeros, so none is sent */
 };
 
 struct emu_barrier {

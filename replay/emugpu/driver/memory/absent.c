@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define PAGE 4096u
+#define MOST_READ (16u << 20) /* by one search for zeros in present pages */
 
 /* A part of memory whose pages are all present, or all absent. */
 struct extent {
@@ -102,33 +103,48 @@ static int is_zero(const uint8_t *at, size_t bytes)
 	return at[0] == 0 && memcmp(at, at + 1, bytes - 1) == 0;
 }
 
-/* Returns the absent bytes from `at` to the next present page, at most `bytes`. */
+/* Neighbours share the first and the last page, so their bytes count. */
+EMU_API int gpuemu_is_absent(const void *address, uint64_t bytes)
+{
+	const uint8_t *at = address;
+
+	for (struct extent e; bytes > 0; at += e.bytes, bytes -= e.bytes) {
+		e = extent_at(at, bytes);
+		if (!e.absent && (e.bytes >= PAGE || !e.has_file || !is_zero(at, e.bytes)))
+			return 0;
+	}
+	return 1;
+}
+
+/* Returns the bytes from `at` to the next present page, at most `bytes`. */
 static size_t absent_at(const uint8_t *at, size_t bytes)
 {
 	uint64_t offset = 0;
 	int fd = file_of(at, &bytes, &offset);
-	off_t data;
-	size_t in_page;
+	off_t data = fd < 0 ? (off_t)offset : lseek(fd, (off_t)offset, SEEK_DATA);
 
-	if (fd < 0)
-		return 0;
-	data = lseek(fd, (off_t)offset, SEEK_DATA);
 	if (data < 0)
 		return errno == ENXIO ? bytes : 0;
-	if ((uint64_t)data > offset)
-		return (uint64_t)data - offset < bytes ? (size_t)((uint64_t)data - offset) : bytes;
-	/* Neighbours share the first and the last page, so their bytes count. */
-	in_page = PAGE - offset % PAGE < bytes ? PAGE - offset % PAGE : bytes;
-	return in_page < PAGE && is_zero(at, in_page) ? in_page : 0;
+	return (uint64_t)data - offset < bytes ? (size_t)((uint64_t)data - offset) : bytes;
 }
 
-EMU_API uint64_t gpuemu_absent_bytes(const void *address, uint64_t bytes)
+EMU_API uint64_t gpuemu_zero_bytes(const void *address, uint64_t bytes)
 {
-	uint64_t done = 0, more;
+	uint64_t done = 0, read = 0;
 
-	do
-		more = done < bytes ? absent_at((const uint8_t *)address + done, bytes - done) : 0;
-	while (done += more, more > 0);
+	while (done < bytes) {
+		const uint8_t *at = (const uint8_t *)address + done;
+		size_t n = absent_at(at, bytes - done);
+
+		if (n == 0) {
+			n = PAGE - (uintptr_t)at % PAGE;
+			n = n < bytes - done ? n : bytes - done;
+			if (read > MOST_READ || !is_zero(at, n))
+				break;
+			read += n;
+		}
+		done += n;
+	}
 	return done;
 }
 
@@ -149,7 +165,7 @@ EMU_API int gpuemu_is_undefined(const void *address, uint64_t bytes)
 		absent += e.absent ? e.bytes : 0;
 	}
 	return absent > 0 && absent >= bytes / 2 &&
-	       (emu_missing_wrote(address) || gpuemu_absent_bytes(address, bytes) == bytes);
+	       (emu_missing_wrote(address) || gpuemu_is_absent(address, bytes));
 }
 
 EMU_API void gpuemu_clear(void *address, uint64_t bytes)
