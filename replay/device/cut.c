@@ -19,9 +19,9 @@
 /* A call of NCCL that needs another rank's: all ranks of a communicator make the n-th collective
  * together, a message has a sender and a receiver. Both are exchanges. */
 struct need {
-	uint64_t key;  /* of the communicator, or of messages between two of its ranks */
-	uint32_t side; /* rank in the communicator; of messages 0 or 1 */
-	uint32_t of;   /* number of ranks that must make it */
+	uint64_t key;	  /* of the communicator, or of messages between two of its ranks */
+	uint32_t side;	  /* rank in the communicator; of messages 0 or 1 */
+	uint32_t n_sides; /* ranks that must make it */
 	uint32_t process, call, group; /* `group`: the first call that belongs to it */
 	uint32_t nth;		       /* exchange with this key */
 	size_t first;		       /* index of the first need of the exchange */
@@ -161,11 +161,11 @@ static int begin_comm(struct cut *c, const struct rex_call *call, struct need ne
 		comm.rank = parent->rank;
 		need.key = parent->key;
 		need.side = parent->rank;
-		need.of = parent->n_ranks;
+		need.n_sides = parent->n_ranks;
 	} else {
 		need.key = comm.key;
 		need.side = comm.rank;
-		need.of = comm.n_ranks;
+		need.n_sides = comm.n_ranks;
 	}
 	r = add_need(c, &need);
 	if (r < 0)
@@ -183,13 +183,13 @@ static int add_exchange(struct cut *c, const struct rex_call *call, struct need 
 		return 0;
 	need.key = comm->key;
 	need.side = comm->rank;
-	need.of = comm->n_ranks;
+	need.n_sides = comm->n_ranks;
 	if (call->api->class == API_CLASS_P2P) {
 		peer = (uint32_t)number(call, "peer", 0);
 		need.key = mix(mix(mix(comm->key, 1), sends ? comm->rank : peer),
 			       sends ? peer : comm->rank);
 		need.side = sends;
-		need.of = 2;
+		need.n_sides = 2;
 	}
 	return add_need(c, &need);
 }
@@ -457,7 +457,7 @@ static int stop_all(struct cut *c, uint32_t n_processes)
 	for (size_t i = 0; i < c->n; i = end) {
 		for (end = i; end < c->n && c->needs[end].first == i; end++)
 			;
-		if (end - i < c->needs[i].of)
+		if (end - i < c->needs[i].n_sides)
 			leave_out(&s, i);
 	}
 	for (uint32_t i = 0; i < n_processes; i++)

@@ -25,9 +25,9 @@ struct head {
 
 struct merge {
 	const struct fmt_ends *ends;
-	struct head *heads; /* of the communicator's rows */
-	uint32_t *at;	    /* number of processed operations of each row */
-	uint8_t pairs;	    /* enum fmt_ends_kind: this and lower ones are matched in pairs */
+	struct head *heads;    /* of the communicator's rows */
+	uint32_t *n_processed; /* operations of each row */
+	uint8_t pairs;	       /* enum fmt_ends_kind: this and lower ones are matched in pairs */
 	/* By two members of the communicator: messages between them; NULL: not counted. `usual`: as
 	 * found in an earlier pass. */
 	uint32_t *counted, *usual;
@@ -44,17 +44,17 @@ void fmt_ends_done(struct fmt_ends *e)
 	*e = (struct fmt_ends){0};
 }
 
-static void take_next(struct merge *m, uint32_t row, struct head *h, uint32_t *at)
+static void take_next(struct merge *m, uint32_t row, struct head *h, uint32_t *n_processed)
 {
 	const struct fmt_ends_row *r = &m->ends->rows[row];
-	const struct fmt_ends_op *op = &m->ends->ops[r->first + *at];
+	const struct fmt_ends_op *op = &m->ends->ops[r->first + *n_processed];
 
-	if (*at >= r->n) {
+	if (*n_processed >= r->n) {
 		h->op = NONE;
 		return;
 	}
 	*h = (struct head){op->start_ns, op->end_ns, r->rank, op->op, op->name, op->kind};
-	++*at;
+	++*n_processed;
 }
 
 /* Returns 1 if both were running when the first of them ended, for a good part of the shorter one's
@@ -121,7 +121,7 @@ static int merge_one(struct merge *m, uint32_t comm, int64_t seq)
 			continue;
 		if (!pairs) {
 			append(m, m->heads[i].rank, m->heads[i].op, comm, seq);
-			take_next(m, members[i], &m->heads[i], &m->at[i]);
+			take_next(m, members[i], &m->heads[i], &m->n_processed[i]);
 		} else if (partner == NONE || is_nearer(m, c->n, first, i, partner)) {
 			partner = i;
 		}
@@ -132,10 +132,10 @@ static int merge_one(struct merge *m, uint32_t comm, int64_t seq)
 	}
 	if (partner != NONE) {
 		append(m, m->heads[partner].rank, m->heads[partner].op, comm, seq);
-		take_next(m, members[partner], &m->heads[partner], &m->at[partner]);
+		take_next(m, members[partner], &m->heads[partner], &m->n_processed[partner]);
 	}
 	append(m, m->heads[first].rank, m->heads[first].op, comm, seq);
-	take_next(m, members[first], &m->heads[first], &m->at[first]);
+	take_next(m, members[first], &m->heads[first], &m->n_processed[first]);
 	return 1;
 }
 
@@ -257,8 +257,8 @@ static int64_t merge_comm(struct merge *m, uint32_t comm, enum fmt_ends_kind pai
 
 	m->pairs = (uint8_t)pairs;
 	for (uint32_t i = 0; i < c->n; i++) {
-		m->at[i] = 0;
-		take_next(m, m->ends->members[c->first + i], &m->heads[i], &m->at[i]);
+		m->n_processed[i] = 0;
+		take_next(m, m->ends->members[c->first + i], &m->heads[i], &m->n_processed[i]);
 	}
 	while (merge_one(m, comm, seq))
 		seq++;
@@ -288,11 +288,12 @@ static int merge_messages(struct merge *m, uint32_t comm, enum fmt_ends_kind pai
 int fmt_collectives_match_by_ends(const struct fmt_ends *e, struct fmt_participation **ret)
 {
 	scoped(free_ptr) struct head *heads = malloc((e->n_rows + (size_t)1) * sizeof(*heads));
-	scoped(free_ptr) uint32_t *at = malloc((e->n_rows + (size_t)1) * sizeof(*at));
+	scoped(free_ptr) uint32_t *n_processed =
+		malloc((e->n_rows + (size_t)1) * sizeof(*n_processed));
 	scoped(free_ptr) struct fmt_participation *out = malloc((e->n_ops + 1) * sizeof(*out));
-	struct merge m = {.ends = e, .heads = heads, .at = at, .out = out};
+	struct merge m = {.ends = e, .heads = heads, .n_processed = n_processed, .out = out};
 
-	if (!heads || !at || !out)
+	if (!heads || !n_processed || !out)
 		return -ENOMEM;
 	for (uint32_t c = 0; c < e->n_comms; c++) {
 		const struct fmt_ends_comm *comm = &e->comms[c];
