@@ -62,6 +62,16 @@ static int explain_no_trace(const struct capture_trace *t)
 	return CLI_MACHINE;
 }
 
+static void print_without_keyframe(const struct capture_trace *t, const struct rec_import_report *r)
+{
+	if (t->wants_keyframes && r->n_without_keyframe > 0)
+		cli_error(
+			"%s contains no keyframe of %zu of %zu processes: they did not mark their "
+			"iterations, or their threads never rested; record the whole run with "
+			"--replayable, then `gpureplay --keyframe=N -o OUT TRACE` adds keyframes",
+			t->output, r->n_without_keyframe, r->n_processes);
+}
+
 /* Makes the trace after all parts of the run are complete. */
 static int make_trace(const struct capture_trace *t)
 {
@@ -79,6 +89,7 @@ static int make_trace(const struct capture_trace *t)
 		status = explain_no_trace(t);
 	else if (status == CLI_OK && report.has_calls) {
 		raw_import_print_killed(&report, t->output);
+		print_without_keyframe(t, &report);
 		if (t->json) {
 			scoped(text_done) struct text json = {0};
 

@@ -15,6 +15,7 @@ struct capture_trace {
 	int force;
 	int raw;  /* keep the raw recording; make no trace */
 	int json; /* print a JSON report on stderr */
+	bool wants_keyframes;
 };
 
 /* Records while the program runs. A byte from `fd` reports its end. If `fd` ends without one, the

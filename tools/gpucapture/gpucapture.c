@@ -302,6 +302,8 @@ static int record(const struct cli_args *args, struct capture_trace *t)
 
 	if (read_settings(args, &settings) < 0)
 		return CLI_USAGE;
+	t->wants_keyframes = settings.keyframe_every > 0 ||
+			     (settings.first_payload >= 0 && settings.first_iteration >= 0);
 	r = check_output(t->output, t->force);
 	if (r == CLI_OK)
 		r = begin_recording(t, &settings.origin);

@@ -34,6 +34,8 @@ const struct cli_option gpureplay_options[] = {
 	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
 	[OPT_OUTPUT] = {"output", 'o', "OUT",
 			"write the executed, emulated or predicted run to OUT, as a trace"},
+	[OPT_KEYFRAME] = {"keyframe", 0, "N",
+			  "make OUT replayable, with all live memory every N iterations"},
 	[OPT_FORCE] = {"force", 'f', NULL,
 		       "replace OUT if it is a trace; predict even if collectives are unmatched"},
 	{0},
@@ -69,13 +71,19 @@ static bool is_valid(const struct cli_args *args, int option, const char *one, c
 
 static int run(const struct cli_args *args)
 {
-	int64_t repeat;
+	int64_t repeat, keyframe;
 
 	if (!is_valid(args, OPT_SPEED, "recorded", "max") ||
 	    !is_valid(args, OPT_CUBLAS, "api", "driver"))
 		return CLI_USAGE;
-	if (cli_number(args, &gpureplay_command, OPT_REPEAT, 0, 1000000000, 0, &repeat) < 0)
+	if (cli_number(args, &gpureplay_command, OPT_REPEAT, 0, 1000000000, 0, &repeat) < 0 ||
+	    cli_number(args, &gpureplay_command, OPT_KEYFRAME, 1, 1000000000, 1, &keyframe) < 0)
 		return CLI_USAGE;
+	if (args->values[OPT_KEYFRAME] &&
+	    (args->values[OPT_EMULATE] || !args->values[OPT_OUTPUT])) {
+		cli_error("--keyframe: only for an executed run that -o writes");
+		return CLI_USAGE;
+	}
 	if (args->values[OPT_RANK] && args->values[OPT_EMULATE]) {
 		cli_error("--rank: --emulate needs all ranks");
 		return CLI_USAGE;

@@ -18,6 +18,7 @@ enum gpureplay_option {
 	OPT_TRUST,
 	OPT_JSON,
 	OPT_OUTPUT,
+	OPT_KEYFRAME,
 	OPT_FORCE,
 };
 

@@ -255,10 +255,11 @@ int reexecution_record(struct reexecution *job, char *output)
 {
 	const char *untimed = fmt_fact_value(fmt_trace_names(job->recorded), FMT_WHOLE_TRACE,
 					     FMT_DEVICE_TIMES_KEY);
-	char recorder[4096], self[4096], level[32];
+	const char *every = job->args->values[OPT_KEYFRAME];
+	char recorder[4096], self[4096], level[32], keyframe[64];
 	char *times = untimed ? (char[]){"--device-times=off"} : (char[]){"--device-times=events"};
-	char force[] = "-f", end[] = "--";
-	char *command[10] = {recorder, level, times, (char[]){"-o"}, output};
+	char force[] = "-f", replayable[] = "--replayable", end[] = "--";
+	char *command[12] = {recorder, level, times, (char[]){"-o"}, output};
 	int status, n = 5, r = own_folder_path("gpucapture", recorder, sizeof(recorder));
 
 	if (r < 0)
@@ -270,6 +271,11 @@ int reexecution_record(struct reexecution *job, char *output)
 	if (r < 0)
 		return cli_fail(r, NULL, "start", recorder, NULL);
 	snprintf(level, sizeof(level), "--digest=%s", digest_level(job->recorded));
+	if (every) {
+		snprintf(keyframe, sizeof(keyframe), "--keyframe=%s", every);
+		command[n++] = replayable;
+		command[n++] = keyframe;
+	}
 	if (job->args->values[OPT_FORCE])
 		command[n++] = force;
 	command[n++] = end;

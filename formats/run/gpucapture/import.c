@@ -415,6 +415,13 @@ static bool has_calls(struct rec_process *const *all, size_t n)
 	return false;
 }
 
+static void add_process(struct rec_import_report *r, const struct rec_counts *c)
+{
+	r->result.lost_records += c->lost_records;
+	r->n_processes += c->ops > 0;
+	r->n_without_keyframe += c->ops > 0 && c->keyframe_pages == 0;
+}
+
 /* If the window contains no iteration, the whole run is kept: read it again. */
 static int write_trace(struct import *m, struct fmt_error *err)
 {
@@ -435,7 +442,7 @@ static int write_trace(struct import *m, struct fmt_error *err)
 	}
 	m->report->unread = m->window.unread;
 	for (size_t i = 0; i < m->list.n; i++)
-		result->lost_records += m->list.all[i]->counts.lost_records;
+		add_process(m->report, &m->list.all[i]->counts);
 	if (m->window.untimed)
 		result->without_times = 0;
 	return r;

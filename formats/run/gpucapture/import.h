@@ -24,6 +24,8 @@ struct rec_import_report {
 	uint64_t damaged_bytes;	   /* in all files */
 	struct rec_killed *killed; /* owned */
 	size_t n_killed;
+	size_t n_processes;	   /* with operations */
+	size_t n_without_keyframe; /* of them */
 };
 
 void rec_import_report_done(struct rec_import_report *r);

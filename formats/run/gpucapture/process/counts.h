@@ -23,6 +23,7 @@ struct rec_counts {
 	uint64_t graph_collectives; /* in graph launches, so without their own times */
 	uint64_t steps; /* ranges that --digest=step took as iterations while recording */
 	uint64_t without_parameters; /* kernel launches */
+	uint64_t keyframe_pages;     /* stored */
 	uint64_t keyframe_missing;   /* bytes */
 	uint64_t late_digests;	     /* including contents: their operations were already written */
 };

@@ -96,6 +96,8 @@ int rec_add_content(struct rec_process *p, const struct cap_payload_record *r)
 
 	if (!announced && r->head.flags & CAP_DIGEST_EMPTY)
 		p->counts.keyframe_missing += r->length_bytes;
+	else if (access_of(r->head.flags) == FMT_LIVE)
+		p->counts.keyframe_pages++;
 	if (e < 0 || (r->head.flags & CAP_DIGEST_EMPTY))
 		return e;
 	return append(p, &(struct rec_digest){
