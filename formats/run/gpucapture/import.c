@@ -415,13 +415,6 @@ static bool has_calls(struct rec_process *const *all, size_t n)
 	return false;
 }
 
-static void add_process(struct rec_import_report *r, const struct rec_counts *c)
-{
-	r->result.lost_records += c->lost_records;
-	r->n_processes += c->ops > 0;
-	r->n_without_keyframe += c->ops > 0 && c->keyframe_pages == 0;
-}
-
 /* If the window contains no iteration, the whole run is kept: read it again. */
 static int write_trace(struct import *m, struct fmt_error *err)
 {
@@ -441,8 +434,13 @@ static int write_trace(struct import *m, struct fmt_error *err)
 			r = make_trace(m, err);
 	}
 	m->report->unread = m->window.unread;
-	for (size_t i = 0; i < m->list.n; i++)
-		add_process(m->report, &m->list.all[i]->counts);
+	for (size_t i = 0; i < m->list.n; i++) {
+		const struct rec_counts *c = &m->list.all[i]->counts;
+
+		result->lost_records += c->lost_records;
+		m->report->n_processes += c->ops > 0;
+		m->report->n_without_keyframe += c->ops > 0 && c->keyframe_pages == 0;
+	}
 	if (m->window.untimed)
 		result->without_times = 0;
 	return r;
