@@ -199,6 +199,8 @@ class Rank:
         op.after(self.last.get(stream))
         for other in waits:
             op.after(other)
+        if collective and self.run.overlap == 'full' and op.waited():
+            op.launch = 0  # only its data delay it
         self.last[stream] = op
         self.ops.append(op)
         op.settle()
@@ -513,7 +515,8 @@ def arguments(argv=None):
                         help='kernels of the rank take N times as long')
     parser.add_argument('--straggler', choices=['none'],
                         help='kernels take as long on each rank as on the median one, by name')
-    parser.add_argument('--overlap', choices=['off'], help='collectives do not run beside kernels')
+    parser.add_argument('--overlap', choices=['off', 'full'],
+                        help='collectives do not run beside kernels; or do not wait for their launch')
     parser.add_argument('--ring', action='store_true',
                         help='transfers depend on the number of ranks as in a ring; as without for four')
     parser.add_argument('--kernel', type=faster_kernel, action='append', default=[], metavar='GLOB:N',

@@ -46,6 +46,8 @@ CHANGES = {
     'ranks.dp=8': ['--ranks', '8', '--ring'],
     'overlap=off': ['--overlap', 'off'],
     'overlap=off,gpu=2x': ['--overlap', 'off', '--gpu', '2'],
+    'overlap=full': ['--overlap', 'full'],
+    'overlap=full,network=2x': ['--overlap', 'full', '--net', '2'],
 }
 # Recorded under one extreme, asked for the other: what is recorded, and what would have been.
 EXTREMES = {
@@ -224,7 +226,7 @@ def row(plan, setting, options, found):
     with tempfile.TemporaryDirectory() as folder:
         scene = Scene(folder, arguments_of(plan, setting, options))
         named = any('1_kernel' in op.name for op in scene.run.ranks[0].ops if op.name)
-        only = {'network.': ['buckets'], 'overlap=': ['ddp', 'grid'],
+        only = {'network.': ['buckets'], 'overlap=off': ['ddp', 'grid'],
                 'ranks.': DATA_PARALLEL * (options.only != '*'), 'kernel~': [plan] * named}
         specs = [s for s in CHANGES if fnmatch.fnmatchcase(s, options.only) and all(plan in only[k] for k in only if s.startswith(k))]
         predicted = scene.predict(specs, options.force)
