@@ -16,7 +16,13 @@ void rec_ranks_done(struct rec_ranks *r)
 	*r = (struct rec_ranks){0};
 }
 
-/* Returns 1 + the largest device number of a stream or communicator. */
+static void note_device(int device, int *most)
+{
+	if (device > *most && device < MOST_DEVICES)
+		*most = device;
+}
+
+/* Returns 1 + the largest device number of a stream, communicator or allocation. */
 static uint32_t count_devices(struct rec_process *const *processes, size_t n)
 {
 	int most = 0;
@@ -25,12 +31,11 @@ static uint32_t count_devices(struct rec_process *const *processes, size_t n)
 		const struct rec_process *p = processes[i];
 
 		for (size_t k = 0; k < p->n_tracks; k++)
-			if (p->tracks[k].device > most && p->tracks[k].device < MOST_DEVICES)
-				most = p->tracks[k].device;
+			note_device(p->tracks[k].device, &most);
 		for (size_t k = 0; k < p->nccl.n_comms; k++)
-			if (p->nccl.comms[k].device > most &&
-			    p->nccl.comms[k].device < MOST_DEVICES)
-				most = p->nccl.comms[k].device;
+			note_device(p->nccl.comms[k].device, &most);
+		for (size_t k = 0; k < p->memory.n_ids; k++)
+			note_device(p->memory.ids[k].device, &most);
 	}
 	return (uint32_t)most + 1;
 }
@@ -47,6 +52,15 @@ static bool uses(const struct rec_process *p, uint32_t device)
 	return false;
 }
 
+/* Returns true if the process allocated memory of the device. */
+static bool allocates(const struct rec_process *p, uint32_t device)
+{
+	for (size_t k = 0; k < p->memory.n_ids; k++)
+		if (p->memory.ids[k].device == (int)device)
+			return true;
+	return false;
+}
+
 static int add(struct rec_ranks *r, size_t *cap, const struct rec_process *p, int device)
 {
 	if (array_reserve(&r->ranks, (size_t)r->n + 1, cap) < 0)
@@ -57,10 +71,17 @@ static int add(struct rec_ranks *r, size_t *cap, const struct rec_process *p, in
 
 static int list_process(struct rec_ranks *r, size_t *cap, const struct rec_process *p)
 {
+	uint32_t before = r->n;
 	int e = 0;
 
 	for (uint32_t d = 0; d < r->n_devices && e == 0; d++)
 		if (uses(p, d))
+			e = add(r, cap, p, (int)d);
+	if (r->n > before)
+		return e;
+	/* A process without operations may allocate memory that other processes use. */
+	for (uint32_t d = 0; d < r->n_devices && e == 0; d++)
+		if (allocates(p, d))
 			e = add(r, cap, p, (int)d);
 	return e;
 }

@@ -5,8 +5,9 @@
  * A rank is a GPU of a process: two processes on one GPU are two ranks, and so are two GPUs of one
  * process, even if one thread uses both. A call belongs to the rank of the GPU that it was made
  * for. Numbers come from NCCL's largest communicator, else from the launcher's environment (RANK,
- * SLURM_PROCID, OMPI_COMM_WORLD_RANK), else from the order in which processes began. Calls of a
- * process that used no GPU, for example a launcher that counted GPUs, belong to the first rank. */
+ * SLURM_PROCID, OMPI_COMM_WORLD_RANK), else from the order in which processes began. A process that
+ * launched no operations has a rank for each GPU on which it allocated memory; calls of a process
+ * that allocated none, for example a launcher that counted GPUs, belong to the first rank. */
 #pragma once
 
 #include "formats/run/gpucapture/process/process.h"
