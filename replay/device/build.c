@@ -121,11 +121,11 @@ static int translate_handle(struct rex_frame *b, enum api_meaning meaning, uint6
 /* Other processes may export memory as the same number. */
 static int translate_fd(struct rex_frame *b, uint64_t value, uint64_t *ret)
 {
-	if (b->context->process->is_only &&
+	if (b->context->process->n_processes == 1 &&
 	    rex_handle_get(b->context->objects, API_MEANING_FD, value, ret))
 		return 0;
 	return rex_frame_fail(b, -ENOTSUP,
-			      b->context->process->is_only
+			      b->context->process->n_processes == 1
 				      ? "no recorded call exported the handle 0x%" PRIx64
 				      : "cannot import the handle 0x%" PRIx64
 					" in a recording of several processes",

@@ -4,6 +4,7 @@
 #include "replay/device/build.h"
 
 #include "base/array.h"
+#include "replay/device/driver.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -23,8 +24,13 @@ static uint64_t memory_bytes(const struct rex_frame *b)
 /* Maps the memory that the call allocated or mapped at a recorded address. */
 static int note_memory(struct rex_frame *b, uint64_t recorded, uint64_t here)
 {
-	uint64_t bytes = memory_bytes(b);
+	uint64_t bytes = memory_bytes(b), start;
+	size_t imported;
 
+	/* Calls that open memory of another process have no size. */
+	if (bytes == 0 && b->call->api->class == API_CLASS_ALLOC && rex_driver.address_range &&
+	    rex_driver.address_range(&start, &imported, here) == 0)
+		bytes = start + imported - here;
 	/* A damaged trace may contain another size than the variable has. */
 	if (strcmp(b->call->api->name, "cuLibraryGetManaged") == 0 && b->behind[1] &&
 	    *(const size_t *)b->behind[1] < bytes)

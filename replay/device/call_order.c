@@ -56,15 +56,34 @@ static bool may_overlap(const struct rex_ordered_call *call, const struct rex_or
 	return call->kind == REX_CALL_DESTROY && other->kind == REX_CALL_DESTROY;
 }
 
+/* Returns the thread whose call returned first in the recording, among calls in progress and next
+ * calls. */
+static uint32_t first_thread(const struct rex_call_order *t)
+{
+	uint32_t first = 0;
+
+	for (uint32_t i = 1; i < t->n_threads; i++)
+		if (t->threads[i].call.number < t->threads[first].call.number)
+			first = i;
+	return first;
+}
+
+uint32_t rex_call_order_first(struct rex_call_order *t)
+{
+	uint32_t ret;
+
+	pthread_mutex_lock(&t->lock);
+	ret = t->n_threads > 0 ? t->threads[first_thread(t)].call.number : UINT32_MAX;
+	pthread_mutex_unlock(&t->lock);
+	return ret;
+}
+
 /* Returns true if the thread may begin its next call: if no other call, in progress or next, that
  * returned earlier in the recording has to end first. */
 static bool is_free(const struct rex_call_order *t, uint32_t thread)
 {
-	uint32_t first = thread;
+	uint32_t first = first_thread(t);
 
-	for (uint32_t i = 0; i < t->n_threads; i++)
-		if (t->threads[i].call.number < t->threads[first].call.number)
-			first = i;
 	return first == thread || (t->threads[first].within &&
 				   may_overlap(&t->threads[thread].call, &t->threads[first].call));
 }

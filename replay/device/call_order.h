@@ -32,6 +32,9 @@ void rex_call_order_free(struct rex_call_order *t);
  * calls. Set the first call of every thread before any thread begins one. */
 void rex_call_order_set_next(struct rex_call_order *t, uint32_t thread,
 			     const struct rex_ordered_call *call);
+/* Returns the number of the call that returned first in the recording, among calls in progress and
+ * next calls; UINT32_MAX: none. */
+uint32_t rex_call_order_first(struct rex_call_order *t);
 /* Waits until the thread may begin its next call. Returns false if the run was aborted. */
 bool rex_call_order_wait(struct rex_call_order *t, uint32_t thread);
 /* Aborts the run: wakes all threads. */

@@ -31,6 +31,7 @@ void rex_driver_find(void *(*find)(const char *name))
 		{"cuMemcpyHtoDAsync_v2", &rex_driver.to_device},
 		{"cuMemcpyDtoHAsync_v2", &rex_driver.from_device},
 		{"cuStreamSynchronize", &rex_driver.synchronize_stream},
+		{"cuMemGetAddressRange_v2", &rex_driver.address_range},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {

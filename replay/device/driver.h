@@ -53,6 +53,7 @@ struct rex_driver {
 	int (*to_device)(uint64_t to, const void *from, size_t bytes, uint64_t stream);
 	int (*from_device)(void *to, uint64_t from, size_t bytes, uint64_t stream);
 	int (*synchronize_stream)(uint64_t stream);
+	int (*address_range)(uint64_t *start, size_t *bytes, uint64_t at);
 };
 
 extern struct rex_driver rex_driver;

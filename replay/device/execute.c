@@ -9,6 +9,7 @@
 #include "replay/device/keyframe.h"
 #include "replay/device/nccl.h"
 #include "replay/device/placement.h"
+#include "replay/device/progress.h"
 #include "replay/device/regions.h"
 #include "replay/device/single_rank.h"
 
@@ -25,7 +26,8 @@ struct run {
 	const struct rex_process *process;
 	struct rex_call_order *turns;
 	struct rex_single_rank *alone; /* NULL: with all other ranks */
-	bool before;		       /* in phase 1: calls before the window */
+	struct rex_progress progress;
+	bool before;	/* in phase 1: calls before the window */
 	size_t arrived; /* number of threads that have finished their calls before the window */
 	pthread_cond_t filled;
 	uint32_t marking; /* the thread that marks iterations: the one with most calls */
@@ -139,7 +141,7 @@ static void announce(const struct rex_call *c)
 	rex_placement_set_next(NULL, 0, 0);
 	if (c->api->class != API_CLASS_ALLOC && c->api->class != API_CLASS_RESERVE)
 		return;
-	if (strncmp(c->api->name, "cuMem", 5) != 0)
+	if (strncmp(c->api->name, "cuMem", 5) != 0 || rex_regions_is_shared(c))
 		return;
 	rex_args_int(&c->args, rex_key(key, c->api->args[0].name, "out"), NULL, &address);
 	rex_args_int(&c->args, "pPitch.out", NULL, &pitch);
@@ -324,10 +326,12 @@ static void make_calls(struct thread *t)
 		const struct rex_call *c = &p->calls[i];
 
 		announce_turn(t, i);
+		rex_progress_publish(&t->run->progress, rex_call_order_first(t->run->turns));
 		if (keeps_gaps)
 			keep_gap(t, c);
 		if (!rex_call_order_wait(t->run->turns, t->index))
 			break;
+		rex_progress_wait(&t->run->progress, c->start_ns, &t->run->error);
 		mark_iterations(t, c);
 		r = make_call(t->run, c);
 		if (r < 0)
@@ -469,7 +473,9 @@ int rex_execute(const struct rex_process *p, const struct rex_options *how, stru
 	if (r == 0) {
 		rex_functions_open();
 		run.marking = busiest(p);
+		rex_progress_begin(&run.progress, how->share, p);
 		r = run_threads(&run);
+		rex_progress_end(&run.progress, &run.error);
 		ret->counts.seeded = run.context.seeded;
 		rex_placement_count(&ret->counts);
 		if (run.alone)

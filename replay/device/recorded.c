@@ -93,7 +93,8 @@ static int find_ranks(struct rex_process *p, uint32_t index)
 
 	if (r < 0)
 		return r;
-	p->is_only = all.n == 1;
+	p->index = index;
+	p->n_processes = all.n;
 	for (uint32_t i = 0; i < fmt_trace_n_ranks(p->trace); i++) {
 		if (all.by_rank[i] != index)
 			continue;

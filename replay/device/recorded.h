@@ -50,8 +50,8 @@ struct rex_process {
 	int32_t device;	 /* GPU that replaces all recorded ones; -1: as recorded */
 	uint32_t *ranks; /* owned */
 	size_t n_ranks, ranks_cap;
-	bool is_only;		/* the trace has no other process */
-	struct rex_call *calls; /* owned */
+	uint32_t index, n_processes; /* of the trace */
+	struct rex_call *calls;	     /* owned */
 	size_t n_calls, calls_cap;
 	int64_t *threads; /* owned: thread ids */
 	size_t n_threads, threads_cap;

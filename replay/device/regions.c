@@ -37,14 +37,20 @@ static int kind_of(const struct rex_call *c, const struct api_arg *a)
 										 : REX_DEVICE;
 }
 
+static bool number_of(const struct rex_call *c, const struct api_arg *a, int64_t *ret)
+{
+	char key[64];
+
+	snprintf(key, sizeof(key), "%s.id", a->name);
+	return rex_args_int(&c->args, key, NULL, ret);
+}
+
 static int add_host(const struct rex_call *c, const struct api_arg *a, uint64_t start,
 		    uint64_t bytes)
 {
-	char key[64];
 	int64_t number;
 
-	snprintf(key, sizeof(key), "%s.id", a->name);
-	if (!rex_args_int(&c->args, key, NULL, &number))
+	if (!number_of(c, a, &number))
 		return 0;
 	if (array_reserve(&rex_regions.hosts, rex_regions.n_hosts + 1, &rex_regions.hosts_cap) < 0)
 		return -ENOMEM;
@@ -87,6 +93,42 @@ static int add_region(const struct rex_call *c, const struct api_arg *a)
 		.kind = (uint8_t)kind,
 	};
 	return 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	return array_order(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
+static int find_shared(const struct rex_process *p)
+{
+	for (size_t i = 0; i < p->n_calls; i++) {
+		const struct rex_call *c = &p->calls[i];
+		int64_t number;
+
+		if (strcmp(c->api->name, "cuIpcGetMemHandle") != 0 ||
+		    !number_of(c, &c->api->args[1], &number))
+			continue;
+		if (array_reserve(&rex_regions.shared, rex_regions.n_shared + 1,
+				  &rex_regions.shared_cap) < 0)
+			return -ENOMEM;
+		rex_regions.shared[rex_regions.n_shared++] = (uint64_t)number;
+	}
+	rex_regions.moved = rex_regions.n_shared > 0;
+	if (rex_regions.n_shared > 0)
+		qsort(rex_regions.shared, rex_regions.n_shared, sizeof(rex_regions.shared[0]),
+		      by_value);
+	return 0;
+}
+
+bool rex_regions_is_shared(const struct rex_call *c)
+{
+	int64_t number;
+
+	if (rex_regions.n_shared == 0 || !number_of(c, &c->api->args[0], &number))
+		return false;
+	return bsearch(&(uint64_t){(uint64_t)number}, rex_regions.shared, rex_regions.n_shared,
+		       sizeof(rex_regions.shared[0]), by_value) != NULL;
 }
 
 /* cuLibraryGetManaged(dptr, ...). The driver places the variable, so it has no region. */
@@ -172,7 +214,7 @@ int rex_regions_find(const struct rex_process *p)
 {
 	uint64_t memory_end = 0; /* of all memory so far */
 	size_t kept = 0;
-	int r = 0;
+	int r = find_shared(p);
 
 	for (size_t i = 0; i < p->n_calls && r == 0; i++) {
 		const struct rex_call *c = &p->calls[i];
@@ -182,7 +224,7 @@ int rex_regions_find(const struct rex_process *p)
 		if (strcmp(c->api->name, "cuLibraryGetManaged") == 0)
 			r = add_managed_variable(c);
 		if ((c->api->class != API_CLASS_ALLOC && c->api->class != API_CLASS_RESERVE) ||
-		    r < 0)
+		    rex_regions_is_shared(c) || r < 0)
 			continue;
 		for (unsigned k = 0; k < c->api->n_args; k++) {
 			const struct api_arg *a = &c->api->args[k];

@@ -45,12 +45,19 @@ extern struct rex_regions {
 		uint64_t number, start, bytes;
 	} * hosts;
 	size_t n_hosts, hosts_cap;
+	/* Allocations that other processes open, by number: the driver places them, since it has
+	 * no IPC handles for memory at chosen addresses. */
+	uint64_t *shared;
+	size_t n_shared, shared_cap;
 	bool relocates;		/* regions may be moved */
 	bool is_released;	/* rex_regions_unguard() was called */
 	uint64_t refused;	/* the driver did not put memory there; 0 */
 	uint64_t old_addresses; /* number found in memory; see rex_placement_count_stale() */
 	bool moved;		/* a region was moved */
 } rex_regions;
+
+/* Returns true if another process opens the memory that the call allocates. */
+bool rex_regions_is_shared(const struct rex_call *c);
 
 /* Finds the regions. -EEXIST: memory of several GPUs overlaps, so that regions cannot be assigned
  * to GPUs. */

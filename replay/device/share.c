@@ -27,6 +27,7 @@ struct rex_share {
 	uint32_t is_noted;
 	char note[REX_NOTE_BYTES];
 	struct entry entries[ENTRIES];
+	int64_t progress[REX_PROCESSES]; /* 0: not started */
 };
 
 int rex_share_create(void)
@@ -178,6 +179,24 @@ int rex_share_get(struct rex_share *s, const void *recorded, size_t bytes, void 
 		nanosleep(&nap, NULL);
 	}
 	return -ETIMEDOUT;
+}
+
+void rex_share_set_progress(struct rex_share *s, uint32_t process, int64_t end_ns)
+{
+	int64_t *at = &s->progress[process], now = __atomic_load_n(at, __ATOMIC_RELAXED);
+
+	while (now < end_ns && !__atomic_compare_exchange_n(at, &now, end_ns, 0, __ATOMIC_RELEASE,
+							    __ATOMIC_RELAXED))
+		;
+}
+
+bool rex_share_have_reached(const struct rex_share *s, uint32_t process, uint32_t n_processes,
+			    int64_t start_ns)
+{
+	for (uint32_t i = 0; i < n_processes; i++)
+		if (i != process && __atomic_load_n(&s->progress[i], __ATOMIC_ACQUIRE) <= start_ns)
+			return false;
+	return true;
 }
 
 void rex_counts_add(struct rex_counts *to, const struct rex_counts *from)

@@ -186,6 +186,16 @@ gpuemu -o report --kernels "$programs/tests/e2e/replay_memory.so" -- gpureplay -
 fails -4 env GPUEMU_ADDRESS_HINTS=0 gpuemu -o report -- gpureplay --same-addresses reserved
 grep -q 'the driver does not place memory at its recorded address 0x' stderr || die "$(cat stderr)"
 
+# A process without operations owns memory and an event that two others use in turn: three ranks, whose
+# calls are executed in the recorded order.
+gpucapture --replayable -o shared -- gpuemu -o report -- "$programs/tests/e2e/replay_memory" shared
+gputrace info shared | has_line '^1 GPU, 3 ranks, '
+for speed in recorded max; do
+	gpuemu -o report --kernels "$programs/tests/e2e/replay_memory.so" -- gpureplay --speed=$speed shared >out ||
+		die "$speed: $(cat out)"
+	has_line -x 'No differences.' <out
+done
+
 # Imports are refused if another process may have exported the memory.
 gpucapture --digest=launch --embed-images -o processes -- gpuemu -o report -- bash -c '"$0" reserved && "$0" reserved' \
 	"$programs/tests/e2e/replay_memory" >/dev/null

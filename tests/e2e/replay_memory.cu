@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Uses every kind of memory, copies of rows, events between streams, a captured graph, a host
- * function and copies between GPUs, on each GPU; with an argument, only reserved addresses,
- * exported memory and linked code. With -DPLUGIN only the host kernels. */
+ * function and copies between GPUs, on each GPU; with `reserved`, only reserved addresses, exported
+ * memory and linked code; with `shared`, memory and an event of a process that launches nothing, in
+ * two processes that take turns. With -DPLUGIN only the host kernels. */
 #include "axpy.cuh"
 #include "check.h"
 #include <cuda.h>
 #include <gpuemu.h>
 
 #include <cstdint>
+#include <cstring>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
 
@@ -172,6 +175,61 @@ static void use_linked()
 	DRIVER(cuLaunchKernel(nothing, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
 	CUDA(cudaDeviceSynchronize());
 	DRIVER(cuModuleUnload(module));
+}
+
+struct shared {
+	cudaIpcMemHandle_t memory;
+	cudaIpcEventHandle_t event;
+};
+
+/* Each process adds 3 y to its copy of y, which it writes back; the second one after the first. */
+static void use_shared(int turn, const struct shared *s)
+{
+	cudaEvent_t event;
+	float *x, *y;
+
+	CUDA(cudaIpcOpenMemHandle((void **)&y, s->memory, cudaIpcMemLazyEnablePeerAccess));
+	CUDA(cudaIpcOpenEventHandle(&event, s->event));
+	CUDA(cudaMalloc(&x, BYTES));
+	if (turn > 0)
+		CUDA(cudaStreamWaitEvent(0, event, 0));
+	CUDA(cudaMemcpy(x, y, BYTES, cudaMemcpyDeviceToDevice));
+	axpy<<<N / 256, 256>>>(N, 3, y, x);
+	CUDA(cudaMemcpy(y, x, BYTES, cudaMemcpyDeviceToDevice));
+	CUDA(cudaEventRecord(event, 0));
+	CUDA(cudaDeviceSynchronize());
+	CUDA(cudaFree(x));
+	CUDA(cudaIpcCloseMemHandle(y));
+	CUDA(cudaEventDestroy(event));
+}
+
+/* The second process waits in read() until the first one has ended. */
+static void share(const char *program)
+{
+	const char *turns[] = {"0", "1"};
+	cudaEvent_t event;
+	struct shared s;
+	float *y;
+
+	CUDA(cudaMalloc(&y, BYTES));
+	CUDA(cudaIpcGetMemHandle(&s.memory, y));
+	CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventInterprocess));
+	CUDA(cudaIpcGetEventHandle(&s.event, event));
+	for (int i = 0; i < 2; i++) {
+		int ends[2], status;
+
+		if (pipe(ends) || write(ends[1], &s, sizeof(s)) != sizeof(s))
+			exit(1);
+		if (fork() == 0) {
+			dup2(ends[0], 0);
+			execl(program, program, "shared", turns[i], (char *)NULL);
+			_exit(1);
+		}
+		if (wait(&status) < 0 || status != 0)
+			exit((fprintf(stderr, "process %d failed\n", i), 1));
+	}
+	CUDA(cudaEventDestroy(event));
+	CUDA(cudaFree(y));
 }
 
 static void CUDART_CB count_call(void *calls)
@@ -342,10 +400,18 @@ static void allocate_again(struct gpu *g)
 	CUDA(cudaDeviceSynchronize());
 }
 
-int main(int argc, char **)
+int main(int argc, char **argv)
 {
 	int calls = 0, gpus = device_count();
+	struct shared s;
 
+	if (argc > 1 && strcmp(argv[1], "shared") == 0) {
+		if (argc == 2)
+			share(argv[0]);
+		else if (read(0, &s, sizeof(s)) == sizeof(s))
+			use_shared(atoi(argv[2]), &s);
+		return 0;
+	}
 	if (argc > 1) {
 		use_reserved();
 		use_linked();

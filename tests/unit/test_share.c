@@ -18,3 +18,19 @@ TEST(shared_values_are_found_by_what_was_recorded)
 	rex_share_get_counts(s, &counts);
 	ck_assert(counts.made == 7 && counts.seeded == 1);
 }
+
+TEST(processes_wait_for_calls_that_returned_before)
+{
+	struct rex_share *s;
+
+	ck_assert_int_eq(rex_share_open(-1, &s), 0);
+	ck_assert(rex_share_have_reached(s, 0, 1, 100));  /* it has no others */
+	ck_assert(!rex_share_have_reached(s, 0, 2, 100)); /* 1 has not started */
+	rex_share_set_progress(s, 1, 100);		  /* its next call returned at 100 */
+	ck_assert(rex_share_have_reached(s, 0, 2, 99) && !rex_share_have_reached(s, 0, 2, 100));
+	rex_share_set_progress(s, 1, 50); /* published late by another thread */
+	ck_assert(rex_share_have_reached(s, 0, 2, 99));
+	rex_share_set_progress(s, 1, INT64_MAX);
+	ck_assert(rex_share_have_reached(s, 0, 2, INT64_MAX - 1) &&
+		  !rex_share_have_reached(s, 1, 2, 1));
+}

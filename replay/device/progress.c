@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/device/progress.h"
+
+#include <string.h>
+#include <time.h>
+
+#define POLL_NS 20000L
+
+static bool shares_objects(const struct rex_process *p)
+{
+	for (size_t i = 0; i < p->n_calls; i++)
+		if (strncmp(p->calls[i].api->name, "cuIpc", 5) == 0 && !p->calls[i].skipped)
+			return true;
+	return false;
+}
+
+void rex_progress_begin(struct rex_progress *p, struct rex_share *share,
+			const struct rex_process *process)
+{
+	bool has_others = !process->is_alone && process->n_processes > 1 &&
+			  process->n_processes <= REX_PROCESSES &&
+			  !rex_share_settings(share)->folder[0]; /* else it has its own table */
+
+	*p = (struct rex_progress){.process = process};
+	if (!has_others)
+		return;
+	p->share = share;
+	p->waits = shares_objects(process);
+	if (!p->waits)
+		rex_share_set_progress(share, process->index, INT64_MAX);
+}
+
+void rex_progress_publish(const struct rex_progress *p, uint32_t first)
+{
+	if (p->waits && first < p->process->n_calls)
+		rex_share_set_progress(p->share, p->process->index,
+				       p->process->calls[first].end_ns);
+}
+
+void rex_progress_wait(const struct rex_progress *p, int64_t start_ns, const int *error)
+{
+	const struct timespec nap = {0, POLL_NS};
+
+	while (p->waits && __atomic_load_n(error, __ATOMIC_RELAXED) == 0 &&
+	       !rex_share_have_reached(p->share, p->process->index, p->process->n_processes,
+				       start_ns))
+		nanosleep(&nap, NULL);
+}
+
+void rex_progress_end(const struct rex_progress *p, const int *error)
+{
+	if (p->share)
+		rex_share_set_progress(p->share, p->process->index, INT64_MAX);
+	rex_progress_wait(p, INT64_MAX - 1, error);
+}
