@@ -7,7 +7,6 @@
 #include "fs/lengths.h"
 #include "fs/milestones.h"
 #include "fs/piece.h"
-#include "fs/timeline.h"
 
 #include <stdbool.h>
 
@@ -31,7 +30,7 @@ struct whole {
 
 static int render_head(const struct whole *w, struct text *out)
 {
-	struct fs_scope scope = fs_scope_of(w->where);
+	struct fmt_part part;
 
 	if (w->file->made != FS_PIECES_OF)
 		return w->file->render(w->tree, w->where, out);
@@ -39,10 +38,9 @@ static int render_head(const struct whole *w, struct text *out)
 		fmt_table_header((enum fmt_table)w->file->piece, out);
 		return 0;
 	}
-	return fs_timeline_head(w->tree->timeline,
-				scope.iteration == FS_ALL ? INT64_MIN
-							  : w->tree->numbers[scope.iteration],
-				scope.rank == FS_ALL ? INT64_MIN : (int64_t)scope.rank, out);
+	part = fs_tree_part(w->tree, fs_scope_of(w->where));
+	fmt_chrome_head(w->tree->chrome, w->tree->trace, &part, out);
+	return out->error;
 }
 
 static int whole_make(void *context, void **ret, size_t *bytes)
@@ -102,7 +100,7 @@ static int get_whole(struct fs_tree *t, const struct fs_node *where, const struc
 static int get_tail(const struct fs_file *file, struct text *out)
 {
 	if (file->made == FS_PIECES_OF && file->piece == FS_PIECE_TIMELINE)
-		fs_timeline_tail(out);
+		fmt_chrome_tail(out);
 	return out->error;
 }
 

@@ -2,11 +2,7 @@
 #include "fs/lengths.h"
 
 #include "base/host.h"
-#include "base/scope.h"
-#include "fs/timeline.h"
-
-#define THREADS_MAX 16
-#define LONG_RECORDS 65536u
+#include "formats/trace/store/loader.h"
 
 static _Atomic uint64_t *length_slot(const struct fs_piece *p)
 {
@@ -41,7 +37,7 @@ static int count_timeline(struct fs_tree *t, const struct fmt_slice *slice)
 	struct fs_piece p = {
 		.tree = t, .number = FS_PIECE_TIMELINE, .rank = slice->rank, .slice = slice->index};
 	uint64_t length;
-	int r = fs_timeline_offsets(t->timeline, slice, NULL, &length);
+	int r = fmt_chrome_offsets(t->chrome, slice, NULL, &length);
 
 	if (r == 0)
 		set_length(&p, length);
@@ -82,89 +78,41 @@ int fs_piece_length(const struct fs_piece *p, uint64_t *ret)
 
 /* ---- long files */
 
-struct counting {
-	struct fs_tree *tree;
-	struct fs_scope scope;
-	int piece;
-	pthread_mutex_t lock; /* protects the following members */
-	struct fs_cursor cursor;
-	int error;
-};
-
-/* The next slice of unknown length. With the lock held. */
-static bool next_unknown(struct counting *c, struct fs_piece *p)
-{
-	while (fs_tree_next(c->tree, c->scope, &c->cursor, &p->rank, &p->slice))
-		if (!fs_piece_known(p))
-			return true;
-	return false;
-}
-
-/* Decodes and counts a slice without caching it. */
-static int count_slice(struct counting *c, const struct fs_piece *p)
-{
-	scoped(fmt_slice_freep) struct fmt_slice *slice = NULL;
-	int r = fmt_slice_load(c->tree->trace, p->rank, p->slice, FMT_WANT_ALL, &slice, NULL);
-
-	return r < 0 ? r : count_piece(c->tree, c->piece, slice);
-}
-
-static void *count(void *arg)
-{
-	struct counting *c = arg;
-	struct fs_piece p = {.tree = c->tree, .number = c->piece};
-
-	pthread_mutex_lock(&c->lock);
-	while (c->error == 0 && next_unknown(c, &p)) {
-		int r;
-
-		pthread_mutex_unlock(&c->lock);
-		r = count_slice(c, &p);
-		pthread_mutex_lock(&c->lock);
-		if (r < 0)
-			c->error = r;
-	}
-	pthread_mutex_unlock(&c->lock);
-	return NULL;
-}
-
 /* Returns the number of records to count. Sets *largest to that of the largest slice. */
-static uint64_t count_records(struct counting *c, uint64_t *largest)
+static uint64_t unknown_records(struct fs_tree *t, struct fs_scope scope, int piece,
+				uint64_t *largest)
 {
-	struct fs_piece p = {.tree = c->tree, .number = c->piece};
-	uint64_t n, all = 0;
+	struct fs_piece p = {.tree = t, .number = piece};
+	struct fs_cursor cursor = {0};
+	uint64_t all = 0;
 
 	*largest = 0;
-	while (next_unknown(c, &p)) {
-		n = fs_tree_n_records(c->tree, p.rank, p.slice);
+	while (fs_tree_next(t, scope, &cursor, &p.rank, &p.slice)) {
+		uint64_t n = fs_piece_known(&p) ? 0 : fs_tree_n_records(t, p.rank, p.slice);
+
 		*largest = n > *largest ? n : *largest;
 		all += n;
 	}
-	c->cursor = (struct fs_cursor){0};
 	return all;
+}
+
+static int count_slice(struct fs_tree *t, const struct fmt_slice *slice, void *piece)
+{
+	return count_piece(t, *(const int *)piece, slice);
 }
 
 int fs_lengths_of_file(struct fs_tree *t, struct fs_scope scope, int piece)
 {
-	struct counting c = {.tree = t, .scope = scope, .piece = piece};
-	pthread_t threads[THREADS_MAX];
-	unsigned n = host_n_processors();
-	unsigned started = 0;
+	const struct fmt_part part = fs_tree_part(t, scope);
 	uint64_t largest;
 	size_t bytes;
+	int r;
 
-	if (count_records(&c, &largest) < LONG_RECORDS)
+	if (unknown_records(t, scope, piece, &largest) < FMT_LOADER_RECORDS)
 		return 0;
-	n = n < THREADS_MAX ? n : THREADS_MAX;
-	bytes = n * largest * FS_RECORD_BYTES;
+	bytes = (FMT_LOADER_RECORDS + host_n_processors() * largest) * FS_RECORD_BYTES;
 	fs_cache_reserve(t->cache, bytes);
-	pthread_mutex_init(&c.lock, NULL);
-	while (started < n - 1 && host_thread_start(&threads[started], count, &c) == 0)
-		started++;
-	count(&c);
-	while (started > 0)
-		pthread_join(threads[--started], NULL);
-	pthread_mutex_destroy(&c.lock);
+	r = fs_tree_each(t, &part, FMT_WANT_ALL, count_slice, &piece);
 	fs_cache_release(t->cache, bytes);
-	return c.error;
+	return r;
 }

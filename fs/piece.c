@@ -3,8 +3,6 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/render/export/chrome.h"
-#include "fs/timeline.h"
 
 void fs_blob_drop(void *value)
 {
@@ -62,7 +60,7 @@ static int render_piece(const struct fs_piece *p, size_t first, struct text *out
 	if (r < 0)
 		return r;
 	if (p->number == FS_PIECE_TIMELINE)
-		r = fs_timeline_slice(p->tree->timeline, fs_item_value(item), first, out);
+		r = fmt_chrome_slice_from(p->tree->chrome, fs_item_value(item), first, out);
 	else
 		r = fmt_tsv_rows(p->tree->tsv, (enum fmt_table)p->number, fs_item_value(item), out);
 	fs_cache_put(p->tree->cache, item);
@@ -93,7 +91,7 @@ static int marks_make(void *context, void **ret, size_t *bytes)
 	slice = fs_item_value(item);
 	n = (slice->n_events + slice->n_ranges) / FMT_CHROME_STEP + 1;
 	m = calloc(1, sizeof(*m) + n * sizeof(m->offsets[0]));
-	r = m ? fs_timeline_offsets(p->tree->timeline, slice, m->offsets, &length) : -ENOMEM;
+	r = m ? fmt_chrome_offsets(p->tree->chrome, slice, m->offsets, &length) : -ENOMEM;
 	fs_cache_put(p->tree->cache, item);
 	if (r < 0) {
 		free(m);

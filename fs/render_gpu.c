@@ -4,7 +4,6 @@
 #include "base/scope.h"
 #include "formats/render/export/row_template.h"
 #include "formats/render/time.h"
-#include "formats/trace/store/loader.h"
 #include "fs/render.h"
 
 /* ---- totals by name */
@@ -45,26 +44,6 @@ static int add_events(const struct fs_tree *t, const struct fmt_slice *s, struct
 								     .longest_ns = e->duration_ns});
 	}
 	return 0;
-}
-
-/* Decodes the slices of a rank without caching them. */
-static int each_slice(struct fs_tree *t, uint32_t rank, void *context,
-		      int (*each)(struct fs_tree *t, const struct fmt_slice *s, void *context))
-{
-	const struct fmt_part part = {.iteration = FMT_ANY, .rank = rank};
-	scoped(fmt_loader_freep) struct fmt_loader *loader = NULL;
-	int r = fmt_loader_new(t->trace, &part, FMT_WANT_OPS, &loader);
-	struct fmt_walk w;
-
-	while (r == 0) {
-		scoped(fmt_slice_freep) struct fmt_slice *slice = NULL;
-
-		if (!fmt_loader_next(loader, &w, &slice, &r, NULL))
-			break;
-		if (r == 0)
-			r = each(t, slice, context);
-	}
-	return r;
 }
 
 static int by_name(const void *a, const void *b)
@@ -125,13 +104,14 @@ int fs_render_totals(struct fs_tree *t, const struct fs_node *where, struct text
 {
 	uint32_t n = fmt_n_templates(t->names);
 	scoped(free_ptr) struct total *by_template = calloc((size_t)n + 1, sizeof(*by_template));
+	const struct fmt_part part = fs_tree_part(t, fs_scope_of(where));
 	struct totals totals = {by_template, n};
 	size_t kept;
 	int r;
 
 	if (!by_template)
 		return -ENOMEM;
-	r = each_slice(t, where->gpu, &totals, totals_slice);
+	r = fs_tree_each(t, &part, FMT_WANT_OPS, totals_slice, &totals);
 	if (r < 0)
 		return r;
 	kept = join_totals(by_template, n);
@@ -192,12 +172,13 @@ int fs_render_streams(struct fs_tree *t, const struct fs_node *where, struct tex
 {
 	uint32_t n = fmt_n_tracks(t->names, where->gpu);
 	scoped(free_ptr) struct stream *by_track = calloc((size_t)n + 1, sizeof(*by_track));
+	const struct fmt_part part = fs_tree_part(t, fs_scope_of(where));
 	struct streams streams = {by_track, n};
 	int r;
 
 	if (!by_track)
 		return -ENOMEM;
-	r = each_slice(t, where->gpu, &streams, streams_slice);
+	r = fs_tree_each(t, &part, FMT_WANT_OPS, streams_slice, &streams);
 	if (r < 0)
 		return r;
 	text_str(out,

@@ -5,16 +5,6 @@
 #include "formats/render/report/report.h"
 #include "fs/render.h"
 
-static struct fmt_part part_of(const struct fs_tree *t, const struct fs_node *where)
-{
-	struct fs_scope scope = fs_scope_of(where);
-
-	return (struct fmt_part){
-		.iteration = scope.iteration == FS_ALL ? FMT_ANY : t->numbers[scope.iteration],
-		.rank = scope.rank == FS_ALL ? FMT_ANY : (int64_t)scope.rank,
-	};
-}
-
 /* Returns 1 if a slice of a file about a single GPU is damaged. Reports and pictures omit damaged
  * slices, which is right for the whole run but not for a file about a single one. */
 static int needs_damaged(const struct fs_tree *t, const struct fs_node *where)
@@ -62,7 +52,7 @@ static bool looks_across(const struct fmt_part *part)
 
 int fs_render_summary(struct fs_tree *t, const struct fs_node *where, struct text *out)
 {
-	struct fmt_part part = part_of(t, where);
+	struct fmt_part part = fs_tree_part(t, fs_scope_of(where));
 	struct fmt_report_style style = {0};
 	scoped(fmt_report_freep) struct fmt_report *report = NULL;
 	int r;
@@ -78,7 +68,7 @@ int fs_render_summary(struct fs_tree *t, const struct fs_node *where, struct tex
 
 int fs_render_svg(struct fs_tree *t, const struct fs_node *where, struct text *out)
 {
-	struct fmt_part part = part_of(t, where);
+	struct fmt_part part = fs_tree_part(t, fs_scope_of(where));
 	int r;
 
 	load_ahead(t, where);

@@ -3,8 +3,8 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/trace/store/loader.h"
 #include "fs/stored.h"
-#include "fs/timeline.h"
 
 /* ---- iterations */
 
@@ -148,7 +148,7 @@ int fs_tree_new(struct fmt_trace *trace, struct fs_cache *cache, uint32_t run, s
 	t->path = realpath(fmt_trace_path(trace), NULL);
 	r = fmt_tsv_new(t->names, &t->tsv);
 	if (r == 0)
-		r = fs_timeline_new(trace, &t->timeline);
+		r = fmt_chrome_new(t->names, t->n_ranks, FMT_CHROME_MERGED, 0, &t->chrome);
 	if (r == 0)
 		r = fs_stored_new(trace, &t->stored);
 	if (r < 0)
@@ -166,7 +166,7 @@ void fs_tree_free(struct fs_tree *t)
 		free(t->ranks[i].order);
 		free(t->ranks[i].first);
 	}
-	fs_timeline_free(t->timeline);
+	fmt_chrome_free(t->chrome);
 	fs_stored_free(t->stored);
 	fmt_tsv_free(t->tsv);
 	fmt_trace_close(t->trace);
@@ -191,6 +191,14 @@ struct fs_scope fs_scope_of(const struct fs_node *where)
 	default:
 		return (struct fs_scope){FS_ALL, FS_ALL};
 	}
+}
+
+struct fmt_part fs_tree_part(const struct fs_tree *t, struct fs_scope scope)
+{
+	return (struct fmt_part){
+		.iteration = scope.iteration == FS_ALL ? FMT_ANY : t->numbers[scope.iteration],
+		.rank = scope.rank == FS_ALL ? FMT_ANY : (int64_t)scope.rank,
+	};
 }
 
 int fs_tree_next(const struct fs_tree *t, struct fs_scope scope, struct fs_cursor *cursor,
@@ -276,4 +284,23 @@ static int find_slice(void *context, uint32_t rank, uint32_t slice, struct fmt_s
 		return 0;
 	*ret = copied;
 	return 1;
+}
+
+int fs_tree_each(struct fs_tree *t, const struct fmt_part *part, unsigned want,
+		 int (*each)(struct fs_tree *t, const struct fmt_slice *s, void *context),
+		 void *context)
+{
+	scoped(fmt_loader_freep) struct fmt_loader *loader = NULL;
+	int r = fmt_loader_new(t->trace, part, want, &loader);
+	struct fmt_walk w;
+
+	while (r == 0) {
+		scoped(fmt_slice_freep) struct fmt_slice *slice = NULL;
+
+		if (!fmt_loader_next(loader, &w, &slice, &r, NULL))
+			break;
+		if (r == 0)
+			r = each(t, slice, context);
+	}
+	return r;
 }

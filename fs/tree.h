@@ -4,6 +4,7 @@
  * except for cached lengths; thread-safe. Internal to fs/. */
 #pragma once
 
+#include "formats/render/export/chrome.h"
 #include "formats/render/export/tsv.h"
 #include "formats/trace/store/trace.h"
 #include "fs/cache.h"
@@ -29,7 +30,7 @@ struct fs_tree {
 	struct fmt_trace *trace; /* owned */
 	const struct fmt_names *names;
 	struct fmt_tsv *tsv;
-	struct fs_timeline *timeline;
+	struct fmt_chrome *chrome;
 	struct fs_stored *stored; /* entries of modules/ and contents/ */
 	struct fs_cache *cache;	  /* not owned */
 	uint32_t run;		  /* as in inode numbers */
@@ -75,6 +76,7 @@ struct fs_scope {
 
 /* Returns the part of the run that the files of a directory cover. */
 struct fs_scope fs_scope_of(const struct fs_node *where);
+struct fmt_part fs_tree_part(const struct fs_tree *t, struct fs_scope scope);
 
 /* Iterates over the slices of a scope. Start with {0}; returns 1 for a slice, 0 at the end. */
 struct fs_cursor {
@@ -86,3 +88,9 @@ int fs_tree_next(const struct fs_tree *t, struct fs_scope scope, struct fs_curso
 
 /* Returns a decoded slice, through the cache, to be released with fs_cache_put(). */
 int fs_tree_slice(struct fs_tree *t, uint32_t rank, uint32_t slice, struct fs_item **ret);
+
+/* Calls each() for each slice of a part, in order, with slices that are decoded on all processors
+ * and not cached. Returns 0, or the first error. */
+int fs_tree_each(struct fs_tree *t, const struct fmt_part *part, unsigned want,
+		 int (*each)(struct fs_tree *t, const struct fmt_slice *s, void *context),
+		 void *context);

@@ -7,6 +7,9 @@
 #include "formats/render/export/chrome_template.h"
 #include "formats/trace/value.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 /* A correlation that occurred in a slice. */
 struct seen {
 	uint64_t correlation; /* 0: a free slot */
@@ -20,10 +23,9 @@ struct fmt_chrome {
 	struct fmt_chrome_base base;
 	struct fmt_chrome_tracks tracks;
 	struct fmt_chrome_values values;
-	struct fmt_chrome_template **templates; /* by number; NULL until first used */
-	size_t n_templates, templates_cap;
-	struct seen *seen;
-	size_t seen_cap; /* a power of two */
+	pthread_mutex_t making; /* held while a template is made */
+	uint32_t n_templates;
+	struct fmt_chrome_template *_Atomic templates[]; /* each is made on first use */
 };
 
 void fmt_chrome_free(struct fmt_chrome *x)
@@ -32,37 +34,37 @@ void fmt_chrome_free(struct fmt_chrome *x)
 		return;
 	for (size_t i = 0; i < x->n_templates; i++)
 		fmt_chrome_template_free(x->templates[i]);
-	free(x->templates);
-	free(x->seen);
 	fmt_chrome_values_done(&x->values);
 	fmt_chrome_tracks_done(&x->tracks);
+	pthread_mutex_destroy(&x->making);
 	free(x);
 }
 
 int fmt_chrome_new(const struct fmt_names *names, uint32_t n_ranks, enum fmt_chrome_form form,
 		   uint32_t rank, struct fmt_chrome **ret)
 {
-	scoped(fmt_chrome_freep) struct fmt_chrome *x = calloc(1, sizeof(*x));
+	uint32_t n = fmt_n_templates(names);
+	scoped(fmt_chrome_freep) struct fmt_chrome *x =
+		calloc(1, sizeof(*x) + n * sizeof(x->templates[0]));
 	int r;
 
 	if (!x)
 		return -ENOMEM;
+	x->n_templates = n;
+	pthread_mutex_init(&x->making, NULL);
 	if (form == FMT_CHROME_RANK && rank >= n_ranks)
 		return -EINVAL;
-	x->names = x->values.names = names;
+	x->names = names;
 	x->merged = form == FMT_CHROME_MERGED && n_ranks != 1;
 	x->rank = form == FMT_CHROME_RANK ? rank : 0;
 	x->base = fmt_chrome_base(names, x->rank, x->merged ? n_ranks : 1);
-	r = fmt_chrome_tracks_init(&x->tracks, names, n_ranks, x->merged);
+	r = fmt_chrome_values_init(&x->values, names);
+	if (r == 0)
+		r = fmt_chrome_tracks_init(&x->tracks, names, n_ranks, x->merged);
 	if (r < 0)
 		return r;
 	*ret = take(x);
 	return 0;
-}
-
-size_t fmt_chrome_bytes(const struct fmt_chrome *x)
-{
-	return x->seen_cap * sizeof(*x->seen);
 }
 
 void fmt_chrome_head(struct fmt_chrome *x, const struct fmt_trace *t, const struct fmt_part *part,
@@ -81,33 +83,38 @@ void fmt_chrome_tail(struct text *out)
 
 /* ---- calls and their operations */
 
-static struct seen *find_launch(struct fmt_chrome *x, uint64_t correlation)
+/* The correlations of a slice. */
+struct launches {
+	struct seen *seen; /* owned */
+	size_t cap;	   /* a power of two */
+};
+
+static void launches_done(struct launches *l)
+{
+	free(l->seen);
+}
+
+static struct seen *find_launch(const struct launches *l, uint64_t correlation)
 {
 	size_t at = (size_t)(correlation * UINT64_C(0x9e3779b97f4a7c15) >> 20);
 
 	for (;; at++) {
-		struct seen *s = &x->seen[at & (x->seen_cap - 1)];
+		struct seen *s = &l->seen[at & (l->cap - 1)];
 
 		if (s->correlation == correlation || !s->correlation)
 			return s;
 	}
 }
 
-static int note_correlations(struct fmt_chrome *x, const struct fmt_slice *slice)
+static int note_correlations(const struct fmt_chrome *x, const struct fmt_slice *slice,
+			     struct launches *ret)
 {
-	size_t want = 64;
-
-	while (want < slice->n_events * 2)
-		want *= 2;
-	if (want > x->seen_cap) {
-		free(x->seen);
-		x->seen_cap = 0;
-		x->seen = malloc(want * sizeof(*x->seen));
-		if (!x->seen)
-			return -ENOMEM;
-		x->seen_cap = want;
-	}
-	memset(x->seen, 0, x->seen_cap * sizeof(*x->seen));
+	ret->cap = 64;
+	while (ret->cap < slice->n_events * 2)
+		ret->cap *= 2;
+	ret->seen = calloc(ret->cap, sizeof(*ret->seen));
+	if (!ret->seen)
+		return -ENOMEM;
 	for (size_t i = 0; i < slice->n_events; i++) {
 		const struct fmt_event *e = &slice->events[i];
 		const struct fmt_chrome_template *s = x->templates[e->template];
@@ -115,7 +122,7 @@ static int note_correlations(struct fmt_chrome *x, const struct fmt_slice *slice
 
 		if (!e->correlation)
 			continue;
-		seen = find_launch(x, e->correlation);
+		seen = find_launch(ret, e->correlation);
 		seen->correlation = e->correlation;
 		seen->call |= s->kind == FMT_CALL;
 		seen->op |= FMT_IS_OP(s->kind);
@@ -153,13 +160,13 @@ static char *put_track_time(const struct fmt_chrome *x, char *at,
 }
 
 /* Returns true if a flow arrow starts or ends at the event. */
-static bool has_flow(struct fmt_chrome *x, const struct fmt_event *e, uint8_t kind)
+static bool has_flow(const struct launches *l, const struct fmt_event *e, uint8_t kind)
 {
 	const struct seen *seen;
 
 	if (!e->correlation || !(kind == FMT_CALL || FMT_IS_OP(kind)))
 		return false;
-	seen = find_launch(x, e->correlation);
+	seen = find_launch(l, e->correlation);
 	return seen->call && seen->op;
 }
 
@@ -191,7 +198,7 @@ static void put_flow(const struct fmt_chrome *x, uint32_t rank, const struct fmt
 	text_end(out, PUT(at, "}"));
 }
 
-static void put_event(struct fmt_chrome *x, const struct fmt_slice *slice,
+static void put_event(struct fmt_chrome *x, const struct launches *l, const struct fmt_slice *slice,
 		      const struct fmt_event *e, struct text *out)
 {
 	const struct fmt_chrome_template *s = x->templates[e->template];
@@ -207,27 +214,22 @@ static void put_event(struct fmt_chrome *x, const struct fmt_slice *slice,
 		at = put_time(x, PUT(at, DUR_KEY), e->duration_ns);
 	text_end(out, at);
 	fmt_chrome_template_put(s, &x->values, e, fmt_event_values(slice, e), out);
-	if (has_flow(x, e, s->kind))
+	if (has_flow(l, e, s->kind))
 		put_flow(x, slice->rank, e, s->kind, start_ns, out);
 }
 
 static int make_template(struct fmt_chrome *x, uint32_t number)
 {
-	size_t n = fmt_n_templates(x->names);
+	struct fmt_chrome_template *made = NULL;
+	int r = 0;
 
-	if (number >= n)
-		return -EBADMSG;
-	if (n > x->n_templates) {
-		if (array_reserve(&x->templates, n, &x->templates_cap) < 0)
-			return -ENOMEM;
-		memset(x->templates + x->n_templates, 0,
-		       (n - x->n_templates) * sizeof(*x->templates));
-		x->n_templates = n;
-	}
-	return x->templates[number]
-		       ? 0
-		       : fmt_chrome_template_new(&x->values, fmt_template(x->names, number),
-						 &x->templates[number]);
+	pthread_mutex_lock(&x->making);
+	if (!x->templates[number])
+		r = fmt_chrome_template_new(&x->values, fmt_template(x->names, number), &made);
+	if (made)
+		x->templates[number] = made;
+	pthread_mutex_unlock(&x->making);
+	return r;
 }
 
 /* Makes the templates of the events, and checks the events' references. */
@@ -243,13 +245,11 @@ static int prepare(struct fmt_chrome *x, const struct fmt_slice *slice,
 		const struct fmt_event *e = &events[i];
 		int r;
 
-		if (e->track >= n_tracks)
+		if (e->track >= n_tracks || e->template >= x->n_templates)
 			return -EBADMSG;
-		if (e->template >= x->n_templates || !x->templates[e->template]) {
-			r = make_template(x, e->template);
-			if (r < 0)
-				return r;
-		}
+		r = x->templates[e->template] ? 0 : make_template(x, e->template);
+		if (r < 0)
+			return r;
 		if ((uint64_t)e->first_value + x->templates[e->template]->n_values >
 		    slice->n_values)
 			return -EBADMSG;
@@ -257,13 +257,13 @@ static int prepare(struct fmt_chrome *x, const struct fmt_slice *slice,
 	return 0;
 }
 
-static int begin_slice(struct fmt_chrome *x, const struct fmt_slice *slice)
+static int begin_slice(struct fmt_chrome *x, const struct fmt_slice *slice, struct launches *l)
 {
 	int r = prepare(x, slice, slice->events, slice->n_events);
 
 	if (r == 0)
 		r = prepare(x, slice, slice->ranges, slice->n_ranges);
-	return r < 0 ? r : note_correlations(x, slice);
+	return r < 0 ? r : note_correlations(x, slice, l);
 }
 
 static const struct fmt_event *item_of(const struct fmt_slice *slice, size_t i)
@@ -274,13 +274,14 @@ static const struct fmt_event *item_of(const struct fmt_slice *slice, size_t i)
 int fmt_chrome_slice_from(struct fmt_chrome *x, const struct fmt_slice *slice, size_t first,
 			  struct text *out)
 {
+	scoped(launches_done) struct launches launches = {0};
 	size_t n = slice->n_events + slice->n_ranges;
-	int r = begin_slice(x, slice);
+	int r = begin_slice(x, slice, &launches);
 
 	if (r < 0)
 		return r;
 	for (size_t i = first; i < n && !out->error; i++)
-		put_event(x, slice, item_of(slice, i), out);
+		put_event(x, &launches, slice, item_of(slice, i), out);
 	return out->error;
 }
 
@@ -293,8 +294,9 @@ int fmt_chrome_offsets(struct fmt_chrome *x, const struct fmt_slice *slice, uint
 		       uint64_t *length)
 {
 	scoped(text_done) struct text scratch = {0};
+	scoped(launches_done) struct launches launches = {0};
 	size_t n = slice->n_events + slice->n_ranges;
-	int r = begin_slice(x, slice);
+	int r = begin_slice(x, slice, &launches);
 	uint64_t bytes = 0;
 
 	if (r < 0)
@@ -303,7 +305,7 @@ int fmt_chrome_offsets(struct fmt_chrome *x, const struct fmt_slice *slice, uint
 		if (marks && i % FMT_CHROME_STEP == 0)
 			marks[i / FMT_CHROME_STEP] = bytes;
 		scratch.len = 0;
-		put_event(x, slice, item_of(slice, i), &scratch);
+		put_event(x, &launches, slice, item_of(slice, i), &scratch);
 		bytes += scratch.len;
 	}
 	if (marks && n % FMT_CHROME_STEP == 0)

@@ -15,8 +15,8 @@
  *     fmt_chrome_tail(out);
  *
  * The length of a slice's text does not depend on other slices, so lengths of documents are sums. A
- * struct fmt_chrome caches the text of each template; it is for one thread at a time. Functions
- * return 0 or a negative errno; out->error is set if the text could not be written. */
+ * struct fmt_chrome caches the text of each template. Thread-safe. Functions return 0 or a negative
+ * errno; out->error is set if the text could not be written. */
 #pragma once
 
 #include "base/text.h"
@@ -26,15 +26,12 @@ enum fmt_chrome_form { FMT_CHROME_MERGED, FMT_CHROME_RANK };
 
 struct fmt_chrome;
 
-/* `names` is not owned, and must outlive *ret; templates and strings may be added to it, but no
- * tracks. `rank` (an index) is used by FMT_CHROME_RANK only. */
+/* `names` is not owned, must outlive *ret and must not change. `rank` (an index) is used by
+ * FMT_CHROME_RANK only. */
 int fmt_chrome_new(const struct fmt_names *names, uint32_t n_ranks, enum fmt_chrome_form form,
 		   uint32_t rank, struct fmt_chrome **ret);
 void fmt_chrome_free(struct fmt_chrome *x);
 define_cleanup(fmt_chrome_freep, struct fmt_chrome *, fmt_chrome_free);
-
-/* Returns the size of the cache, which grows with the rendered slices. */
-size_t fmt_chrome_bytes(const struct fmt_chrome *x);
 
 /* Appends facts, and names of processes and threads of the part, before the events. */
 void fmt_chrome_head(struct fmt_chrome *x, const struct fmt_trace *t, const struct fmt_part *part,

@@ -6,29 +6,25 @@
 #include "formats/trace/json.h"
 #include "formats/trace/value.h"
 
+#include <stdatomic.h>
+
 /* ---- strings */
 
 /* Cached properties of a string: it needs no escapes and no replacements, as a string or (without
  * quotes) as JSON. */
 enum { PLAIN_STRING = 1, PLAIN_JSON = 2 };
 
+int fmt_chrome_values_init(struct fmt_chrome_values *v, const struct fmt_names *names)
+{
+	v->names = names;
+	v->n_strings = fmt_n_strings(names);
+	v->escape_flags = calloc(v->n_strings + (size_t)1, sizeof(*v->escape_flags));
+	return v->escape_flags ? 0 : -ENOMEM;
+}
+
 void fmt_chrome_values_done(struct fmt_chrome_values *v)
 {
 	free(v->escape_flags);
-}
-
-/* The slot of the cached properties of a string, or NULL. */
-static uint8_t *escape_flags_of(struct fmt_chrome_values *v, fmt_str s)
-{
-	size_t n = fmt_n_strings(v->names);
-
-	if (n > v->n_escape_flags) {
-		if (array_reserve(&v->escape_flags, n, &v->escape_flags_cap) < 0)
-			return NULL;
-		memset(v->escape_flags + v->n_escape_flags, 0, n - v->n_escape_flags);
-		v->n_escape_flags = n;
-	}
-	return s < n ? &v->escape_flags[s] : NULL;
 }
 
 static void put_plain(struct text *out, const char *bytes, size_t len, bool is_json)
@@ -48,12 +44,13 @@ static void put_plain(struct text *out, const char *bytes, size_t len, bool is_j
 /* A string, quoted; or of FMT_JSON, which is a value already. */
 static void put_string(struct fmt_chrome_values *v, fmt_str s, bool is_json, struct text *out)
 {
-	uint8_t plain = is_json ? PLAIN_JSON : PLAIN_STRING, *look = escape_flags_of(v, s);
+	_Atomic uint8_t *look = s < v->n_strings ? &v->escape_flags[s] : NULL;
+	uint8_t plain = is_json ? PLAIN_JSON : PLAIN_STRING;
 	uint64_t before = out->flushed + out->len;
 	size_t len;
 	const char *bytes = fmt_string(v->names, s, &len);
 
-	if (look && *look & plain) {
+	if (look && atomic_load_explicit(look, memory_order_relaxed) & plain) {
 		put_plain(out, bytes, len, is_json);
 		return;
 	}
@@ -62,7 +59,7 @@ static void put_string(struct fmt_chrome_values *v, fmt_str s, bool is_json, str
 	else
 		fmt_json_string(out, bytes, len);
 	if (look && out->flushed + out->len - before == len + (is_json ? 0 : 2))
-		*look |= plain;
+		atomic_fetch_or_explicit(look, plain, memory_order_relaxed);
 }
 
 /* ---- templates */

@@ -10,14 +10,15 @@
 
 #include <stdbool.h>
 
-/* The strings of a trace as JSON. Caches for each string whether it needs escaping. For one thread
- * at a time. */
+/* The strings of a trace as JSON. Caches for each string whether it needs escaping. Thread-safe. */
 struct fmt_chrome_values {
 	const struct fmt_names *names;
-	uint8_t *escape_flags; /* by string */
-	size_t n_escape_flags, escape_flags_cap;
+	_Atomic uint8_t *escape_flags; /* owned; by string */
+	uint32_t n_strings;
 };
 
+/* Returns 0 or -ENOMEM. */
+int fmt_chrome_values_init(struct fmt_chrome_values *v, const struct fmt_names *names);
 void fmt_chrome_values_done(struct fmt_chrome_values *v);
 
 struct fmt_chrome_placeholder {
