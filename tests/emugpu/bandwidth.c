@@ -4,10 +4,13 @@
  * operations and a synchronisation. The bandwidth is that of the model, with a thread or a process
  * for each rank, in place or not, whatever the host needs to move the data. For buffers that were
  * never written, the host needs less time than the emulated GPUs. An all-to-all takes the same time
- * as sends to all ranks, because a rank's own part uses no link.
+ * as sends to all ranks, because a rank's own part uses no link. The times are those of the model,
+ * which include the gap between two operations.
  *
  *     emugpu_bandwidth threads|processes RANKS
  */
+#include "replay/cost/collective.h"
+#include "replay/cost/gpu.h"
 #include "tests/emugpu/check_driver.h"
 
 #include <math.h>
@@ -20,9 +23,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { OUT_OF_PLACE, IN_PLACE, RING, TO_ALL, SENDS, LARGE, KINDS };
-enum { MOST = 8, REPEATS = 10 };
-static const size_t bytes = 16 << 20, large_bytes = (size_t)32 << 30;
+enum { OUT_OF_PLACE, IN_PLACE, RING, TO_ALL, SENDS, LARGE, SMALL, KINDS };
+enum { MOST = 8 };
+static const int repeats[KINDS] = {10, 10, 10, 200, 200, 10, 200};
+static const size_t bytes = 16 << 20, large_bytes = (size_t)32 << 30, small_bytes = 64 << 10;
 
 struct rank {
 	int rank, n;
@@ -58,9 +62,10 @@ static void run_one(int kind, const struct rank *r, ncclComm_t comm, CUdeviceptr
 		return;
 	}
 	if (kind != RING && kind != SENDS) {
-		NCCL(ncclAllReduce((void *)in, (void *)(kind == IN_PLACE ? in : out),
-				   (kind == LARGE ? large_bytes : bytes) / 4, ncclFloat, ncclSum,
-				   comm, stream));
+		size_t n = kind == LARGE ? large_bytes : kind == SMALL ? small_bytes : bytes;
+
+		NCCL(ncclAllReduce((void *)in, (void *)(kind == IN_PLACE ? in : out), n / 4,
+				   ncclFloat, ncclSum, comm, stream));
 		return;
 	}
 	NCCL(ncclGroupStart());
@@ -92,15 +97,15 @@ static void measure(struct rank *r, int kind, ncclComm_t comm, CUdeviceptr in, C
 	double begun = now_s(), cpu = cpu_s();
 
 	OK(cuEventRecord(from, stream));
-	for (int i = 0; i < REPEATS; i++)
+	for (int i = 0; i < repeats[kind]; i++)
 		run_one(kind, r, comm, in, out, stream);
 	OK(cuEventRecord(to, stream));
 	while (cuStreamQuery(stream) == CUDA_ERROR_NOT_READY)
 		;
-	r->host_s[kind] = (now_s() - begun) / REPEATS;
-	r->cpu_s[kind] = (cpu_s() - cpu) / REPEATS;
+	r->host_s[kind] = (now_s() - begun) / repeats[kind];
+	r->cpu_s[kind] = (cpu_s() - cpu) / repeats[kind];
 	OK(cuEventElapsedTime(&ms, from, to));
-	r->device_s[kind] = 1e-3 * ms / REPEATS;
+	r->device_s[kind] = 1e-3 * ms / repeats[kind];
 }
 
 static void *run(void *arg)
@@ -119,6 +124,24 @@ static void *run(void *arg)
 		measure(r, kind, comm, in, out, stream);
 	NCCL(ncclCommDestroy(comm));
 	return NULL;
+}
+
+static double model_s(uint32_t ranks, size_t n)
+{
+	struct cost_gpu g;
+	char why[400];
+
+	TRUE(cost_gpu_load("H100", &g, why, sizeof(why)) == 0);
+	return 1e-9 *
+	       (double)cost_collective_ns(
+		       &(struct cost_links){.ranks = ranks,
+					    .hosts = 1,
+					    .wire = COST_NVLINK,
+					    .bytes_per_s = g.nvlink_bytes_per_s * g.link_efficiency,
+					    .compute_capability = 90,
+					    .switch_bytes_per_s = g.switch_bytes_per_s,
+					    .step_us = g.collective_step_ns / 1000},
+		       COST_ALL_REDUCE, (double)n);
 }
 
 int main(int argc, char **argv)
@@ -146,9 +169,9 @@ int main(int argc, char **argv)
 		else
 			TRUE(wait(&status) > 0 && status == 0);
 	for (int kind = 0; kind < KINDS; kind++) {
-		static const char *const names[] = {"all-reduce",	"all-reduce in place",
-						    "send and receive", "all-to-all",
-						    "sends to all",	"all-reduce of 32 GB"};
+		static const char *const names[] = {
+			"all-reduce",	"all-reduce in place", "send and receive",    "all-to-all",
+			"sends to all", "all-reduce of 32 GB", "all-reduce of 64 KiB"};
 		const struct rank *r = &ranks[0];
 
 		printf("%s %.1f us by the clock, %.1f us by events, %.1f us of CPU time\n",
@@ -159,5 +182,6 @@ int main(int argc, char **argv)
 				   : r->device_s[kind] < 1e-3);
 	}
 	TRUE(fabs(ranks[0].device_s[SENDS] / ranks[0].device_s[TO_ALL] - 1) < 0.05);
+	TRUE(fabs(ranks[0].device_s[SMALL] / model_s((uint32_t)n, small_bytes) - 1) < 0.04);
 	return 0;
 }

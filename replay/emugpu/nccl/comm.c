@@ -56,7 +56,7 @@ static void find_links(ncclComm_t comm)
 	const struct emu_gpu *gpu = emu_gpu();
 	struct cost_links *l = &comm->links;
 	double efficiency = 1, nvlink = 0, pcie = 0, network = 0, compute = 0;
-	double step_ns = 0;
+	double step_ns = 0, gap_ns = 0;
 
 	gpu->gpuemu_device_value(comm->device, "link_efficiency", &efficiency);
 	gpu->gpuemu_device_value(comm->device, "nvlink_bytes_per_s", &nvlink);
@@ -65,6 +65,8 @@ static void find_links(ncclComm_t comm)
 	gpu->gpuemu_device_value(comm->device, "compute", &compute);
 	gpu->gpuemu_device_value(comm->device, "collective_step_ns", &step_ns);
 	gpu->gpuemu_device_value(comm->device, "switch_bytes_per_s", &l->switch_bytes_per_s);
+	gpu->gpuemu_device_value(comm->device, "gap_ns", &gap_ns);
+	comm->gap_ns = (int64_t)gap_ns;
 	l->step_us = step_ns / 1000;
 	l->ranks = comm->n;
 	l->hosts = 1;
