@@ -240,9 +240,9 @@ int infer_shapes_measure(struct infer_shapes *s, struct infer_view *views, uint3
 	for (uint32_t k = 0; k < n_views && r == 0; k++)
 		for (uint32_t i = 0; i < views[k].n_ops && r == 0; i++) {
 			const struct infer_op *op = &views[k].ops[i];
-			int64_t ns = median_within(s, op);
+			int64_t ns = op->ends_late ? median_within(s, op) : INT64_MAX;
 
-			if (op->ends_late && ns < op->end_ns - op->start_ns)
+			if (ns < op->end_ns - op->start_ns)
 				r = infer_add_op_edge(&views[k], i, i, FMT_EDGE_RETURN,
 						      INFER_LATE_END, ns);
 		}
