@@ -10,9 +10,12 @@ void rec_pending_done(struct rec_pending_table *w)
 	*w = (struct rec_pending_table){0};
 }
 
+/* Successive ids have adjacent slots, which share a cache line. */
+#define BLOCK 8
+
 static size_t home(const struct rec_pending_table *w, uint64_t id)
 {
-	return (id * 0x9e3779b97f4a7c15u) >> 32 & (w->size - 1);
+	return ((id / BLOCK * 0x9e3779b97f4a7c15u >> 32) * BLOCK + id % BLOCK) & (w->size - 1);
 }
 
 /* Returns the slot that contains `id`, or an empty one for it. */
@@ -29,7 +32,7 @@ static int grow(struct rec_pending_table *w)
 {
 	struct rec_pending_table grown = {.size = w->size ? w->size * 2 : 1024, .n = w->n};
 
-	if (w->n * 3 < w->size * 2)
+	if (w->n * 2 < w->size)
 		return 0;
 	grown.slots = calloc(grown.size, sizeof(*grown.slots));
 	if (!grown.slots)
