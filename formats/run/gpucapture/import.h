@@ -30,8 +30,8 @@ struct rec_import_report {
 
 void rec_import_report_done(struct rec_import_report *r);
 
-/* Returns 0 or a negative errno, for example -EBADMSG for recordings of different runs. After an
- * error the caller removes partial output. *ret can always be passed to
- * rec_import_report_done(). */
+/* Sets parameters of malloc() for the process. Returns 0 or a negative errno, for example -EBADMSG
+ * for recordings of different runs. After an error the caller removes partial output. *ret can
+ * always be passed to rec_import_report_done(). */
 int rec_import(const struct rec_import *options, struct rec_import_report *ret,
 	       struct fmt_error *err);
