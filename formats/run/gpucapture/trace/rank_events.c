@@ -4,7 +4,10 @@
 #include "base/array.h"
 #include "base/scope.h"
 
-#define MOST_MOVES 8 /* average moves for each event; beyond that, sorting is faster */
+/* Average moves for each event, after the first MOST_MOVES_AT_START; beyond that, sorting is
+ * faster. */
+#define MOST_MOVES 8
+#define MOST_MOVES_AT_START 4096
 
 /* Cache: the track of a rank that was last found for a track of the process. */
 struct rec_rank_event_track {
@@ -63,81 +66,45 @@ static int find_track(struct rec_rank_events *p, const struct rec_process *proce
 
 /* ---- by rank and track */
 
-/* An event of a process. */
-struct source {
+/* An event of a process; its track is that of the rank. */
+struct item {
+	struct rec_event of;
 	uint32_t process, event;
 };
 
 /* The events of a track. */
 struct list {
-	struct source *events; /* owned */
-	size_t n, cap;
+	struct item *items; /* part of `items` of all lists */
+	size_t n, moves;    /* moves: by insertions */
+	bool is_unsorted;   /* too many moves */
 };
 
+/* By rank. */
 struct lists {
 	struct list *of_track; /* owned */
 	size_t n, cap;
 };
 
-/* By rank. */
 struct all_lists {
 	struct lists *lists; /* owned */
+	struct item *items;  /* owned */
 	uint32_t n;
 };
 
 static void lists_done(struct all_lists *l)
 {
-	for (uint32_t i = 0; l->lists && i < l->n; i++) {
-		for (size_t k = 0; k < l->lists[i].n; k++)
-			free(l->lists[i].of_track[k].events);
+	for (uint32_t i = 0; l->lists && i < l->n; i++)
 		free(l->lists[i].of_track);
-	}
 	free(l->lists);
-}
-
-static int append(struct lists *l, uint32_t track, struct source event)
-{
-	struct list *list;
-
-	if (array_reserve(&l->of_track, (size_t)track + 1, &l->cap) < 0)
-		return -ENOMEM;
-	while (l->n <= track)
-		l->of_track[l->n++] = (struct list){0};
-	list = &l->of_track[track];
-	if (array_reserve(&list->events, list->n + 1, &list->cap) < 0)
-		return -ENOMEM;
-	list->events[list->n++] = event;
-	return 0;
-}
-
-/* Lists the events that are not left out. */
-static int list_events(struct rec_rank_events *p, struct all_lists *l)
-{
-	for (size_t i = 0; i < p->n; i++) {
-		const struct rec_process *process = p->processes[i];
-		size_t end = p->ends ? p->ends[i] : process->n_events;
-
-		for (uint32_t k = 0; k < end; k++) {
-			uint32_t rank, track;
-			int r = find_track(p, process, &process->events[k], &rank, &track);
-
-			if (r == 1)
-				r = append(&l->lists[rank], track, (struct source){(uint32_t)i, k});
-			if (r < 0)
-				return r;
-		}
-	}
-	return 0;
+	free(l->items);
 }
 
 /* Nested calls sort after the enclosing call; on a stream, an operation without duration sorts
  * before the next. */
-static int compare(const void *a, const void *b, void *places)
+static int compare(const void *a, const void *b)
 {
-	const struct rec_rank_events *p = places;
-	const struct source *x = a, *y = b;
-	const struct rec_event *e = &p->processes[x->process]->events[x->event];
-	const struct rec_event *f = &p->processes[y->process]->events[y->event];
+	const struct item *x = a, *y = b;
+	const struct rec_event *e = &x->of, *f = &y->of;
 	int longer = array_order(f->duration_ns, e->duration_ns);
 
 	return array_order(e->start_ns, f->start_ns) ?: (FMT_IS_OP(e->kind) ? -longer : longer)
@@ -145,98 +112,175 @@ static int compare(const void *a, const void *b, void *places)
 	       ?: array_order(x->process, y->process) ?: array_order(x->event, y->event);
 }
 
+static int count_item(struct lists *l, const struct item *item)
+{
+	uint32_t track = item->of.track;
+
+	if (array_reserve(&l->of_track, (size_t)track + 1, &l->cap) < 0)
+		return -ENOMEM;
+	while (l->n <= track)
+		l->of_track[l->n++] = (struct list){0};
+	l->of_track[track].n++;
+	return 0;
+}
+
 /* The events of a track are in the order in which their calls ended. Most are sorted; an outer call
  * belongs a few places before. */
-static void sort(struct rec_rank_events *p, struct list *l)
+static int insert_item(struct lists *l, const struct item *item)
 {
-	size_t i, moves = 0;
+	struct list *list = &l->of_track[item->of.track];
+	struct item *at = list->items + list->n++;
 
-	for (i = 1; i < l->n && moves <= MOST_MOVES * l->n; i++) {
-		struct source event = l->events[i];
-		size_t k = i;
-
-		for (; k > 0 && compare(&l->events[k - 1], &event, p) > 0; k--)
-			l->events[k] = l->events[k - 1];
-		l->events[k] = event;
-		moves += i - k;
+	for (; !list->is_unsorted && at > list->items && compare(at - 1, item) > 0; at--) {
+		list->is_unsorted = ++list->moves > MOST_MOVES * list->n + MOST_MOVES_AT_START;
+		*at = at[-1];
 	}
-	if (i < l->n)
-		qsort_r(l->events, l->n, sizeof(*l->events), compare, p);
+	*at = *item;
+	return 0;
+}
+
+/* Passes the events that are not left out to add(), with the lists of their ranks. */
+static int for_each_event(struct rec_rank_events *p, struct all_lists *l,
+			  int (*add)(struct lists *l, const struct item *item))
+{
+	size_t n_values = 0;
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct rec_process *process = p->processes[i];
+		size_t end = p->ends ? p->ends[i] : process->n_events;
+
+		for (uint32_t k = 0; k < end; k++) {
+			struct item item = {process->events[k], (uint32_t)i, k};
+			uint32_t rank;
+			int r = find_track(p, process, &process->events[k], &rank, &item.of.track);
+
+			item.of.first_value += (uint32_t)n_values;
+			if (r == 1)
+				r = add(&l->lists[rank], &item);
+			if (r < 0)
+				return r;
+		}
+		n_values += process->n_values;
+	}
+	return 0;
+}
+
+/* Gives each list its part of the items. */
+static int allocate_items(struct all_lists *l)
+{
+	struct item *next;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < l->n; i++)
+		for (size_t k = 0; k < l->lists[i].n; k++)
+			n += l->lists[i].of_track[k].n;
+	next = l->items = malloc((n + 1) * sizeof(*next));
+	for (uint32_t i = 0; next && i < l->n; i++)
+		for (size_t k = 0; k < l->lists[i].n; k++) {
+			struct list *list = &l->lists[i].of_track[k];
+
+			list->items = next;
+			next += list->n;
+			list->n = 0;
+		}
+	return next ? 0 : -ENOMEM;
+}
+
+/* Sorts the events of each track. */
+static int sort_events(struct rec_rank_events *p, struct all_lists *l)
+{
+	int r = for_each_event(p, l, count_item);
+
+	if (r == 0)
+		r = allocate_items(l);
+	if (r == 0)
+		r = for_each_event(p, l, insert_item);
+	for (uint32_t i = 0; i < l->n && r == 0; i++)
+		for (size_t k = 0; k < l->lists[i].n; k++) {
+			struct list *list = &l->lists[i].of_track[k];
+
+			if (list->is_unsorted)
+				qsort(list->items, list->n, sizeof(*list->items), compare);
+		}
+	return r;
 }
 
 /* ---- events of the run */
 
-static int add_event(struct rec_rank_events *p, const struct source *s, uint32_t track,
-		     uint32_t rank, size_t *cap)
+/* Joins the values of all processes; the ranks share them. */
+static int join_values(struct rec_rank_events *p, int64_t **ret)
+{
+	size_t n = 0, at = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		n += p->processes[i]->n_values;
+	if (n > UINT32_MAX)
+		return -EOVERFLOW;
+	*ret = malloc((n + 1) * sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->n; at += p->processes[i++]->n_values)
+		if (p->processes[i]->n_values > 0)
+			memcpy(*ret + at, p->processes[i]->values,
+			       p->processes[i]->n_values * sizeof(**ret));
+	for (uint32_t i = 0; i < p->run->n_ranks; i++) {
+		p->run->ranks[i].values = *ret;
+		p->run->ranks[i].n_values = n;
+	}
+	return 0;
+}
+
+static void add_event(struct rec_rank_events *p, const struct item *item, uint32_t rank)
 {
 	struct fmt_run_rank *run = &p->run->ranks[rank];
-	const struct rec_process *process = p->processes[s->process];
-	const struct rec_event *e = &process->events[s->event];
-	uint32_t n_values = fmt_template(p->run->names, e->template)->n_values;
+	struct fmt_run_part *part = &p->parts[rank];
+	const struct rec_process *process = p->processes[item->process];
+	const struct rec_event *e = &item->of;
 	struct fmt_event *to = &run->events[run->n_events];
 
-	if (run->n_values + n_values > UINT32_MAX)
-		return -EOVERFLOW;
-	if (array_reserve(&run->values, run->n_values + n_values, cap) < 0)
-		return -ENOMEM;
 	*to = (struct fmt_event){.start_ns = e->start_ns,
 				 .duration_ns = e->duration_ns,
 				 .correlation = e->correlation,
 				 .template = e->template,
-				 .track = track,
-				 .first_value = (uint32_t)run->n_values};
+				 .track = e->track,
+				 .first_value = e->first_value};
 	if (process->index != p->ranks->ranks[rank].process)
 		to->correlation = 0; /* correlations are only unique within one process */
-	if (n_values > 0)
-		memcpy(run->values + run->n_values, process->values + e->first_value,
-		       n_values * sizeof(*run->values));
-	run->n_values += n_values;
-	*rec_rank_event_index(p, process, s->event) = (uint32_t)run->n_events;
-	p->parts[rank].keeps[run->n_events++] = e->keeps;
-	fmt_run_part_extend(&p->parts[rank], to);
-	return 0;
+	*rec_rank_event_index(p, process, item->event) = (uint32_t)run->n_events;
+	part->keeps[run->n_events++] = e->keeps;
+	fmt_run_part_extend(part, to);
 }
 
-static int add_events(struct rec_rank_events *p, struct lists *l, uint32_t rank)
+static int add_events(struct rec_rank_events *p, const struct lists *l, uint32_t rank)
 {
 	struct fmt_run_rank *run = &p->run->ranks[rank];
-	size_t n = 0, cap = 0;
-	int r = 0;
+	struct fmt_run_part *part = &p->parts[rank];
+	size_t n = 0;
 
 	for (size_t i = 0; i < l->n; i++)
 		n += l->of_track[i].n;
 	run->events = malloc((n + 1) * sizeof(*run->events));
-	p->parts[rank].keeps = malloc(n + 1);
-	if (!run->events || !p->parts[rank].keeps)
-		return -ENOMEM;
-	for (uint32_t track = 0; track < l->n; track++) {
-		const struct list *list = &l->of_track[track];
-
-		sort(p, &l->of_track[track]);
-		for (size_t i = 0; i < list->n && r == 0; i++)
-			r = add_event(p, &list->events[i], track, rank, &cap);
-	}
-	return r;
-}
-
-static int find_calls(struct rec_rank_events *p, const struct lists *l, uint32_t rank)
-{
-	uint32_t *call_of = malloc((p->run->ranks[rank].n_events + 1) * sizeof(*call_of));
-	size_t n = 0;
-
-	if (!call_of)
+	part->keeps = malloc(n + 1);
+	part->call_of = malloc((n + 1) * sizeof(*part->call_of));
+	if (!run->events || !part->keeps || !part->call_of)
 		return -ENOMEM;
 	for (size_t track = 0; track < l->n; track++)
-		for (size_t i = 0; i < l->of_track[track].n; i++) {
-			const struct source *s = &l->of_track[track].events[i];
-			const struct rec_process *process = p->processes[s->process];
-			uint32_t call = process->events[s->event].call;
-
-			call_of[n++] = call == REC_NONE ? FMT_RUN_NONE
-							: *rec_rank_event_index(p, process, call);
-		}
-	p->parts[rank].call_of = call_of;
+		for (size_t i = 0; i < l->of_track[track].n; i++)
+			add_event(p, &l->of_track[track].items[i], rank);
 	return 0;
+}
+
+static void find_calls(struct rec_rank_events *p, const struct lists *l, uint32_t *call_of)
+{
+	for (size_t track = 0; track < l->n; track++)
+		for (size_t i = 0; i < l->of_track[track].n; i++) {
+			const struct item *item = &l->of_track[track].items[i];
+
+			*call_of++ = item->of.call == REC_NONE
+					     ? FMT_RUN_NONE
+					     : *rec_rank_event_index(p, p->processes[item->process],
+								     item->of.call);
+		}
 }
 
 /* ---- all events */
@@ -268,7 +312,7 @@ static int allocate(struct rec_rank_events *p)
 
 int rec_rank_events_new(struct rec_process *const *processes, size_t n, const uint32_t *ends,
 			const struct rec_ranks *ranks, struct fmt_run *run,
-			struct fmt_run_part *parts, struct rec_rank_events *ret)
+			struct fmt_run_part *parts, int64_t **values, struct rec_rank_events *ret)
 {
 	scoped(lists_done) struct all_lists l = {.n = run->n_ranks};
 	int r;
@@ -282,10 +326,12 @@ int rec_rank_events_new(struct rec_process *const *processes, size_t n, const ui
 	l.lists = calloc(run->n_ranks + (size_t)1, sizeof(*l.lists));
 	r = l.lists ? allocate(ret) : -ENOMEM;
 	if (r == 0)
-		r = list_events(ret, &l);
+		r = sort_events(ret, &l);
+	if (r == 0)
+		r = join_values(ret, values);
 	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++)
 		r = add_events(ret, &l.lists[i], i);
 	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++)
-		r = find_calls(ret, &l.lists[i], i);
+		find_calls(ret, &l.lists[i], parts[i].call_of);
 	return r;
 }

@@ -19,11 +19,11 @@ struct rec_rank_events {
 	struct rec_rank_event_track **tracks; /* owned: by process and track */
 };
 
-/* Adds the events of the run's ranks, whose numbers are already set, and their ranges in `parts`.
- * Returns 0 or a negative errno. */
+/* Adds the events of the run's ranks, whose numbers are already set, and their data in `parts`. All
+ * ranks share *values, which the caller frees. Returns 0 or a negative errno. */
 int rec_rank_events_new(struct rec_process *const *processes, size_t n, const uint32_t *ends,
 			const struct rec_ranks *ranks, struct fmt_run *run,
-			struct fmt_run_part *parts, struct rec_rank_events *ret);
+			struct fmt_run_part *parts, int64_t **values, struct rec_rank_events *ret);
 void rec_rank_events_done(struct rec_rank_events *p);
 
 /* Returns the index of the event in its rank; FMT_RUN_NONE: left out. */

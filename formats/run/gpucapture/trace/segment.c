@@ -14,10 +14,12 @@ void rec_segment_free(struct rec_segment *s)
 	if (!s)
 		return;
 	for (uint32_t i = 0; i < s->run.n_ranks; i++) {
+		s->run.ranks[i].values = NULL;
 		fmt_run_rank_done(&s->run.ranks[i]);
 		fmt_run_part_done(&s->parts[i]);
 	}
 	free(s->run.ranks);
+	free(s->values);
 	free(s->ranks);
 	free(s->parts);
 	fmt_names_free(s->names);
@@ -88,7 +90,7 @@ int rec_segment_new(struct rec_process *const *processes, size_t n, const uint32
 		r = rec_pairing_apply(&plan->pairing, processes[i], ends[i], &result->unmatched);
 	if (r == 0)
 		r = rec_rank_events_new(processes, n, ends, &plan->ranks, &s->run, s->parts,
-					&places);
+					&s->values, &places);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		r = add_ranges(s, &places, processes[i]);
 		if (r == 0)

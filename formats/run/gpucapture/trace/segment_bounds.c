@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/gpucapture/trace/segment_bounds.h"
 
+#include "base/array.h"
 #include "base/scope.h"
 #include "formats/run/gpucapture/process/call.h"
 #include "formats/run/gpucapture/process/digests.h"
@@ -116,17 +117,18 @@ int rec_segment_bounds_find(struct rec_process *const *processes, size_t n, bool
 /* Moves the values of the remaining events, which get new indexes. */
 static int carry_values(struct rec_process *p)
 {
-	int64_t *old = take(p->values);
-	int r = 0;
+	scoped(free_ptr) int64_t *old = take(p->values);
+	size_t cap = p->values_cap;
+	int r;
 
 	p->n_values = p->values_cap = 0;
+	r = array_reserve(&p->values, cap, &p->values_cap); /* the next segment is about as large */
 	for (size_t i = 0; i < p->n_events && r == 0; i++) {
 		struct rec_event *e = &p->events[i];
 
 		r = rec_add_values(p, old + e->first_value,
 				   fmt_template(p->names, e->template)->n_values, &e->first_value);
 	}
-	free(old);
 	return r;
 }
 
