@@ -110,6 +110,10 @@ def functions():
 def decisions():
     x = torch.tensor([0, 3.0, 0, 0, 5, 7])
     assert torch.nonzero(x.cuda()).flatten().tolist() == [1, 4, 5]
+    same('indices of a large mask', lambda t: (t > 1).nonzero(), torch.randn(300, 100))
+    rows, columns = torch.tensor([0, 2, -1]), torch.tensor([1, 1, 0])
+    same('advanced indices', lambda t, i, k: (t[i], t[i, k], t[:, k], t[t > 0]), torch.randn(4, 3), rows, columns)
+    same('indexed writes', lambda t, i, k: t.index_put((i, k), t[:3, 0]), torch.randn(4, 3), rows, columns)
     order = torch.randperm(100, device='cuda').tolist()
     assert sorted(order) == list(range(100)) and order != list(range(100))
 
@@ -159,6 +163,23 @@ def scaler():
     assert grad_scaler.get_scale() == 8192, grad_scaler.get_scale()
 
 
+def optimizers():
+    """Fused and foreach optimizers take the steps of the CPU's."""
+    for options in dict(fused=True), dict(fused=True, weight_decay=0.1), dict(foreach=True), dict(capturable=True):
+        for kind in torch.optim.Adam, torch.optim.AdamW:
+
+            def train(w, x):
+                w = w.clone().requires_grad_()
+                optimizer = kind([w], lr=0.01, **({} if w.device.type == 'cpu' and 'capturable' in options else options))
+                for _ in range(3):
+                    optimizer.zero_grad()
+                    (x @ w).square().mean().backward()
+                    optimizer.step()
+                return w.detach()
+
+            same(f'{kind.__name__} {options}', train, torch.randn(8, 4).double(), torch.randn(16, 8).double())
+
+
 def objects():
     import torch.distributed as dist
     rank = int(os.environ['LOCAL_RANK'])
@@ -180,6 +201,6 @@ def objects():
 if 'LOCAL_RANK' in os.environ:
     objects()
 else:
-    for test in (elements, functions, reductions, rows, random, scaler, decisions):
+    for test in (elements, functions, reductions, rows, random, scaler, optimizers, decisions):
         test()
 print('done')

@@ -125,6 +125,74 @@ static int run_select_index(const struct emu_torch *t, const struct gpuemu_launc
 	return 0;
 }
 
+/* The lambda of index_elementwise_kernel(n, lambda): a calculator of the offsets in the result, the
+ * source and the indices; then this. */
+struct indexed {
+	char *to;
+	const char *from;
+	int64_t n;
+	const char *indices[EMU_OFFSETS_DIMS];
+	int64_t sizes[EMU_OFFSETS_DIMS], strides[EMU_OFFSETS_DIMS];
+	uint64_t function;
+};
+
+/* Returns the offset that the indices of an element select, or -ENOTSUP if they are invalid. */
+static int64_t indexed_offset(const struct indexed *x, uint64_t at)
+{
+	int64_t offset = 0;
+
+	for (int64_t i = 0; i < x->n; i++) {
+		int64_t index;
+
+		memcpy(&index, x->indices[i] + at, sizeof(index));
+		index += index < 0 ? x->sizes[i] : 0;
+		if (index < 0 || index >= x->sizes[i])
+			return -ENOTSUP;
+		offset += index * x->strides[i];
+	}
+	return offset;
+}
+
+static int run_index(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
+{
+	size_t at = (emu_offsets_bytes(3) + 7) / 8 * 8;
+	int64_t n = emu_int_of(l, args, 0);
+	struct indexed x;
+
+	if (l->arg_bytes(l, 1) != at + sizeof(x) || !emu_torch_computes_work((double)n))
+		return -ENOTSUP;
+	memcpy(&x, (const char *)args[1] + at, sizeof(x));
+	if (x.n < 1 || x.n > EMU_OFFSETS_DIMS)
+		return -ENOTSUP;
+	for (int64_t i = 0; i < n; i++) {
+		uint64_t offsets[3];
+		int64_t selected;
+
+		emu_offsets_of(args[1], 3, (uint32_t)i, offsets);
+		selected = indexed_offset(&x, offsets[2]);
+		if (selected < 0)
+			return -ENOTSUP;
+		memcpy(x.to + offsets[0] + (t->op ? selected : 0),
+		       x.from + offsets[1] + (t->op ? 0 : selected), t->raw_bytes);
+	}
+	return 0;
+}
+
+/* index_kernel_impl or index_put_kernel_impl<OpaqueType<bytes> > */
+static int parse_index(struct emu_torch *t, struct emu_part name)
+{
+	struct emu_part get = emu_part_after(name, "::index_kernel_impl");
+	struct emu_part put = emu_part_after(name, "::index_put_kernel_impl");
+	struct emu_part element = emu_part_argument(get.len ? get : put, 0);
+
+	t->op = put.len != 0;
+	if ((!get.len && !put.len) || !emu_part_has(element, "OpaqueType<"))
+		return -ENOTSUP;
+	t->raw_bytes = (uint8_t)atoi(emu_part_argument(element, 0).at);
+	t->run = run_index;
+	return 0;
+}
+
 int emu_torch_indices(struct emu_torch *t, struct emu_part name)
 {
 	struct emu_part select = emu_part_after(name, "::indexSelect");
@@ -132,6 +200,9 @@ int emu_torch_indices(struct emu_torch *t, struct emu_part name)
 
 	if (emu_part_has(name, "_scatter_gather_elementwise_kernel<"))
 		return parse_gather(t, name);
+	if (emu_part_has(name, "index_elementwise_kernel<") &&
+	    emu_part_has(name, "gpu_index_kernel<"))
+		return parse_index(t, name);
 	if (embedding.len) {
 		t->run = run_embedding_backward;
 		return emu_part_type(emu_part_argument(embedding, 0), &t->in[0]) < 0

@@ -18,6 +18,7 @@ static const struct {
 } lists[] = {
 	{"UnaryOpFunctor<", "_amp_foreach_non_finite_check_and_unscale_cuda_", UNSCALE, 0},
 	{"UnaryOpFunctor<", "::Sqrt<", UNARY, EMU_OP_SQRT},
+	{"UnaryOpFunctor<", "at::native::Copy<", UNARY, EMU_OP_COPY},
 	{"UnaryOpFunctor<", "::Reciprocal<", UNARY, EMU_OP_RECIPROCAL},
 	{"UnaryOpFunctor<", "std::negate<", UNARY, EMU_OP_NEG},
 	{"BinaryOpScalarFunctor<", "multiplies<", BY_SCALAR, EMU_OP_MUL},
@@ -261,6 +262,85 @@ static int parse_norm(struct emu_torch *t, struct emu_part name)
 					: -ENOTSUP;
 }
 
+/* Adam's hyperparameters of a launch, and of a tensor, whose number of steps is known. */
+struct adam {
+	double rate, beta1, beta2, decay, epsilon, scale, step_size, root;
+	int maximize;
+};
+
+static void adam_one(const struct emu_torch *t, const struct adam *a, char *const data[4],
+		     int64_t i)
+{
+	double v[4], grad;
+
+	for (int k = 0; k < 4; k++)
+		v[k] = emu_load(t->in[0], data[k], i);
+	grad = a->maximize ? -v[1] / a->scale : v[1] / a->scale;
+	if (t->op == 1) /* AdamW */
+		v[0] -= a->rate * a->decay * v[0];
+	else
+		grad += a->decay * v[0];
+	v[1] /= a->scale;
+	v[2] = a->beta1 * v[2] + (1 - a->beta1) * grad;
+	v[3] = a->beta2 * v[3] + (1 - a->beta2) * grad * grad;
+	v[0] -= a->step_size * v[2] / (sqrt(v[3]) / a->root + a->epsilon);
+	for (int k = 0; k < 4; k++)
+		emu_store(t->in[0], data[k], i, v[k]);
+}
+
+/* Parameters, gradients, and averages; after them, the address of the number of steps of each
+ * tensor: (lists, functor, address of the rate, rate, beta1, beta2, weight decay, epsilon,
+ * maximize, address of the gradients' scale, address of whether a gradient is infinite) */
+static int run_adam(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
+{
+	struct adam a = {.scale = 1};
+	const float *rate, *scale, *infinite;
+	struct list lists_of = {0};
+	double total = 0;
+
+	if (l->arg_bytes(l, 7) != 8 || l->arg_bytes(l, 8) != 1 || l->arg_bytes(l, 10) != 8 ||
+	    list_of(4, 8, l, args[0], &lists_of) < 0)
+		return -ENOTSUP;
+	for (uint32_t b = 0; b < l->grid[0]; b++)
+		total += (double)part_of(4, &lists_of, args[0], b).n;
+	if (!emu_torch_computes_work(total))
+		return -ENOTSUP;
+	rate = emu_pointer_of(args, 2);
+	scale = emu_pointer_of(args, 9);
+	infinite = emu_pointer_of(args, 10);
+	if (infinite && *infinite == 1)
+		return 0;
+	memcpy(&a.rate, args[3], 8);
+	memcpy(&a.beta1, args[4], 8);
+	memcpy(&a.beta2, args[5], 8);
+	memcpy(&a.decay, args[6], 8);
+	memcpy(&a.epsilon, args[7], 8);
+	a.rate = rate ? *rate : a.rate;
+	a.scale = scale ? *scale : 1;
+	a.maximize = *(const char *)args[8];
+	for (uint32_t b = 0; b < l->grid[0]; b++) {
+		struct part p = part_of(4, &lists_of, args[0], b);
+		const float *steps;
+
+		memcpy(&steps, lists_of.scalars + 8 * p.tensor, 8);
+		a.step_size = a.rate / (1 - pow(a.beta1, *steps));
+		a.root = sqrt(1 - pow(a.beta2, *steps));
+		for (int64_t i = 0; i < p.n; i++)
+			adam_one(t, &a, p.data, p.chunk * CHUNK + i);
+	}
+	return 0;
+}
+
+/* FusedAdamMathFunctor<T, lists, (at::native::ADAM_MODE)n, with maxima> */
+static int parse_adam(struct emu_torch *t, struct emu_part functor)
+{
+	if (!emu_part_has(emu_part_argument(functor, 1), "4"))
+		return -ENOTSUP;
+	t->op = emu_part_has(emu_part_argument(functor, 2), ")1");
+	t->run = run_adam;
+	return emu_part_type(emu_part_argument(functor, 0), &t->in[0]);
+}
+
 int emu_torch_lists(struct emu_torch *t, struct emu_part name)
 {
 	struct emu_part meta = emu_part_argument(name, 0), functor = emu_part_argument(name, 1);
@@ -270,6 +350,8 @@ int emu_torch_lists(struct emu_torch *t, struct emu_part name)
 		t->run = run_cleanup;
 		return parse_norm(t, name);
 	}
+	if (emu_part_has(functor, "::FusedAdamMathFunctor<"))
+		return parse_adam(t, functor);
 	t->list_scalars = emu_part_has(meta, "::TensorListScalarListMetadata<");
 	if (!emu_part_has(name, "multi_tensor_apply_kernel<") ||
 	    (!t->list_scalars && !emu_part_has(meta, "::TensorListMetadata<")))

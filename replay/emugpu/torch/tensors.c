@@ -74,11 +74,53 @@ static int run_count(const struct emu_torch *t, const struct gpuemu_launch *l, v
 	int64_t n = l->arg_bytes(l, 2) == 4 ? *(const int32_t *)args[2] : *(const int64_t *)args[2];
 	int64_t count = 0;
 
-	if (!emu_has_data() && !emu_torch_computes_work((double)n))
-		return -ENOTSUP;
-	for (int64_t i = 0; i < n; i++)
+	/* Without data, none. */
+	for (int64_t i = 0; (emu_has_data() || emu_torch_computes_work((double)n)) && i < n; i++)
 		count += emu_load(t->in[0], in, i) != 0;
 	**(int32_t **)args[1] = (int32_t)count;
+	return 0;
+}
+
+/* DeviceReduceKernel(in, parts, n, ...): the number of one part for each block */
+static int run_count_parts(const struct emu_torch *t, const struct gpuemu_launch *l,
+			   void *const *args)
+{
+	memset(*(void **)args[1], 0, l->grid[0] * sizeof(int32_t));
+	return run_count(t, l, args);
+}
+
+/* DeviceReduceSingleTileKernel(parts, out, n, ...) */
+static int run_add_parts(const struct emu_torch *t, const struct gpuemu_launch *l,
+			 void *const *args)
+{
+	const int32_t *parts = *(const int32_t **)args[0];
+	int32_t sum = 0;
+
+	for (int64_t i = 0; i < emu_int_of(l, args, 2); i++)
+		sum += parts[i];
+	**(int32_t **)args[1] = sum;
+	return 0;
+}
+
+/* write_indices(numbers, sizes of up to 25 dimensions, dimensions, n, ...): numbers of elements
+ * into indices, all those of a dimension adjacent */
+static int run_indices(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
+{
+	int64_t *in = *(int64_t **)args[0], n = emu_int_of(l, args, 3);
+	const int64_t *sizes = args[1];
+	int32_t dims = *(const int32_t *)args[2];
+
+	if (l->arg_bytes(l, 1) != EMU_OFFSETS_DIMS * sizeof(*sizes) || *(void **)args[4] ||
+	    dims < 1 || dims > EMU_OFFSETS_DIMS)
+		return -ENOTSUP;
+	for (int64_t i = 0; i < n; i++) {
+		int64_t number = in[i];
+
+		for (int d = dims - 1; d >= 0; d--) {
+			in[i + d * n] = number % sizes[d];
+			number /= sizes[d];
+		}
+	}
 	return 0;
 }
 
@@ -90,9 +132,7 @@ static int run_select(const struct emu_torch *t, const struct gpuemu_launch *l, 
 	int64_t n = l->arg_bytes(l, 7) == 4 ? *(const int32_t *)args[7] : *(const int64_t *)args[7];
 	int32_t selected = 0;
 
-	if (!emu_has_data() && !emu_torch_computes_work((double)n))
-		return -ENOTSUP;
-	for (int64_t i = 0; i < n; i++)
+	for (int64_t i = 0; (emu_has_data() || emu_torch_computes_work((double)n)) && i < n; i++)
 		if (emu_load(t->in[0], flags, i) != 0)
 			out[selected++] = first + i;
 	**(int32_t **)args[3] = selected;
@@ -287,6 +327,11 @@ static const struct {
 	 parse_sort, run_sort},
 	{"at_cuda_detail::cub::detail::reduce::DeviceReduceSingleTileKernel<", "NonZeroOp<",
 	 parse_nonzero, run_count},
+	{"at_cuda_detail::cub::detail::reduce::DeviceReduceKernel<", "NonZeroOp<", parse_nonzero,
+	 run_count_parts},
+	{"at_cuda_detail::cub::detail::reduce::DeviceReduceSingleTileKernel<",
+	 "cuda::std::__4::plus<void> >::Policy1000, int*, int*, int, ", NULL, run_add_parts},
+	{"at::native::(anonymous namespace)::write_indices<long>", "", NULL, run_indices},
 	{"at_cuda_detail::cub::detail::select::DeviceSelectSweepKernel<", "NonZeroOp<",
 	 parse_nonzero, run_select},
 };
