@@ -87,7 +87,7 @@ static void list_newest(struct fs_cache *c, struct fs_item *i)
 	c->newest = i;
 }
 
-static void renew(struct fs_cache *c, struct fs_item *i)
+static void move_to_front(struct fs_cache *c, struct fs_item *i)
 {
 	if (i == c->newest)
 		return;
@@ -102,7 +102,7 @@ static void item_free(struct fs_item *i)
 	free(i);
 }
 
-static void forget(struct fs_cache *c, struct fs_item *i)
+static void remove_item(struct fs_cache *c, struct fs_item *i)
 {
 	unlist(c, i);
 	unhash(c, i);
@@ -125,7 +125,7 @@ static struct fs_item *evict(struct fs_cache *c)
 		struct fs_item *next = i->newer;
 
 		if (i->users == 0) {
-			forget(c, i);
+			remove_item(c, i);
 			i->in_bucket = out;
 			out = i;
 		}
@@ -212,7 +212,7 @@ int fs_cache_get(struct fs_cache *c, struct fs_key key, const struct fs_item_ops
 		i->users++;
 		r = wait_made(c, i);
 		if (r == 0)
-			renew(c, i);
+			move_to_front(c, i);
 		pthread_mutex_unlock(&c->lock);
 	} else {
 		r = add_making(c, key, &i);
@@ -242,7 +242,7 @@ struct fs_item *fs_cache_peek(struct fs_cache *c, struct fs_key key)
 	i = find_item(c, key);
 	if (i && i->state == READY) {
 		i->users++;
-		renew(c, i);
+		move_to_front(c, i);
 	} else {
 		i = NULL;
 	}
@@ -287,7 +287,7 @@ static void put_item(struct fs_cache *c, struct fs_item *item, bool keep)
 	item->users--;
 	gone = item->users == 0 && (!keep || item->state == FAILED);
 	if (gone && item->state == READY)
-		forget(c, item);
+		remove_item(c, item);
 	evicted = evict(c);
 	pthread_mutex_unlock(&c->lock);
 	if (gone)

@@ -43,7 +43,7 @@ static void emulate(const struct fs_call *c)
 	own.then(&own);
 }
 
-static void answer(fuse_req_t req, const struct fs_call *c, enum asks asks)
+static void answer_request(fuse_req_t req, const struct fs_call *c, enum asks asks)
 {
 	struct fs_server *s = server_of(req);
 	struct fs_call waits = *c;
@@ -124,7 +124,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		return;
 	}
 	strcpy(c.name, name);
-	answer(req, &c, strcmp(name, ".") != 0 && strcmp(name, "..") != 0 ? INSIDE : ABOUT);
+	answer_request(req, &c, strcmp(name, ".") != 0 && strcmp(name, "..") != 0 ? INSIDE : ABOUT);
 }
 
 static void answer_getattr(const struct fs_call *c)
@@ -144,7 +144,8 @@ static void answer_getattr(const struct fs_call *c)
 
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	answer(req, &(struct fs_call){.answer = answer_getattr, .request = req, .ino = ino}, ABOUT);
+	answer_request(req, &(struct fs_call){.answer = answer_getattr, .request = req, .ino = ino},
+		       ABOUT);
 }
 
 static void answer_readlink(const struct fs_call *c)
@@ -163,8 +164,9 @@ static void answer_readlink(const struct fs_call *c)
 
 static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 {
-	answer(req, &(struct fs_call){.answer = answer_readlink, .request = req, .ino = ino},
-	       INSIDE);
+	answer_request(req,
+		       &(struct fs_call){.answer = answer_readlink, .request = req, .ino = ino},
+		       INSIDE);
 }
 
 static void op_statfs(fuse_req_t req, fuse_ino_t ino)
@@ -199,7 +201,7 @@ static size_t add_entry(fuse_req_t req, const struct fs_entry *e, bool plus, boo
 	return fuse_add_direntry_plus(req, at, space, e->name, &entry, (off_t)e->next);
 }
 
-static void list(const struct fs_call *c, bool plus)
+static void list_directory(const struct fs_call *c, bool plus)
 {
 	fuse_req_t req = c->request;
 	scoped(free_ptr) char *buf = malloc(c->size);
@@ -229,36 +231,36 @@ static void list(const struct fs_call *c, bool plus)
 
 static void answer_readdir(const struct fs_call *c)
 {
-	list(c, false);
+	list_directory(c, false);
 }
 
 static void answer_readdirplus(const struct fs_call *c)
 {
-	list(c, true);
+	list_directory(c, true);
 }
 
 static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		       struct fuse_file_info *fi)
 {
-	answer(req,
-	       &(struct fs_call){.answer = answer_readdir,
-				 .request = req,
-				 .ino = ino,
-				 .size = size,
-				 .offset = (uint64_t)offset},
-	       INSIDE);
+	answer_request(req,
+		       &(struct fs_call){.answer = answer_readdir,
+					 .request = req,
+					 .ino = ino,
+					 .size = size,
+					 .offset = (uint64_t)offset},
+		       INSIDE);
 }
 
 static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 			   struct fuse_file_info *fi)
 {
-	answer(req,
-	       &(struct fs_call){.answer = answer_readdirplus,
-				 .request = req,
-				 .ino = ino,
-				 .size = size,
-				 .offset = (uint64_t)offset},
-	       INSIDE);
+	answer_request(req,
+		       &(struct fs_call){.answer = answer_readdirplus,
+					 .request = req,
+					 .ino = ino,
+					 .size = size,
+					 .offset = (uint64_t)offset},
+		       INSIDE);
 }
 
 /* ---- files */
@@ -337,14 +339,14 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 
 	if (!is_direct && fs_is_expensive(s->fs, ino))
 		fs_readahead_before_read(&s->ahead, ino, (uint64_t)off, size);
-	answer(req,
-	       &(struct fs_call){.answer = answer_read,
-				 .request = req,
-				 .ino = ino,
-				 .size = size,
-				 .offset = (uint64_t)off,
-				 .is_direct = is_direct},
-	       INSIDE);
+	answer_request(req,
+		       &(struct fs_call){.answer = answer_read,
+					 .request = req,
+					 .ino = ino,
+					 .size = size,
+					 .offset = (uint64_t)off,
+					 .is_direct = is_direct},
+		       INSIDE);
 }
 
 /* ---- writing: only after a remount, because the mount is read-only */

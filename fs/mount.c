@@ -110,7 +110,7 @@ static void overhear_end(int handle, char *line, size_t size)
 
 static _Atomic bool stopped; /* one mount per process; lock-free, as a signal handler needs */
 
-static void stop(int signal)
+static void stop_on_signal(int signal)
 {
 	stopped = true;
 }
@@ -119,7 +119,7 @@ static void stop(int signal)
 static void handle_signals(void)
 {
 	static const int ending[] = {SIGHUP, SIGINT, SIGTERM};
-	struct sigaction action = {.sa_handler = stop}, old;
+	struct sigaction action = {.sa_handler = stop_on_signal}, old;
 
 	for (size_t i = 0; i < ARRAY_SIZE(ending); i++)
 		if (sigaction(ending[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
@@ -138,7 +138,7 @@ static bool has_ended(const struct fs_server *s)
 
 #define CROWD 4 /* number of requests already waiting when one has been answered */
 
-static void help(const struct fs_call *c)
+static void help_with_requests(const struct fs_call *c)
 {
 	struct fs_server *s = c->request;
 	void *buffer = NULL;
@@ -150,7 +150,7 @@ static void help(const struct fs_call *c)
 
 static int receive_all(struct fs_server *s)
 {
-	const struct fs_call call = {.answer = help, .request = s};
+	const struct fs_call call = {.answer = help_with_requests, .request = s};
 	struct pollfd fd = {.fd = fuse_session_fd(s->session), .events = POLLIN};
 	int r = 0, in_a_row = 0;
 	void *buffer = NULL;

@@ -37,7 +37,7 @@ static struct fs_call *next_call(struct fs_pool *p)
 	return c;
 }
 
-static void *work(void *arg)
+static void *run_pool_thread(void *arg)
 {
 	struct fs_call *c;
 
@@ -55,7 +55,7 @@ static int start_threads(struct fs_pool *p)
 
 	if (p->n_waiting < p->n_idle || p->n_threads == p->max_threads)
 		return 0;
-	r = host_thread_start(&p->threads[p->n_threads], work, p);
+	r = host_thread_start(&p->threads[p->n_threads], run_pool_thread, p);
 	p->n_threads += r == 0;
 	return p->n_threads > 0 ? 0 : r;
 }

@@ -138,7 +138,7 @@ bool fs_run_is_pending(const struct fs_runs *r, uint32_t number)
 	return number < r->end && r->runs[number].state == PENDING;
 }
 
-static int make(struct fs_runs *r, uint32_t number, struct fmt_error *err)
+static int make_run(struct fs_runs *r, uint32_t number, struct fmt_error *err)
 {
 	struct run *run = &r->runs[number];
 	struct fmt_trace *trace;
@@ -158,7 +158,7 @@ void fs_run_make(struct fs_runs *r, uint32_t number)
 
 	pthread_mutex_lock(&r->making);
 	if (fs_run_is_pending(r, number)) {
-		e = make(r, number, &err);
+		e = make_run(r, number, &err);
 		if (e < 0 && asprintf(&run->why, "cannot emulate this run: %s\n",
 				      err.what[0] ? err.what : strerror(-e)) < 0)
 			run->why = NULL;

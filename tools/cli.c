@@ -276,7 +276,7 @@ static void hold_standard(void)
 			open("/", O_PATH | O_CLOEXEC);
 }
 
-static void nothing(int number)
+static void ignore_signal(int number)
 {
 }
 
@@ -284,7 +284,7 @@ static void nothing(int number)
  * ignored signal. */
 static void prepare(void)
 {
-	struct sigaction action = {.sa_handler = nothing};
+	struct sigaction action = {.sa_handler = ignore_signal};
 
 	hold_standard();
 	sigaction(SIGXFSZ, &action, NULL);

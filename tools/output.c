@@ -13,24 +13,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t came;
+static volatile sig_atomic_t received;
 
 static void on_signal(int number)
 {
-	came = number;
+	received = number;
 }
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
-static int heeded[ARRAY_SIZE(signals)], known;
+static int is_caught[ARRAY_SIZE(signals)], known;
 
-static void heed(void)
+static void install_handlers(void)
 {
 	struct sigaction new = {.sa_handler = on_signal};
 
-	came = 0;
+	received = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
-		if (heeded[i])
+		if (is_caught[i])
 			sigaction(signals[i], &new, NULL);
 }
 
@@ -40,19 +40,19 @@ static void catch_signals(void)
 	struct sigaction old;
 
 	for (size_t i = 0; !known && i < ARRAY_SIZE(signals); i++)
-		heeded[i] = sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN;
+		is_caught[i] = sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN;
 	known = 1;
-	heed();
+	install_handlers();
 }
 
 int output_signal(void)
 {
-	return came;
+	return received;
 }
 
 int output_progress(void *context, const char *what, uint64_t done, uint64_t total)
 {
-	if (came)
+	if (received)
 		return -ECANCELED;
 	progress_show(context, what, done, total);
 	return 0;
@@ -60,10 +60,10 @@ int output_progress(void *context, const char *what, uint64_t done, uint64_t tot
 
 void output_raise(void)
 {
-	if (!came)
+	if (!received)
 		return;
-	signal(came, SIG_DFL);
-	raise(came);
+	signal(received, SIG_DFL);
+	raise(received);
 }
 
 static int is_trace(const char *path)
@@ -137,7 +137,7 @@ static int give_name(const struct output *p)
 }
 
 /* Keeps the folder, which contains the replaced trace. */
-static void keep(struct output *p)
+static void keep_folder(struct output *p)
 {
 	char kept[PATH_MAX];
 
@@ -160,7 +160,7 @@ static int replace_in_two_steps(struct output *p)
 		return -errno;
 	r = give_name(p);
 	if (r < 0 && rename(old, p->path) < 0)
-		keep(p); /* the previous trace is in the folder */
+		keep_folder(p); /* the previous trace is in the folder */
 	return r;
 }
 

@@ -23,7 +23,7 @@ static const struct {
 	{NULL, "*.json*", "convert the files in it with `gputrace import -o OUT FILE...`"},
 };
 
-static bool holds(const char *folder, const char *pattern)
+static bool contains_file(const char *folder, const char *pattern)
 {
 	char path[PATH_MAX];
 	glob_t found;
@@ -40,7 +40,7 @@ static const char *hint_for(const char *path)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(taken); i++)
 		if (taken[i].name ? fnmatch(taken[i].name, path, 0) == 0
-				  : holds(path, taken[i].inside))
+				  : contains_file(path, taken[i].inside))
 			return taken[i].hint;
 	return NULL;
 }

@@ -84,7 +84,7 @@ static void remove_leftovers(const char *prefix, const char *only)
 
 /* Makes the folder and locks it: 1; or 0 if another process removed it as a leftover before it was
  * locked. */
-static int make(struct work_folder *f, const char *prefix)
+static int make_locked(struct work_folder *f, const char *prefix)
 {
 	struct stat made, there;
 	int fd;
@@ -114,7 +114,7 @@ int work_folder_make(struct work_folder *f, const char *prefix, const char *only
 	int r;
 
 	remove_leftovers(prefix, only);
-	while ((r = make(f, prefix)) == 0)
+	while ((r = make_locked(f, prefix)) == 0)
 		;
 	if (r < 0)
 		work_folder_done(f);

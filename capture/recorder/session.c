@@ -252,7 +252,7 @@ void rec_session_heartbeat(struct rec_session *s)
 				 __ATOMIC_RELEASE);
 }
 
-static int mark(struct rec_session *s, uint32_t number)
+static int mark_known(struct rec_session *s, uint32_t number)
 {
 	size_t before = s->known_cap;
 
@@ -293,7 +293,7 @@ int rec_session_for_each_ring(struct rec_session *s,
 			continue;
 		r = take_ring(context, s->dir_fd, e->d_name, number);
 		if (r == 0)
-			r = mark(s, number);
+			r = mark_known(s, number);
 		else if (r == -EAGAIN)
 			r = 0;
 	}

@@ -165,7 +165,7 @@ static size_t width_of(const char *s)
 	return n;
 }
 
-static void spaces(struct text *t, size_t n)
+static void put_spaces(struct text *t, size_t n)
 {
 	while (n-- > 0)
 		text_char(t, ' ');
@@ -183,7 +183,7 @@ static void print_row(const struct fmt_grid *g, const char **cell, size_t n, con
 			due += pad;
 			pad = 0;
 		}
-		spaces(out, due);
+		put_spaces(out, due);
 		text_str(out, *cell);
 		due = pad + GAP;
 		*cell += strlen(*cell) + 1;

@@ -32,7 +32,7 @@ int fmt_iterations_add(struct fmt_iterations *s, int64_t number, int64_t start_n
 
 /* z[p]: the length for which the sequence, read from its end, agrees with itself p positions
  * further. */
-static void agreement(const uint32_t *s, size_t n, uint32_t *z)
+static void suffix_agreement(const uint32_t *s, size_t n, uint32_t *z)
 {
 	size_t from = 0, to = 0;
 
@@ -52,7 +52,7 @@ static void agreement(const uint32_t *s, size_t n, uint32_t *z)
 	}
 }
 
-static bool repeats(size_t period, size_t covered, size_t n)
+static bool is_repetition(size_t period, size_t covered, size_t n)
 {
 	if (covered / period >= 3)
 		return period >= SHORT && covered >= n / 100.0 * MOST;
@@ -65,11 +65,11 @@ static size_t best_period(const uint32_t *z, size_t n)
 	size_t best = 0;
 
 	for (size_t p = 1; p <= n / 2; p++) {
-		if (p + z[p] > best && repeats(p, p + z[p], n))
+		if (p + z[p] > best && is_repetition(p, p + z[p], n))
 			best = p + z[p];
 	}
 	for (size_t p = 1; p <= n / 2 && best > 0; p++) {
-		if (p + z[p] >= best - best / 20 && repeats(p, p + z[p], n))
+		if (p + z[p] >= best - best / 20 && is_repetition(p, p + z[p], n))
 			return p;
 	}
 	return 0;
@@ -143,7 +143,7 @@ static int by_period_before(const uint32_t *s, size_t n, uint32_t *z, size_t **r
 	for (size_t part = 16; part >= 4; part /= 4) {
 		size_t end = n - n / part, period, first;
 
-		agreement(s, end, z);
+		suffix_agreement(s, end, z);
 		period = best_period(z, end);
 		if (!period)
 			continue;
@@ -170,7 +170,7 @@ int fmt_iterations_find(const uint32_t *symbols, size_t n, size_t **ret, size_t 
 	z = malloc(n * sizeof(*z));
 	if (!z)
 		return -ENOMEM;
-	agreement(symbols, n, z);
+	suffix_agreement(symbols, n, z);
 	period = best_period(z, n);
 	if (period)
 		return by_period(period, period + z[period], n, ret, n_ret);

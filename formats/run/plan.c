@@ -108,7 +108,7 @@ static void count(struct fmt_planner *p, int64_t at_ns, int64_t start_ns, int64_
 }
 
 /* The moment that decides where an event belongs: an operation is where its call is. */
-static int64_t moment(const struct fmt_run_rank *run, const uint32_t *owner, size_t i)
+static int64_t deciding_time(const struct fmt_run_rank *run, const uint32_t *owner, size_t i)
 {
 	return run->events[owner[i] == FMT_RUN_NONE ? i : owner[i]].start_ns;
 }
@@ -146,7 +146,7 @@ static int count_all(struct fmt_planner *p, const struct fmt_run_source *source,
 		     const struct fmt_run_rank *run, const uint32_t *owner)
 {
 	for (size_t i = 0; i < run->n_events; i++)
-		count(p, moment(run, owner, i), run->events[i].start_ns,
+		count(p, deciding_time(run, owner, i), run->events[i].start_ns,
 		      run->events[i].start_ns + run->events[i].duration_ns);
 	return source->count_ranges ? source->count_ranges(source->context, p) : 0;
 }
@@ -190,8 +190,8 @@ static int64_t bin_start(const struct interval *s, uint32_t bin, uint32_t n_bins
 
 /* Adds the slices of an interval: one, or as many as are needed to keep each below
  * FMT_SLICE_EVENTS. */
-static int cut(struct fmt_run_plan *plan, const struct interval *s, const uint32_t *bins,
-	       uint32_t n_bins, int64_t from_ns)
+static int add_slices(struct fmt_run_plan *plan, const struct interval *s, const uint32_t *bins,
+		      uint32_t n_bins, int64_t from_ns)
 {
 	uint64_t sum = 0;
 	int r = add_slice(plan, s, from_ns);
@@ -215,7 +215,8 @@ static int make_slices(struct fmt_run_plan *plan, const struct fmt_planner *p)
 
 		if (s->records == 0 && (i == 0 || i == p->n - 1))
 			continue;
-		r = cut(plan, s, p->bins ? p->bins + i * p->n_bins : NULL, p->n_bins, from_ns);
+		r = add_slices(plan, s, p->bins ? p->bins + i * p->n_bins : NULL, p->n_bins,
+			       from_ns);
 		if (r < 0)
 			return r;
 	}
@@ -243,7 +244,8 @@ static int number(struct fmt_run_plan *plan, const struct fmt_run_rank *run, con
 	if (!next || !slice_of || !plan->number_of || !plan->event_at)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		slice_of[i] = slice_at(plan, moment(run, owner, i), i > 0 ? slice_of[i - 1] : 0);
+		slice_of[i] =
+			slice_at(plan, deciding_time(run, owner, i), i > 0 ? slice_of[i - 1] : 0);
 		plan->slices[slice_of[i]].records++;
 	}
 	for (size_t i = 1; i < plan->n_slices; i++)

@@ -73,7 +73,8 @@ int fmt_memberships_get(const struct fmt_names *names, uint32_t rank, struct fmt
 }
 
 /* Marks which ranks of the largest communicator so far are there. */
-static int mark(const struct fmt_membership *m, struct fmt_membership *world, uint8_t **there)
+static int mark_present_ranks(const struct fmt_membership *m, struct fmt_membership *world,
+			      uint8_t **there)
 {
 	if (m->parent || m->n > MOST_RANKS || m->n < world->n || m->rank >= m->n ||
 	    (m->n == world->n && m->id != world->id))
@@ -122,7 +123,7 @@ int fmt_memberships_put_missing(struct fmt_names *names, uint32_t n_ranks)
 
 		r = fmt_memberships_get(names, i, &list, &n);
 		for (size_t k = 0; k < n && r == 0; k++)
-			r = mark(&list[k], &world, &there);
+			r = mark_present_ranks(&list[k], &world, &there);
 	}
 	return r < 0 ? r : put_missing(names, there, world.n);
 }

@@ -87,8 +87,8 @@ static double protocol_share(const struct cost_links *l, enum cost_collective ki
 }
 
 /* LL128 needs NVLink, and GPUs from Volta on. */
-static int usable(const struct cost_links *l, enum cost_collective kind, int algorithm,
-		  int protocol)
+static int is_usable(const struct cost_links *l, enum cost_collective kind, int algorithm,
+		     int protocol)
 {
 	if (algorithm == TREE && kind != COST_ALL_REDUCE)
 		return 0;
@@ -201,7 +201,7 @@ int64_t cost_collective_ns(const struct cost_links *l, enum cost_collective kind
 		bytes *= l->ranks;
 	for (int a = 0; a < ALGORITHMS; a++)
 		for (int p = 0; p < PROTOCOLS; p++)
-			if (usable(l, kind, a, p))
+			if (is_usable(l, kind, a, p))
 				best = fmin(best, time_us(l, kind, a, p, bytes));
 	return (int64_t)(measured_us(l, kind, best, bytes) * 1000);
 }

@@ -195,7 +195,7 @@ static struct cost implicit(const struct job *j)
 	return c;
 }
 
-static struct cost direct(const struct job *j)
+static struct cost direct_cost(const struct job *j)
 {
 	const struct cost_gpu *g = j->g;
 	enum gpuemu_math math = j->math == GPUEMU_FP64 ? GPUEMU_FP64 : GPUEMU_FP32;
@@ -279,14 +279,14 @@ static struct cost winograd(const struct job *j)
 	return c;
 }
 
-static struct cost faster(struct cost a, struct cost b)
+static struct cost faster_of(struct cost a, struct cost b)
 {
 	return b.ns < a.ns ? b : a;
 }
 
 static struct cost (*const algorithms[COST_ALGORITHMS])(const struct job *) = {
 	[COST_IMPLICIT] = implicit,
-	[COST_DIRECT] = direct,
+	[COST_DIRECT] = direct_cost,
 	[COST_WINOGRAD_FUSED] = winograd_fused,
 	[COST_WINOGRAD] = winograd,
 };
@@ -321,7 +321,7 @@ struct cost cost_of_convolution_by(const struct cost_gpu *g, const struct gpuemu
 	cooler.sustained_clock = sqrt(g->sustained_clock);
 	for (int i = 0; i < COST_ALGORITHMS; i++)
 		if (algorithm == COST_ALGORITHMS ? is_used(&j, c, i) : (int)algorithm == i)
-			best = faster(best, algorithms[i](&j));
+			best = faster_of(best, algorithms[i](&j));
 	best.class = COST_CLASS_CONVOLUTION;
 	best.ns = fmax(best.ns, g->kernel_ns + cost_stream_ns(g, fmax(best.bytes, j.bytes), 0.5));
 	return best;

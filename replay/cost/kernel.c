@@ -299,7 +299,8 @@ static struct cost layer_norm(const struct cost_gpu *g, const struct cost_launch
 			   rows_ns(g, stream, waves, cycles, g->layer_norm_norm), bytes, bytes);
 }
 
-static struct cost other(const struct cost_gpu *g, struct cost_launch l, const struct cost_name *n)
+static struct cost cost_of_other(const struct cost_gpu *g, struct cost_launch l,
+				 const struct cost_name *n)
 {
 	double read = n->class == COST_CLASS_REDUCTION	 ? 1
 		      : n->class == COST_CLASS_OPTIMIZER ? 0.6
@@ -322,7 +323,7 @@ static struct cost batch_norm(const struct cost_gpu *g, struct cost_launch l,
 	l.registers = fmax(l.registers, BATCH_NORM_REGISTERS);
 	l.read_bytes = BATCH_NORM_READ * l.bytes;
 	l.steps = ceil(l.read_bytes / threads / VECTOR_BYTES);
-	return other(g, l, n);
+	return cost_of_other(g, l, n);
 }
 
 struct cost cost_of_kernel(const struct cost_gpu *g, const struct cost_launch *l)
@@ -332,7 +333,7 @@ struct cost cost_of_kernel(const struct cost_gpu *g, const struct cost_launch *l
 	if (l->bytes > 0 && n.class == COST_CLASS_BATCH_NORM)
 		return batch_norm(g, *l, &n);
 	if (l->bytes > 0 && n.class != COST_CLASS_ELEMENTWISE)
-		return other(g, *l, &n);
+		return cost_of_other(g, *l, &n);
 	switch (n.class) {
 	case COST_CLASS_ELEMENTWISE:
 		return elementwise(g, *l, &n);
@@ -341,6 +342,6 @@ struct cost cost_of_kernel(const struct cost_gpu *g, const struct cost_launch *l
 	case COST_CLASS_LAYER_NORM:
 		return layer_norm(g, l, &n);
 	default:
-		return other(g, *l, &n);
+		return cost_of_other(g, *l, &n);
 	}
 }

@@ -161,7 +161,7 @@ static const char *next_argument(const char *at)
 	return *at == ',' ? at + 1 + (at[1] == ' ') : "";
 }
 
-static const char *after(const char *name, const char *text)
+static const char *text_after(const char *name, const char *text)
 {
 	const char *at = strstr(name, text);
 
@@ -173,7 +173,7 @@ static const char *lambda_of(const char *name, const char *end)
 {
 	const char *last = NULL, *at = name;
 
-	while ((at = after(at, "{lambda(")) && at < end)
+	while ((at = text_after(at, "{lambda(")) && at < end)
 		last = at;
 	return last && *last != ')' ? last : NULL;
 }
@@ -209,8 +209,9 @@ static unsigned result_bytes(const char *name, const unsigned operands[4])
 static void find_operands(const char *name, struct cost_name *ret)
 {
 	const char *end = strstr(name, "rray<char*"), *lambda = lambda_of(name, end ? end : name);
-	const char *binary = after(name, "BinaryFunctor<"), *unary = after(name, "UnaryFunctor<");
-	const char *converting = after(name, "converting_copy_kernel_cuda<");
+	const char *binary = text_after(name, "BinaryFunctor<"),
+		   *unary = text_after(name, "UnaryFunctor<");
+	const char *converting = text_after(name, "converting_copy_kernel_cuda<");
 	unsigned *bytes = ret->operand_bytes;
 
 	for (int i = 0; i < 4; i++)
@@ -254,7 +255,7 @@ static void find_elementwise(const char *name, struct cost_name *ret)
 	if (ret->kernel == COST_KERNEL_CONTIGUOUS && ret->arrays >= 1 && ret->arrays <= 4)
 		find_operands(name, ret);
 	if (ret->kernel == COST_KERNEL_RANDOM && strstr(name, "nullary_kernel<"))
-		ret->bytes = bytes_of(after(name, "nullary_kernel<"));
+		ret->bytes = bytes_of(text_after(name, "nullary_kernel<"));
 }
 
 /* multi_tensor_apply_kernel<TensorListMetadata<lists>, Functor<type, lists, number of read lists,
@@ -263,8 +264,8 @@ static void find_elementwise(const char *name, struct cost_name *ret)
  * gradients. */
 static void find_lists(const char *name, struct cost_name *ret)
 {
-	const char *scalars = after(name, "TensorListScalarListMetadata<");
-	const char *functor = after(name, "Functor<"), *reads = NULL;
+	const char *scalars = text_after(name, "TensorListScalarListMetadata<");
+	const char *functor = text_after(name, "Functor<"), *reads = NULL;
 
 	if (functor)
 		reads = next_argument(next_argument(functor));

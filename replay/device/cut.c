@@ -433,7 +433,7 @@ static void leave_out(struct search *s, size_t first)
 }
 
 /* Stops a process before a call, and removes the exchanges that it then does not make. */
-static void stop(struct search *s, uint32_t process, uint32_t call)
+static void stop_process(struct search *s, uint32_t process, uint32_t call)
 {
 	uint32_t *at = &s->cut->stops[process];
 	size_t *end = &s->ends[process];
@@ -461,12 +461,12 @@ static int stop_all(struct cut *c, uint32_t n_processes)
 			leave_out(&s, i);
 	}
 	for (uint32_t i = 0; i < n_processes; i++)
-		stop(&s, i, c->stops[i]);
+		stop_process(&s, i, c->stops[i]);
 	while (s.n_left_out > 0) {
 		size_t first = s.left_out[--s.n_left_out];
 
 		for (size_t i = first; i < c->n && c->needs[i].first == first; i++)
-			stop(&s, c->needs[i].process, c->needs[i].group);
+			stop_process(&s, c->needs[i].process, c->needs[i].group);
 	}
 	return 0;
 }

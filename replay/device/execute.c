@@ -385,7 +385,7 @@ static void *run_thread(void *arg)
 	return NULL;
 }
 
-static uint32_t busiest(const struct rex_process *p)
+static uint32_t busiest_thread(const struct rex_process *p)
 {
 	uint32_t best = 0;
 	size_t most = 0;
@@ -472,7 +472,7 @@ int rex_execute(const struct rex_process *p, const struct rex_options *how, stru
 					&run.alone);
 	if (r == 0) {
 		rex_functions_open();
-		run.marking = busiest(p);
+		run.marking = busiest_thread(p);
 		rex_progress_begin(&run.progress, how->share, p);
 		r = run_threads(&run);
 		rex_progress_end(&run.progress, &run.error);

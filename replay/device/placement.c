@@ -57,7 +57,7 @@ static int map_device(struct rex_region *r)
 }
 
 /* Translates a recorded address; maps its region first. A result of the driver. */
-static int place(uint64_t address, uint64_t *ret)
+static int place_memory(uint64_t address, uint64_t *ret)
 {
 	struct rex_region *r;
 	int rc = 0;
@@ -182,7 +182,7 @@ static bool is_placed(uint64_t here)
 	{                                                                                          \
 		uint64_t address = take_next(name);                                                \
                                                                                                    \
-		return address ? place(address, ret) : real arguments;                             \
+		return address ? place_memory(address, ret) : real arguments;                      \
 	}
 
 ALLOCATES(alloc, "cuMemAlloc_v2", real_alloc, (uint64_t * ret, size_t n), (ret, n))
@@ -208,7 +208,7 @@ static int alloc_pitch(uint64_t *ret, size_t *pitch, size_t width, size_t height
 	if (!address)
 		return real_alloc_pitch(ret, pitch, width, height, element);
 	*pitch = next.pitch_bytes;
-	return place(address, ret);
+	return place_memory(address, ret);
 }
 
 static int (*real_free)(uint64_t at);

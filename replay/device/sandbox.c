@@ -26,7 +26,7 @@
 	 LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |                             \
 	 LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM)
 
-static void allow(int rules, uint64_t accesses, const char *folder)
+static void allow_folder(int rules, uint64_t accesses, const char *folder)
 {
 	scoped(close_fd) int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct landlock_path_beneath_attr below = {.allowed_access = accesses, .parent_fd = fd};
@@ -51,7 +51,7 @@ int rex_sandbox_files(const char *const *writable)
 	if (rules < 0)
 		return errno == ENOSYS || errno == EOPNOTSUPP ? 0 : -errno;
 	for (; *writable; writable++)
-		allow(rules, attr.handled_access_fs, *writable);
+		allow_folder(rules, attr.handled_access_fs, *writable);
 	return syscall(SYS_landlock_restrict_self, rules, 0) < 0 ? -errno : 0;
 }
 

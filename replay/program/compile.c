@@ -44,7 +44,7 @@ static const struct fmt_edge *edge_into(const struct compile *c, size_t edge, si
 									     : NULL;
 }
 
-static int returns(const struct fmt_edge *e)
+static int is_return_edge(const struct fmt_edge *e)
 {
 	return e->kind == FMT_EDGE_RETURN && !fmt_edge_is_own(e);
 }
@@ -154,7 +154,7 @@ static void call_waits(struct compile *c, size_t i, size_t edge, struct sim_poin
 	for (; (in = edge_into(c, edge, i)); edge++) {
 		uint64_t from = in->from - s->first_number;
 
-		if (!returns(in))
+		if (!is_return_edge(in))
 			continue;
 		wait_edge(c, point, in, 0);
 		if (in->rank != 0 || from >= s->n_events || s->events[i].correlation == 0 ||
@@ -168,7 +168,7 @@ static const struct fmt_edge *blocks(const struct compile *c, size_t i, size_t e
 {
 	const struct fmt_edge *in;
 
-	while ((in = edge_into(c, edge, i)) && !returns(in))
+	while ((in = edge_into(c, edge, i)) && !is_return_edge(in))
 		edge++;
 	return in;
 }
@@ -202,7 +202,7 @@ static void call_end(struct compile *c, struct program_track *track, size_t i, s
 /* Ends the open calls that do not contain event i; all calls if i == SIZE_MAX. A call that was
  * recorded at the very end of a blocking call comes after its wait, even if their times are
  * equal. */
-static size_t leave(struct compile *c, struct program_track *track, size_t depth, size_t i)
+static size_t leave_calls(struct compile *c, struct program_track *track, size_t depth, size_t i)
 {
 	const struct fmt_event *events = c->slice->events;
 
@@ -246,7 +246,7 @@ void compile_thread(struct compile *c, uint32_t track_index, size_t at, size_t e
 		}
 		edge = edges_of(c, i);
 		if (depth > 0)
-			depth = leave(c, track, depth, i);
+			depth = leave_calls(c, track, depth, i);
 		call_start(c, track, i, edge,
 			   c->n_points > first ? &c->points[c->n_points - 1] : NULL, depth > 0);
 		if (i + 1 == end || events[i + 1].start_ns >= end_of(&events[i]))
@@ -254,7 +254,7 @@ void compile_thread(struct compile *c, uint32_t track_index, size_t at, size_t e
 		else
 			c->p->nest[depth++] = (struct nest){(uint32_t)i, edge};
 	}
-	leave(c, track, depth, SIZE_MAX);
+	leave_calls(c, track, depth, SIZE_MAX);
 }
 
 /* ---- streams ---- */

@@ -328,8 +328,8 @@ static int read_templates(struct program *p)
 }
 
 /* Checks assumptions of later functions; finds the range of the launch table. */
-static const char *survey(const struct program *p, const struct program_rank *r,
-			  const struct fmt_slice *s, struct survey *ret)
+static const char *check_slice(const struct program *p, const struct program_rank *r,
+			       const struct fmt_slice *s, struct survey *ret)
 {
 	uint8_t stream = 0;
 
@@ -401,7 +401,8 @@ int program_compile_slice(struct program *p, uint32_t rank, const struct fmt_sli
 
 	if (read_templates(p) < 0)
 		return -ENOMEM;
-	why = slice->n_events >= UINT32_MAX / 4 ? "it is too large" : survey(p, r, slice, &found);
+	why = slice->n_events >= UINT32_MAX / 4 ? "it is too large"
+						: check_slice(p, r, slice, &found);
 	if (why)
 		return fmt_fail(err, -EBADMSG, "", FMT_NO_OFFSET, "slice %u of rank %u: %s",
 				slice->index, rank, why);

@@ -88,8 +88,8 @@ static void json_unscaled(const struct replay_report *r, struct text *out)
 	text_str(out, "],\n");
 }
 
-static double mean(const struct replay_report *r,
-		   int64_t (*of)(const struct replay_row *, uint32_t), uint32_t what_if)
+static double mean_over_rows(const struct replay_report *r,
+			     int64_t (*of)(const struct replay_row *, uint32_t), uint32_t what_if)
 {
 	double sum = 0;
 
@@ -115,7 +115,7 @@ static int64_t predicted_step(const struct replay_row *row, uint32_t what_if)
 
 double replay_mean_step_ns(const struct replay_report *r, uint32_t what_if)
 {
-	return mean(r, predicted_step, what_if);
+	return mean_over_rows(r, predicted_step, what_if);
 }
 
 static void json_what_if(const struct replay_report *r, uint32_t index, struct text *out)
@@ -149,8 +149,8 @@ static void json_what_if(const struct replay_report *r, uint32_t index, struct t
 	text_printf(out,
 		    " \"mean_step_ns\": {\"recorded\": %.0f, \"emulated\": %.0f, \"predicted\": "
 		    "%.0f},\n",
-		    mean(r, recorded_step, index), mean(r, emulated_step, index),
-		    r->mean_steps_ns[index]);
+		    mean_over_rows(r, recorded_step, index),
+		    mean_over_rows(r, emulated_step, index), r->mean_steps_ns[index]);
 	replay_explain_json(r, index, out);
 	json_unscaled(r, out);
 	text_printf(out, " \"leverage\": %.6f}", replay_leverage(r));
@@ -196,12 +196,12 @@ static void table_steps(const struct replay_report *r, int colour, struct text *
 			fmt_grid_cell(&g, "all");
 		}
 		fmt_grid_ms(&g, i < r->n_rows ? (double)row->recorded_step_ns
-					      : mean(r, recorded_step, 0));
+					      : mean_over_rows(r, recorded_step, 0));
 		fmt_grid_ms(&g, i < r->n_rows ? (double)row->emulated_step_ns
-					      : mean(r, emulated_step, 0));
+					      : mean_over_rows(r, emulated_step, 0));
 		for (uint32_t k = 0; k < r->n_what_ifs; k++) {
 			double from = i < r->n_rows ? (double)row->emulated_step_ns
-						    : mean(r, emulated_step, k);
+						    : mean_over_rows(r, emulated_step, k);
 			double to = i < r->n_rows ? (double)row->predicted[k].step_ns
 						  : r->mean_steps_ns[k];
 

@@ -68,7 +68,8 @@ extern const struct cli_command gpucapture;
 
 /* Returns the index of the option's value in `words`, `otherwise` if not given; -1 after printing
  * an error. */
-static int choice(const struct cli_args *args, int option, const char *const *words, int otherwise)
+static int parse_choice(const struct cli_args *args, int option, const char *const *words,
+			int otherwise)
 {
 	const char *value = args->values[option];
 
@@ -121,11 +122,11 @@ static int read_settings(const struct cli_args *args, struct cap_control *c)
 	static const char *const times[] = {"off", "events", NULL};
 	bool contents = args->values[OPT_PAYLOADS] != NULL;
 	bool replayable = args->values[OPT_REPLAYABLE] != NULL;
-	int level = choice(args, OPT_DIGEST, levels,
-			   replayable ? CAP_DIGEST_LAUNCH
-			   : contents ? CAP_DIGEST_COMM
-				      : CAP_DIGEST_NONE);
-	int with_times = choice(args, OPT_TIMES, times, 1);
+	int level = parse_choice(args, OPT_DIGEST, levels,
+				 replayable ? CAP_DIGEST_LAUNCH
+				 : contents ? CAP_DIGEST_COMM
+					    : CAP_DIGEST_NONE);
+	int with_times = parse_choice(args, OPT_TIMES, times, 1);
 
 	memset(c, 0, sizeof(*c));
 	if (level < 0 || with_times < 0 ||

@@ -29,9 +29,9 @@ static void rows_done(struct rows *r)
 }
 
 /* Parses "[1, 2, 3]" into three numbers; zeroes if missing. */
-static void three(const struct fmt_names *names, const struct fmt_slice *slice,
-		  const struct fmt_event *e, const struct fmt_template *template, const char *key,
-		  int64_t *ret)
+static void parse_three(const struct fmt_names *names, const struct fmt_slice *slice,
+			const struct fmt_event *e, const struct fmt_template *template,
+			const char *key, int64_t *ret)
 {
 	int64_t value = 0;
 	uint32_t index;
@@ -105,8 +105,8 @@ static int row_of(const struct fmt_names *names, const struct fmt_slice *slice,
 	ret->name = fmt_string(names, (fmt_str)symbol, NULL);
 	switch (template->kind) {
 	case FMT_KERNEL:
-		three(names, slice, e, template, "grid", ret->key);
-		three(names, slice, e, template, "block", ret->key + 3);
+		parse_three(names, slice, e, template, "grid", ret->key);
+		parse_three(names, slice, e, template, "block", ret->key + 3);
 		return 1;
 	case FMT_MEMCPY:
 		ret->name = copy_name(ret->name);

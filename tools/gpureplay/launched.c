@@ -57,7 +57,7 @@ static size_t read_file(const char *folder, const char *name, void *ret, size_t 
 
 /* Process 0 lists the joined processes, again whenever one replaces the file of an earlier run,
  * until all have found the session. */
-static int gather(struct launched *l, uint64_t own)
+static int gather_processes(struct launched *l, uint64_t own)
 {
 	size_t bytes = (l->launcher.count + 1) * sizeof(uint64_t);
 	scoped(free_ptr) uint64_t *said = calloc(1, bytes);
@@ -154,7 +154,7 @@ int launched_begin(struct launched *l, const char *output)
 		return join(l, own);
 	remove_sessions(l->folder);
 	snprintf(l->session, sizeof(l->session), "%s/%016" PRIx64, l->folder, own);
-	r = mkdir(l->session, 0777) < 0 ? -errno : gather(l, own);
+	r = mkdir(l->session, 0777) < 0 ? -errno : gather_processes(l, own);
 	if (r < 0)
 		work_folder_remove(l->folder);
 	return r;

@@ -89,7 +89,7 @@ static int collect(struct reexecution *job)
 
 /* Ends this process after it or another one failed. Each process reports its own failure, unless it
  * was killed. */
-static int leave(const struct reexecution *job, int status)
+static int leave_session(const struct reexecution *job, int status)
 {
 	struct launched_failure failure;
 	bool is_first = launched_leave(&job->launched, &failure);
@@ -138,6 +138,6 @@ int reexecution_run_launched(struct reexecution *job)
 	}
 	r = launched_end(l, status, &job->counts);
 	if (status != CLI_OK)
-		return leave(job, status);
+		return leave_session(job, status);
 	return r < 0 ? cli_fail(r, NULL, "use", l->folder, NULL) : CLI_OK;
 }

@@ -11,7 +11,7 @@
 define_cleanup(fs_closep, struct fs *, fs_close);
 
 /* Descends to `name`. */
-static int enter(struct fs *fs, fs_ino *at, const char *name)
+static int enter_directory(struct fs *fs, fs_ino *at, const char *name)
 {
 	struct fs_attr a;
 	int r = fs_lookup(fs, *at, name, &a);
@@ -29,17 +29,17 @@ static int find_folder(struct fs *fs, const struct fmt_trace *trace, const struc
 	int r = 0;
 
 	if (part->iteration == FMT_BEFORE || part->iteration == FMT_AFTER) {
-		r = enter(fs, &at, part->iteration == FMT_BEFORE ? "before" : "after");
+		r = enter_directory(fs, &at, part->iteration == FMT_BEFORE ? "before" : "after");
 	} else if (part->iteration != FMT_ANY) {
 		snprintf(name, sizeof(name), "%06lld", (long long)part->iteration);
-		r = enter(fs, &at, "iterations");
+		r = enter_directory(fs, &at, "iterations");
 		if (r == 0)
-			r = enter(fs, &at, name);
+			r = enter_directory(fs, &at, name);
 	}
 	if (r == 0 && part->rank != FMT_ANY) {
 		snprintf(name, sizeof(name), "gpu%u",
 			 fmt_trace_rank(trace, (uint32_t)part->rank)->number);
-		r = enter(fs, &at, name);
+		r = enter_directory(fs, &at, name);
 	}
 	if (r == 0)
 		*ret = at;

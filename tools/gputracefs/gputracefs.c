@@ -28,7 +28,7 @@ struct launch {
 };
 
 /* Detaches from the terminal and releases the waiting parent. */
-static void ready(void *context)
+static void announce_ready(void *context)
 {
 	struct launch *l = context;
 	scoped(close_fd) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -128,7 +128,7 @@ static int mount_trace(const struct cli_args *args, const struct mount_options *
 					.context = &emulated};
 	struct launch l = {-1};
 	struct fs_mount mount = {
-		.debug = args->values[OPT_DEBUG] != NULL, .ready = ready, .context = &l};
+		.debug = args->values[OPT_DEBUG] != NULL, .ready = announce_ready, .context = &l};
 	struct fmt_error err = {.offset = FMT_NO_OFFSET};
 	struct fmt_trace *trace;
 	int status = CLI_OK, r;

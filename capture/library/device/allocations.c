@@ -59,7 +59,7 @@ int cap_allocation_is_readable(const struct cap_region *r, int device)
 }
 
 /* Copies up to `n` ranges at addresses from `from` on. Returns their number. */
-static size_t list(uint64_t from, struct cap_region *ret, size_t n)
+static size_t copy_ranges(uint64_t from, struct cap_region *ret, size_t n)
 {
 	struct cap_region *at, *end;
 	size_t found = 0;
@@ -80,7 +80,7 @@ void cap_allocations_for_each(void (*act)(void *data, const struct cap_region *r
 	size_t n;
 
 	do {
-		n = list(from, some, ARRAY_SIZE(some));
+		n = copy_ranges(from, some, ARRAY_SIZE(some));
 		for (size_t i = 0; i < n; i++)
 			act(data, &some[i]);
 		if (n > 0)

@@ -115,7 +115,7 @@ static void put_region(void *data, const struct cap_region *r)
 
 /* ---- devices at rest */
 
-static void nap(void)
+static void sleep_briefly(void)
 {
 	nanosleep(&(struct timespec){0, NAP_NS}, NULL);
 }
@@ -131,7 +131,7 @@ static uint64_t count_left(void)
 
 /* Waits until all operations have ended, and no other begins within a nap. False: `naps` passed, or
  * with `progress`, they passed without the end of an operation. */
-static bool rest(unsigned naps, bool progress)
+static bool wait_until_idle(unsigned naps, bool progress)
 {
 	uint64_t before = UINT64_MAX;
 
@@ -143,7 +143,7 @@ static bool rest(unsigned naps, bool progress)
 		if (progress && left < before)
 			passed = 0;
 		before = left;
-		nap();
+		sleep_briefly();
 	}
 	return false;
 }
@@ -171,7 +171,7 @@ bool cap_keyframe_finish(void)
 {
 	bool is_started = false;
 
-	for (unsigned i = 0; i < NAPS; i++, nap()) {
+	for (unsigned i = 0; i < NAPS; i++, sleep_briefly()) {
 		bool expected = false;
 
 		if (is_started && !__atomic_load_n(&synchronises, __ATOMIC_SEQ_CST))
@@ -193,7 +193,7 @@ static bool is_capturing(void)
 	return __atomic_load_n(&cap_process.capturing, __ATOMIC_RELAXED) > 0;
 }
 
-static void hold(bool begin)
+static void hold_calls(bool begin)
 {
 	pthread_mutex_lock(&hold_lock);
 	__atomic_fetch_add(&holding, begin ? 1 : UINT32_MAX, __ATOMIC_SEQ_CST);
@@ -206,16 +206,16 @@ static void hold(bool begin)
 /* Waits until all devices are idle, with the calls of other threads held. First without holding
  * them, because a device may wait for one of these calls; and it holds them for a short time
  * only. */
-static void hold_at_rest(void)
+static void hold_when_idle(void)
 {
 	uint32_t tries = __atomic_load_n(&left_out, __ATOMIC_RELAXED) > 0 ? 1 : MOST_TRIES;
 
 	for (uint32_t i = 0; i < tries; i++) {
-		rest(NAPS, false);
-		hold(true);
-		if (rest(NAPS, true) && !is_capturing() && cap_keyframe_finish())
+		wait_until_idle(NAPS, false);
+		hold_calls(true);
+		if (wait_until_idle(NAPS, true) && !is_capturing() && cap_keyframe_finish())
 			return;
-		hold(false);
+		hold_calls(false);
 	}
 	__atomic_fetch_add(&left_out, 1, __ATOMIC_RELAXED);
 }
@@ -293,7 +293,7 @@ void cap_keyframe_prepare(int64_t number)
 
 	if (is_enabled() && !is_capturing() &&
 	    is_stored(number, __atomic_load_n(&is_inside, __ATOMIC_RELAXED), &ended))
-		hold_at_rest();
+		hold_when_idle();
 	if (holds && cap_needs_order(&cap_self))
 		cap_clock_not_before(__atomic_load_n(&last_start, __ATOMIC_RELAXED) + 1);
 }
@@ -315,12 +315,12 @@ void cap_keyframe_iteration(int64_t number, uint64_t id)
 	if (holds && cap_needs_order(&cap_self))
 		__atomic_store_n(&last_keyframe, cap_ticks(&cap_self), __ATOMIC_RELAXED);
 	if (holds)
-		hold(false);
+		hold_calls(false);
 }
 
 void cap_keyframe_end(void)
 {
-	if (__atomic_exchange_n(&is_inside, false, __ATOMIC_RELAXED) && rest(NAPS, true) &&
-	    cap_keyframe_finish())
+	if (__atomic_exchange_n(&is_inside, false, __ATOMIC_RELAXED) &&
+	    wait_until_idle(NAPS, true) && cap_keyframe_finish())
 		take_keyframe(last_call(), CAP_DIGEST_OUTPUT);
 }

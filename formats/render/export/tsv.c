@@ -342,7 +342,7 @@ int fmt_tsv_rows(struct fmt_tsv *x, enum fmt_table table, const struct fmt_slice
 /* ---- lengths ----------------------------------------------------------------------------- */
 
 /* Rows are made in a scratch text, which is emptied now and then. */
-static int drop(struct text *scratch)
+static int empty_scratch(struct text *scratch)
 {
 	return 0;
 }
@@ -382,7 +382,7 @@ static int count_event(struct fmt_tsv *x, const struct fmt_slice *s, uint64_t in
 static int count_plain(struct fmt_tsv *x, const struct fmt_slice *slice, enum fmt_table table,
 		       uint64_t *lengths)
 {
-	scoped(text_done) struct text scratch = {.limit = 1 << 16, .flush = drop};
+	scoped(text_done) struct text scratch = {.limit = 1 << 16, .flush = empty_scratch};
 	struct rendering n = {.x = x, .slice = slice, .table = table, .out = &scratch};
 	int r = plain_rows(&n);
 

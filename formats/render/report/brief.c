@@ -14,7 +14,7 @@ static bool begins(const char *s, size_t len, const char *with)
 /* ---- forms of one name */
 
 /* Returns the index of the bracket that the last byte of `s`, a ')', closes; or 0. */
-static size_t opening(const char *s, size_t len)
+static size_t opening_bracket(const char *s, size_t len)
 {
 	int depth = 0;
 
@@ -39,7 +39,7 @@ static struct fmt_brief_form without_parameters(struct fmt_brief_form f)
 	}
 	if (f.len == 0 || f.s[f.len - 1] != ')')
 		return f;
-	at = opening(f.s, f.len);
+	at = opening_bracket(f.s, f.len);
 	if (at > 0 && f.s[at - 1] != ' ' && !begins(f.s + at, f.len - at, "(anonymous namespace)"))
 		f.len = at;
 	return f;
@@ -132,7 +132,7 @@ static bool is_same(const struct fmt_brief_name *a, const struct fmt_brief_name 
 	return compare_bytes(a->s, a->len, b->s, b->len) == 0;
 }
 
-static size_t common(const struct fmt_brief_form *a, const struct fmt_brief_form *b)
+static size_t common_prefix(const struct fmt_brief_form *a, const struct fmt_brief_form *b)
 {
 	size_t n = 0;
 
@@ -143,7 +143,7 @@ static size_t common(const struct fmt_brief_form *a, const struct fmt_brief_form
 
 static void note_difference(struct fmt_brief_form *a, struct fmt_brief_form *b)
 {
-	size_t n = common(a, b);
+	size_t n = common_prefix(a, b);
 
 	a->differs = n > a->differs ? n : a->differs;
 	b->differs = n > b->differs ? n : b->differs;

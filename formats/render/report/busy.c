@@ -10,7 +10,7 @@ struct cover {
 };
 
 /* Without branches, since they would be unpredictable. */
-static inline void cover(struct cover *c, int64_t start_ns, int64_t end_ns)
+static inline void cover_span(struct cover *c, int64_t start_ns, int64_t end_ns)
 {
 	int64_t from_ns = start_ns > c->end_ns ? start_ns : c->end_ns;
 	int64_t to_ns = end_ns > from_ns ? end_ns : from_ns;
@@ -115,8 +115,8 @@ int fmt_busy_divide(struct fmt_busy_ops *ops, const struct fmt_busy_span *span,
 		const struct fmt_busy_op *op = &ops->op[i];
 		int64_t upto_ns = op->end_ns < end_ns ? op->end_ns : end_ns;
 
-		cover(&any, op->start_ns, upto_ns);
-		cover(&of[op->collective], op->start_ns, upto_ns);
+		cover_span(&any, op->start_ns, upto_ns);
+		cover_span(&of[op->collective], op->start_ns, upto_ns);
 	}
 	ret->start_ns = start_ns;
 	ret->end_ns = end_ns;

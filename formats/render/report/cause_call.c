@@ -55,7 +55,8 @@ static int64_t value_of(const struct arguments *a, uint32_t i)
 }
 
 /* Returns true if the event has the argument KEY.MEMBER, a number. */
-static bool has(const struct arguments *a, const char *key, const char *member, int64_t *ret)
+static bool has_argument(const struct arguments *a, const char *key, const char *member,
+			 int64_t *ret)
 {
 	char whole[KEY_BYTES];
 	uint32_t i;
@@ -117,8 +118,8 @@ static bool same_memory(const struct arguments *x, const struct arguments *y, co
 {
 	int64_t p, q, offset, other;
 
-	if (!has(x, key, "id", &p) || !has(y, key, "id", &q) || !has(x, key, "offset", &offset) ||
-	    !has(y, key, "offset", &other))
+	if (!has_argument(x, key, "id", &p) || !has_argument(y, key, "id", &q) ||
+	    !has_argument(x, key, "offset", &offset) || !has_argument(y, key, "offset", &other))
 		return true;
 	return offset == other &&
 	       fmt_cause_memory_same(&x->side->memory, (uint64_t)p, &y->side->memory, (uint64_t)q,
@@ -131,7 +132,7 @@ static void describe(const struct arguments *a, const char *key, uint32_t i, str
 	int64_t id, offset;
 
 	text_printf(out, " with %s = ", key);
-	if (has(a, key, "id", &id) && has(a, key, "offset", &offset)) {
+	if (has_argument(a, key, "id", &id) && has_argument(a, key, "offset", &offset)) {
 		text_printf(out, "byte %lld of allocation %lld", (long long)offset, (long long)id);
 		return;
 	}
@@ -155,7 +156,7 @@ static bool same_argument(const struct arguments *x, uint32_t i, const struct ar
 			      fmt_string(y->side->names, (fmt_str)other, NULL)) == 0;
 	if (x->template->args[i].type != FMT_INT || value == other)
 		return true;
-	if (has(x, key, "id", &id) || has(y, key, "id", &id))
+	if (has_argument(x, key, "id", &id) || has_argument(y, key, "id", &id))
 		return same_memory(x, y, key);
 	return !is_number(call, key) && !(is_plain(x, key, value) && is_plain(y, key, other));
 }

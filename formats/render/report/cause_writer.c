@@ -20,7 +20,8 @@ struct search {
 	struct fmt_cause_writer *ret;
 };
 
-static bool holds(const struct search *f, uint64_t allocation, uint64_t offset, uint64_t bytes)
+static bool contains_bytes(const struct search *f, uint64_t allocation, uint64_t offset,
+			   uint64_t bytes)
 {
 	return allocation == f->buffer->allocation && offset <= f->first_byte &&
 	       f->first_byte - offset < bytes;
@@ -53,7 +54,7 @@ static bool is_copied(const struct search *f, const struct fmt_cause_side *s,
 		if (call->args[i].direction == API_DIRECTION_WRITES &&
 		    number(s, x->call, call->args[i].name, "id", &id) &&
 		    number(s, x->call, call->args[i].name, "offset", &offset))
-			return holds(f, (uint64_t)id, (uint64_t)offset, (uint64_t)bytes);
+			return contains_bytes(f, (uint64_t)id, (uint64_t)offset, (uint64_t)bytes);
 	return false;
 }
 
@@ -66,8 +67,8 @@ static bool is_digested(const struct search *f, const struct fmt_cause_side *s,
 
 	for (size_t i = 0; i < n; i++)
 		if (d[i].digest->access == FMT_WRITTEN &&
-		    holds(f, d[i].digest->allocation, d[i].digest->offset_bytes,
-			  d[i].digest->length_bytes))
+		    contains_bytes(f, d[i].digest->allocation, d[i].digest->offset_bytes,
+				   d[i].digest->length_bytes))
 			return true;
 	return false;
 }

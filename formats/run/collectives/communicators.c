@@ -70,7 +70,7 @@ static struct vote *find_vote(struct votes *v, uint32_t a, uint32_t b)
 	return &v->votes[v->n++];
 }
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t smaller_of(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
@@ -78,8 +78,9 @@ static int64_t least(int64_t a, int64_t b)
 /* Returns 1 if the two can be one collective: both ran when the first ended, and end together. */
 static int ends_agree(const struct ending *first, const struct ending *other)
 {
-	int64_t shorter = least(first->end_ns - first->start_ns, other->end_ns - other->start_ns);
-	int64_t within = least(MOST_NS, shorter / 4);
+	int64_t shorter =
+		smaller_of(first->end_ns - first->start_ns, other->end_ns - other->start_ns);
+	int64_t within = smaller_of(MOST_NS, shorter / 4);
 
 	if (within < AGREE_NS)
 		within = AGREE_NS;
@@ -328,7 +329,7 @@ static struct meeting meeting_of(const struct fmt_ends *r, const struct sets *s,
 		const struct fmt_ends_op *op = &r->ops[r->rows[i].first + k];
 
 		m.begun_ns = op->start_ns > m.begun_ns ? op->start_ns : m.begun_ns;
-		m.end_ns = least(op->end_ns, m.end_ns);
+		m.end_ns = smaller_of(op->end_ns, m.end_ns);
 		i = s->next[i];
 	} while (i != set);
 	return m;

@@ -42,8 +42,8 @@ static void mark_held(const struct infer_view *v, uint8_t *held)
 }
 
 /* Between operations of which the second had been launched queued_ns before the first ended. */
-static size_t list(const struct infer_view *v, int64_t queued_ns, const uint8_t *held,
-		   struct gap *ret)
+static size_t list_gaps(const struct infer_view *v, int64_t queued_ns, const uint8_t *held,
+			struct gap *ret)
 {
 	size_t n = 0;
 
@@ -84,9 +84,9 @@ static int collect_gaps(const struct infer_view *v, struct gap **ret, size_t *n)
 	if (!gaps || !held)
 		return -ENOMEM;
 	mark_held(v, held);
-	*n = list(v, LONG_QUEUED_NS, held, gaps);
+	*n = list_gaps(v, LONG_QUEUED_NS, held, gaps);
 	if (*n < LEAST_GAPS)
-		*n = list(v, QUEUED_NS, held, gaps);
+		*n = list_gaps(v, QUEUED_NS, held, gaps);
 	return !has_no_gaps(gaps, *n);
 }
 
@@ -167,8 +167,8 @@ static int add_rests(const struct infer_view *v, struct rest *rests)
 }
 
 /* Stored by template, because readers of the trace have templates. */
-static void spread(const struct infer_view *v, const struct rest *rests,
-		   struct fmt_template_gaps *ret)
+static void assign_to_templates(const struct infer_view *v, const struct rest *rests,
+				struct fmt_template_gaps *ret)
 {
 	for (uint32_t i = 0; i < v->n_ops; i++) {
 		const struct infer_op *op = &v->ops[i];
@@ -189,7 +189,7 @@ int infer_gaps_by_template(struct infer_view *views, uint32_t n_views, uint32_t 
 	for (uint32_t i = 0; i < n_views && r == 0; i++)
 		r = add_rests(&views[i], rests);
 	for (uint32_t i = 0; i < n_views && r == 0; i++) {
-		spread(&views[i], rests, ret);
+		assign_to_templates(&views[i], rests, ret);
 		views[i].template_gaps = ret;
 	}
 	return r;

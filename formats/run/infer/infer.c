@@ -136,7 +136,7 @@ static int calibrate(struct job *j)
 
 /* Finds the edges of all ranks, then measures gaps again, excluding those that an edge explains,
  * and the lags of edges. */
-static int explain(struct job *j)
+static int find_edges(struct job *j)
 {
 	int r = 0;
 
@@ -364,7 +364,7 @@ static int infer(struct fmt_run *run, bool more)
 	if (r == 0)
 		r = infer_shapes_new(j.views, j.n, &j.shapes);
 	if (r == 0)
-		r = explain(&j);
+		r = find_edges(&j);
 	if (r == 0)
 		r = match_ranks(&j);
 	if (r == 0)

@@ -52,7 +52,7 @@ static struct lag describe(const struct infer_view *v, struct infer_shapes *shap
 }
 
 /* Returns the median share of the n edges of one kind except the one at `at`. */
-static double others(const struct lag *l, size_t n, size_t at)
+static double median_of_others(const struct lag *l, size_t n, size_t at)
 {
 	size_t middle = (n - 1) / 2;
 
@@ -81,7 +81,7 @@ int infer_resolve_lags(struct infer_view *views, uint32_t n_views, struct infer_
 			end++;
 		for (size_t i = first; i < end && end - first > 1; i++)
 			lags[i].edge->lag_ns =
-				(int64_t)(others(&lags[first], end - first, i - first) *
+				(int64_t)(median_of_others(&lags[first], end - first, i - first) *
 					  (double)lags[i].whole_ns);
 	}
 	return 0;

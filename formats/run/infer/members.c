@@ -71,7 +71,7 @@ static int read_config(const struct infer_view *v, const char *group, struct lis
 	return 0;
 }
 
-static bool holds(const struct list *l, uint32_t rank)
+static bool contains_rank(const struct list *l, uint32_t rank)
 {
 	return l->n > 0 && bsearch(&rank, l->ranks, l->n, sizeof(rank), by_number) != NULL;
 }
@@ -91,7 +91,7 @@ int infer_comm_ranks(const struct infer_view *v, const struct fmt_ends_row *row,
 		return r;
 	l.n = sort_unique(l.ranks, l.n);
 	for (uint32_t i = 0; i < *n; i++)
-		if (!holds(&l, (*ranks)[i]))
+		if (!contains_rank(&l, (*ranks)[i]))
 			return 0;
 	free(*ranks);
 	*n = (uint32_t)l.n;

@@ -122,8 +122,8 @@ static int find_threads(struct threads *t, const struct infer_process *p)
 }
 
 /* The call begins its own time after the thread's last call; a nested call, after its start. */
-static int follow(const struct infer_process *p, uint32_t view, uint32_t call,
-		  struct thread_call last)
+static int follow_thread(const struct infer_process *p, uint32_t view, uint32_t call,
+			 struct thread_call last)
 {
 	struct infer_view *v = p->views[view], *of = p->views[last.view];
 	const struct infer_call *c = &v->calls[call], *from = &of->calls[last.call];
@@ -166,7 +166,7 @@ int infer_add_thread_order(const struct infer_process *p)
 		if (start_of(p, thread->last) < c->start_ns)
 			thread->before = thread->last;
 		if (thread->before.call != INFER_NONE && thread->before.view != view)
-			r = follow(p, view, call, thread->before);
+			r = follow_thread(p, view, call, thread->before);
 		thread->last = (struct thread_call){view, call};
 	}
 	return r;

@@ -39,7 +39,7 @@ static int64_t end_of(const struct infer_view *v, uint32_t op)
 	return v->ops[op].end_ns - v->constants.launch_ns;
 }
 
-static int ended(const struct infer_view *v, uint32_t op, const struct infer_call *c)
+static int ended_before_return(const struct infer_view *v, uint32_t op, const struct infer_call *c)
 {
 	return op != INFER_NONE && end_of(v, op) <= c->end_ns + TOLERANCE;
 }
@@ -120,7 +120,7 @@ static int sync_stream(struct infer_walk *w, uint32_t call)
 		op = w->compute;
 	if (op != INFER_NONE)
 		op = w->last[v->ops[op].stream];
-	if (!ended(v, op, c))
+	if (!ended_before_return(v, op, c))
 		op = INFER_NONE;
 	if (c->end_ns - c->start_ns > WAITED_NS &&
 	    (op == INFER_NONE || end_of(v, op) < c->end_ns - WAITED_NS)) {
@@ -163,7 +163,7 @@ static int sync_links(struct infer_walk *w, uint32_t call, uint32_t link)
 	for (uint32_t i = link; i < w->next_link && n < MOST_LINKS; i++) {
 		const struct infer_add_link *l = &v->links[i];
 
-		if (l->stream == INFER_NONE && ended(l->view, l->op, &v->calls[call]))
+		if (l->stream == INFER_NONE && ended_before_return(l->view, l->op, &v->calls[call]))
 			ops[n++] = (struct infer_ref){l->view, l->op};
 	}
 	if (n == 0)
@@ -187,7 +187,7 @@ static int sync_device(struct infer_walk *w, uint32_t call)
 	for (uint32_t s = 0; s < v->n_streams; s++) {
 		uint32_t op = w->last[s];
 
-		if (!ended(v, op, c))
+		if (!ended_before_return(v, op, c))
 			continue;
 		if (newest == INFER_NONE || v->ops[op].end_ns > v->ops[newest].end_ns)
 			newest = op;
@@ -229,7 +229,8 @@ static int sync_copy(struct infer_walk *w, uint32_t call)
 	if (!waits && (o->pageable || o->copy == INFER_COPY_TO_HOST))
 		waits = c->end_ns - c->start_ns > 2 * WAITED_NS &&
 			end_of(v, op) > c->end_ns - 30 * INFER_US;
-	if (o->kind != FMT_MEMCPY || !waits || (!ended(v, op, c) && !staged(v, op, c)))
+	if (o->kind != FMT_MEMCPY || !waits ||
+	    (!ended_before_return(v, op, c) && !staged(v, op, c)))
 		return 0;
 	return add_returns(w, call, &op, 1, INFER_COPY);
 }

@@ -14,7 +14,7 @@ static int is_thread(const struct infer_view *v, uint32_t track)
 }
 
 /* Limits times of untrusted events so that sums and differences do not overflow. */
-static int64_t bounded(int64_t t)
+static int64_t bounded_time(int64_t t)
 {
 	const int64_t most = INT64_MAX / 4;
 
@@ -26,7 +26,7 @@ static int64_t end_of(const struct fmt_event *e)
 	const int64_t most = INT64_MAX / 16;
 	int64_t duration = e->duration_ns < 0 ? 0 : e->duration_ns;
 
-	return bounded(e->start_ns) + (duration > most ? most : duration);
+	return bounded_time(e->start_ns) + (duration > most ? most : duration);
 }
 
 int infer_event_arg(const struct infer_view *v, uint32_t event, const char *key, int64_t *ret)
@@ -63,9 +63,9 @@ static void read_op(const struct infer_view *v, uint32_t event, const struct fmt
 {
 	const struct fmt_event *e = &v->rank->events[event];
 
-	*op = (struct infer_op){.start_ns = bounded(e->start_ns),
+	*op = (struct infer_op){.start_ns = bounded_time(e->start_ns),
 				.end_ns = end_of(e),
-				.base_ns = bounded(e->start_ns),
+				.base_ns = bounded_time(e->start_ns),
 				.event = event,
 				.call = INFER_NONE,
 				.shape = INFER_NONE,
@@ -83,7 +83,7 @@ static void read_call(const struct infer_view *v, uint32_t event, const struct f
 
 	if (!*api)
 		*api = (uint8_t)(infer_classify_api(fmt_string(v->names, s->name, NULL)) + 1);
-	*call = (struct infer_call){.start_ns = bounded(e->start_ns),
+	*call = (struct infer_call){.start_ns = bounded_time(e->start_ns),
 				    .end_ns = end_of(e),
 				    .event = event,
 				    .prev = INFER_NONE,

@@ -169,7 +169,7 @@ static int in_graph(const struct infer_view *v, uint32_t op)
 	return is_graph(v, op) || is_graph(v, infer_prev_op(v, &v->ops[op]));
 }
 
-static int explain(struct infer_walk *w, uint32_t op)
+static int explain_start(struct infer_walk *w, uint32_t op)
 {
 	struct infer_view *v = w->view;
 	struct infer_op *o = &v->ops[op];
@@ -198,7 +198,7 @@ int infer_add_op_waits(struct infer_walk *w, const struct infer_call *call)
 	for (uint32_t i = 0; i < call->n_ops && r == 0; i++) {
 		uint32_t op = v->launched[call->first_op + i];
 
-		r = explain(w, op);
+		r = explain_start(w, op);
 		w->last[v->ops[op].stream] = w->newest = op;
 		w->waits[v->ops[op].stream] = w->n_waits;
 		if (v->ops[op].kind != FMT_COLLECTIVE)

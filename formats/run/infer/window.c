@@ -22,7 +22,7 @@ static int add_wait(struct infer_view *v, const struct infer_op *o, enum infer_r
 						   .rule = (uint8_t)rule});
 }
 
-static int explain(struct infer_walk *w, uint32_t op)
+static int explain_unlaunched(struct infer_walk *w, uint32_t op)
 {
 	struct infer_view *v = w->view;
 	struct infer_op *o = &v->ops[op];
@@ -49,7 +49,7 @@ int infer_add_window_waits(struct infer_walk *w)
 
 	for (uint32_t i = 0; i < v->n_ops && r == 0; i++)
 		if (v->ops[i].call == INFER_NONE)
-			r = explain(w, i);
+			r = explain_unlaunched(w, i);
 	return r;
 }
 
