@@ -63,13 +63,11 @@ static int whole_make(void *context, void **ret, size_t *bytes)
 /* Returns the memory for rendering a file: the slices that a loader holds. */
 static size_t memory_of(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file)
 {
-	struct fs_cursor cursor = {0};
-	uint32_t rank, slice;
+	struct fmt_walk w = fs_tree_walk(t, where);
 	uint64_t records = 0;
 
-	while (file->made == FS_WHOLE && records < 2 * FMT_LOADER_RECORDS &&
-	       fs_tree_next(t, fs_scope_of(where), &cursor, &rank, &slice))
-		records += fs_tree_n_records(t, rank, slice);
+	while (file->made == FS_WHOLE && records < 2 * FMT_LOADER_RECORDS && fmt_walk_next(&w))
+		records += fs_tree_n_records(t, w.rank, w.slice);
 	return records * FS_RECORD_BYTES;
 }
 
@@ -127,7 +125,7 @@ int fs_content_size(struct fs_tree *t, const struct fs_node *where, const struct
 		    uint64_t *ret)
 {
 	struct fs_piece p = {.tree = t, .number = file->piece};
-	struct fs_cursor cursor = {0};
+	struct fmt_walk w = fs_tree_walk(t, where);
 	uint64_t head, tail, size, length;
 	int r;
 
@@ -138,11 +136,10 @@ int fs_content_size(struct fs_tree *t, const struct fs_node *where, const struct
 		return r;
 	size = head + tail;
 	if (file->made == FS_PIECES_OF)
-		r = fs_lengths_of_file(t, fs_scope_of(where), file->piece);
+		r = fs_lengths_of_file(t, where, file->piece);
 	if (r < 0)
 		return r;
-	while (file->made == FS_PIECES_OF &&
-	       fs_tree_next(t, fs_scope_of(where), &cursor, &p.rank, &p.slice)) {
+	while (file->made == FS_PIECES_OF && fs_piece_next(&p, &w)) {
 		r = fs_piece_length(&p, &length);
 		if (r < 0)
 			return r;
@@ -158,12 +155,12 @@ int fs_content_size(struct fs_tree *t, const struct fs_node *where, const struct
 int fs_content_is_cheap(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file)
 {
 	struct fs_piece p = {.tree = t, .number = file->piece};
-	struct fs_cursor cursor = {0};
+	struct fmt_walk w = fs_tree_walk(t, where);
 	uint64_t records = 0;
 
 	if (file->made != FS_PIECES_OF)
 		return file->made == FS_CHEAP;
-	while (fs_tree_next(t, fs_scope_of(where), &cursor, &p.rank, &p.slice)) {
+	while (fs_piece_next(&p, &w)) {
 		records += fs_piece_known(&p) ? 0 : fs_tree_n_records(t, p.rank, p.slice);
 		if (records > QUICK_RECORDS)
 			return 0;
@@ -273,11 +270,10 @@ static int want_pieces(struct fs_tree *t, const struct fs_node *where, const str
 		       struct wanted *w)
 {
 	struct fs_piece p = {.tree = t, .number = file->piece};
-	struct fs_cursor cursor = fs_milestones_skip(t, where, file->piece, &w->skip);
+	struct fmt_walk walk = fs_milestones_skip(t, where, file->piece, &w->skip);
 	int r = 0;
 
-	while (r == 0 && w->left > 0 &&
-	       fs_tree_next(t, fs_scope_of(where), &cursor, &p.rank, &p.slice))
+	while (r == 0 && w->left > 0 && fs_piece_next(&p, &walk))
 		r = want_piece(w, &p);
 	return r;
 }

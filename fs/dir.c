@@ -141,7 +141,7 @@ static bool iterations_at(const struct fs_tree *t, const struct fs_node *dir, ui
 static bool links_at(const struct fs_tree *t, const struct fs_node *dir, uint64_t i,
 		     struct fs_node *ret, char name[FS_NAME_BYTES])
 {
-	if (!iterations_at(t, dir, i, ret, name) || fs_tree_n_slices(t, dir->gpu, (uint32_t)i) == 0)
+	if (!iterations_at(t, dir, i, ret, name) || !fs_tree_has_slices(t, dir->gpu, (uint32_t)i))
 		return false;
 	ret->dir = FS_GPU_ITERATIONS;
 	ret->file = FS_LINK;
@@ -176,7 +176,7 @@ static bool gpus_at(const struct fs_tree *t, const struct fs_node *dir, uint64_t
 		    struct fs_node *ret, char name[FS_NAME_BYTES])
 {
 	if (i >= t->n_ranks ||
-	    (dir->dir == FS_ITERATION && fs_tree_n_slices(t, (uint32_t)i, dir->iteration) == 0))
+	    (dir->dir == FS_ITERATION && !fs_tree_has_slices(t, (uint32_t)i, dir->iteration)))
 		return false;
 	*ret = *dir;
 	ret->dir = dir->dir == FS_ITERATION ? FS_ITERATION_GPU : FS_GPU;
@@ -208,7 +208,7 @@ static uint32_t gpus_dirs(const struct fs_tree *t, const struct fs_node *dir)
 	if (dir->dir == FS_GPUS)
 		return t->n_ranks;
 	for (uint32_t i = 0; i < t->n_ranks; i++)
-		n += fs_tree_n_slices(t, i, dir->iteration) > 0;
+		n += fs_tree_has_slices(t, i, dir->iteration);
 	return n;
 }
 
@@ -306,7 +306,7 @@ static bool numbers_exist(const struct fs_tree *t, const struct fs_node *p)
 		return p->iteration < t->n_iterations && p->gpu == 0;
 	case FS_ITERATION_GPU:
 		return p->iteration < t->n_iterations && p->gpu < t->n_ranks &&
-		       fs_tree_n_slices(t, p->gpu, p->iteration) > 0;
+		       fs_tree_has_slices(t, p->gpu, p->iteration);
 	case FS_GPU:
 		return p->gpu < t->n_ranks && p->iteration == 0;
 	case FS_GPU_ITERATIONS:
@@ -314,7 +314,7 @@ static bool numbers_exist(const struct fs_tree *t, const struct fs_node *p)
 			return false;
 		return p->file == 0 ||
 		       (p->iteration < t->n_iterations && iteration_is_numbered(t, p->iteration) &&
-			fs_tree_n_slices(t, p->gpu, p->iteration) > 0);
+			fs_tree_has_slices(t, p->gpu, p->iteration));
 	case FS_COMM:
 		return p->iteration < fmt_n_comms(t->names) && p->gpu == 0;
 	case FS_MODULES:

@@ -6,7 +6,7 @@
 
 static _Atomic uint64_t *length_slot(const struct fs_piece *p)
 {
-	uint64_t slice = p->tree->ranks[p->rank].slices_before + p->slice;
+	uint64_t slice = p->tree->slices_before[p->rank] + p->slice;
 
 	return &p->tree->lengths[slice * FS_PIECES + (uint64_t)p->number];
 }
@@ -79,15 +79,15 @@ int fs_piece_length(const struct fs_piece *p, uint64_t *ret)
 /* ---- long files */
 
 /* Returns the number of records to count. Sets *largest to that of the largest slice. */
-static uint64_t unknown_records(struct fs_tree *t, struct fs_scope scope, int piece,
+static uint64_t unknown_records(struct fs_tree *t, const struct fs_node *where, int piece,
 				uint64_t *largest)
 {
 	struct fs_piece p = {.tree = t, .number = piece};
-	struct fs_cursor cursor = {0};
+	struct fmt_walk w = fs_tree_walk(t, where);
 	uint64_t all = 0;
 
 	*largest = 0;
-	while (fs_tree_next(t, scope, &cursor, &p.rank, &p.slice)) {
+	while (fs_piece_next(&p, &w)) {
 		uint64_t n = fs_piece_known(&p) ? 0 : fs_tree_n_records(t, p.rank, p.slice);
 
 		*largest = n > *largest ? n : *largest;
@@ -101,14 +101,14 @@ static int count_slice(struct fs_tree *t, const struct fmt_slice *slice, void *p
 	return count_piece(t, *(const int *)piece, slice);
 }
 
-int fs_lengths_of_file(struct fs_tree *t, struct fs_scope scope, int piece)
+int fs_lengths_of_file(struct fs_tree *t, const struct fs_node *where, int piece)
 {
-	const struct fmt_part part = fs_tree_part(t, scope);
+	const struct fmt_part part = fs_tree_part(t, fs_scope_of(where));
 	uint64_t largest;
 	size_t bytes;
 	int r;
 
-	if (unknown_records(t, scope, piece, &largest) < FMT_LOADER_RECORDS)
+	if (unknown_records(t, where, piece, &largest) < FMT_LOADER_RECORDS)
 		return 0;
 	bytes = (FMT_LOADER_RECORDS + host_n_processors() * largest) * FS_RECORD_BYTES;
 	fs_cache_reserve(t->cache, bytes);

@@ -14,6 +14,16 @@ struct fs_piece {
 	uint32_t window;
 };
 
+/* Sets p->rank and p->slice to the next slice. Returns false at the end. */
+static inline bool fs_piece_next(struct fs_piece *p, struct fmt_walk *w)
+{
+	if (!fmt_walk_next(w))
+		return false;
+	p->rank = w->rank;
+	p->slice = w->slice;
+	return true;
+}
+
 /* Returns 1 + the length; 0 if unknown. */
 uint64_t fs_piece_known(const struct fs_piece *p);
 
@@ -23,4 +33,4 @@ int fs_piece_length(const struct fs_piece *p, uint64_t *ret);
 
 /* Counts the unknown lengths of a file on all processors if there are many; otherwise leaves them
  * to fs_piece_length(). */
-int fs_lengths_of_file(struct fs_tree *t, struct fs_scope scope, int piece);
+int fs_lengths_of_file(struct fs_tree *t, const struct fs_node *where, int piece);

@@ -8,5 +8,5 @@
 
 /* Returns a position at most *skip bytes after the head, and subtracts the bytes before that
  * position from *skip. If pieces cannot be counted, returns the beginning. */
-struct fs_cursor fs_milestones_skip(struct fs_tree *t, const struct fs_node *where, int piece,
-				    uint64_t *skip);
+struct fmt_walk fs_milestones_skip(struct fs_tree *t, const struct fs_node *where, int piece,
+				   uint64_t *skip);

@@ -244,17 +244,17 @@ bool fs_is_cheap(struct fs *fs, fs_ino ino)
 
 bool fs_is_expensive(struct fs *fs, fs_ino ino)
 {
-	struct fs_cursor cursor = {0};
-	uint32_t rank, slice;
 	struct fs_tree *t;
+	struct fmt_walk w;
 	struct fs_node p;
 	uint64_t n = 0;
 	size_t len;
 
 	if (find_node(fs, ino, &t, &p) < 0 || !t || plain_text(fs, t, &p, &len))
 		return false;
-	while (n < LONG_RECORDS && fs_tree_next(t, fs_scope_of(&p), &cursor, &rank, &slice))
-		n += fs_tree_n_records(t, rank, slice) + 1;
+	w = fs_tree_walk(t, &p);
+	while (n < LONG_RECORDS && fmt_walk_next(&w))
+		n += fs_tree_n_records(t, w.rank, w.slice) + 1;
 	return n >= LONG_RECORDS;
 }
 

@@ -9,14 +9,12 @@
  * slices, which is right for the whole run but not for a file about a single one. */
 static int needs_damaged(const struct fs_tree *t, const struct fs_node *where)
 {
-	struct fs_scope scope = fs_scope_of(where);
-	struct fs_cursor cursor = {0};
-	uint32_t rank, slice;
+	struct fmt_walk w = fs_tree_walk(t, where);
 
-	if (scope.rank == FS_ALL)
+	if (w.part.rank == FMT_ANY)
 		return 0;
-	while (fs_tree_next(t, scope, &cursor, &rank, &slice))
-		if (fmt_trace_slice(t->trace, rank, slice)->damaged)
+	while (fmt_walk_next(&w))
+		if (w.info->damaged)
 			return 1;
 	return 0;
 }
@@ -28,18 +26,15 @@ static int needs_damaged(const struct fs_tree *t, const struct fs_node *where)
  * same slices. The report handles damaged slices. */
 static void load_ahead(struct fs_tree *t, const struct fs_node *where)
 {
-	struct fs_scope scope = fs_scope_of(where);
-	struct fs_cursor cursor = {0};
-	uint32_t rank, slice, n = 0;
+	struct fmt_walk w = fs_tree_walk(t, where);
 
-	if (scope.iteration == FS_ALL)
+	if (w.part.iteration == FMT_ANY)
 		return;
-	while (n < AHEAD_SLICES && fs_tree_next(t, scope, &cursor, &rank, &slice)) {
+	for (uint32_t n = 0; n < AHEAD_SLICES && fmt_walk_next(&w); n++) {
 		struct fs_item *item;
 
-		if (fs_tree_slice(t, rank, slice, &item) == 0)
+		if (fs_tree_slice(t, w.rank, w.slice, &item) == 0)
 			fs_cache_put(t->cache, item);
-		n++;
 	}
 }
 

@@ -54,48 +54,20 @@ static int add_numbers(struct fs_tree *t, uint32_t rank, size_t *cap)
 	return 0;
 }
 
-/* Groups the slices of a rank by iteration, keeping their order. */
-static int sort_slices(struct fs_tree *t, uint32_t rank)
-{
-	struct fs_tree_rank *k = &t->ranks[rank];
-	uint32_t n = fmt_trace_rank(t->trace, rank)->n_slices;
-
-	k->slices_before = t->n_slices;
-	t->n_slices += n;
-	k->order = calloc((size_t)n + 1, sizeof(*k->order));
-	k->first = calloc((size_t)t->n_iterations + 2, sizeof(*k->first));
-	if (!k->order || !k->first)
-		return -ENOMEM;
-
-	/* first[i + 2] counts iteration i; then first[i + 1] is the index of its next slice. */
-	uint32_t *next = k->first + 1;
-	for (uint32_t i = 0; i < n; i++)
-		k->first[fs_tree_iteration(t,
-					   fmt_trace_slice(t->trace, rank, i)->iteration.number) +
-			 2]++;
-	for (uint32_t i = 1; i <= t->n_iterations; i++)
-		next[i] += next[i - 1];
-	for (uint32_t i = 0; i < n; i++) {
-		int64_t at =
-			fs_tree_iteration(t, fmt_trace_slice(t->trace, rank, i)->iteration.number);
-
-		k->order[next[at]++] = i;
-	}
-	return 0;
-}
-
-static int sort_ranks(struct fs_tree *t)
+static int list_iterations(struct fs_tree *t)
 {
 	size_t cap = 0;
 	int r = 0;
 
-	t->ranks = calloc((size_t)t->n_ranks + 1, sizeof(*t->ranks));
-	if (!t->ranks)
+	t->slices_before = calloc((size_t)t->n_ranks + 1, sizeof(*t->slices_before));
+	if (!t->slices_before)
 		return -ENOMEM;
 	for (uint32_t i = 0; r == 0 && i < t->n_ranks; i++)
 		r = add_numbers(t, i, &cap);
-	for (uint32_t i = 0; r == 0 && i < t->n_ranks; i++)
-		r = sort_slices(t, i);
+	for (uint32_t i = 0; i < t->n_ranks; i++) {
+		t->slices_before[i] = t->n_slices;
+		t->n_slices += fmt_trace_rank(t->trace, i)->n_slices;
+	}
 	if (r < 0)
 		return r;
 	t->has_before = t->n_iterations > 0 && t->numbers[0] == FMT_BEFORE;
@@ -141,7 +113,7 @@ int fs_tree_new(struct fmt_trace *trace, struct fs_cache *cache, uint32_t run, s
 	if (t->n_ranks >= FS_MAX_GPUS || fmt_n_comms(t->names) >= FS_MAX_ITERATIONS)
 		return fmt_fail(err, -EOVERFLOW, fmt_trace_path(trace), FMT_NO_OFFSET,
 				"more GPUs than a mount can number");
-	r = sort_ranks(t);
+	r = list_iterations(t);
 	if (r < 0)
 		return r;
 	t->start_ns = run_start(t);
@@ -162,15 +134,11 @@ void fs_tree_free(struct fs_tree *t)
 {
 	if (!t)
 		return;
-	for (uint32_t i = 0; t->ranks && i < t->n_ranks; i++) {
-		free(t->ranks[i].order);
-		free(t->ranks[i].first);
-	}
 	fmt_chrome_free(t->chrome);
 	fs_stored_free(t->stored);
 	fmt_tsv_free(t->tsv);
 	fmt_trace_close(t->trace);
-	free(t->ranks);
+	free(t->slices_before);
 	free(t->numbers);
 	free(t->lengths);
 	free(t->path);
@@ -201,27 +169,19 @@ struct fmt_part fs_tree_part(const struct fs_tree *t, struct fs_scope scope)
 	};
 }
 
-int fs_tree_next(const struct fs_tree *t, struct fs_scope scope, struct fs_cursor *cursor,
-		 uint32_t *rank, uint32_t *slice)
+struct fmt_walk fs_tree_walk(const struct fs_tree *t, const struct fs_node *where)
 {
-	uint32_t end_rank = scope.rank == FS_ALL ? t->n_ranks : scope.rank + 1;
+	const struct fmt_part part = fs_tree_part(t, fs_scope_of(where));
 
-	if (scope.rank != FS_ALL && cursor->rank < scope.rank)
-		cursor->rank = scope.rank;
-	for (; cursor->rank < end_rank; cursor->rank++, cursor->next = 0) {
-		const struct fs_tree_rank *k = &t->ranks[cursor->rank];
-		uint32_t all = scope.iteration == FS_ALL;
-		uint32_t first = all ? 0 : k->first[scope.iteration];
-		uint32_t end = all ? k->first[t->n_iterations] : k->first[scope.iteration + 1];
+	return fmt_walk(t->trace, &part);
+}
 
-		if (cursor->next >= end - first)
-			continue;
-		*rank = cursor->rank;
-		*slice = all ? cursor->next : k->order[first + cursor->next];
-		cursor->next++;
-		return 1;
-	}
-	return 0;
+bool fs_tree_has_slices(const struct fs_tree *t, uint32_t rank, uint32_t iteration)
+{
+	const struct fmt_part part = fs_tree_part(t, (struct fs_scope){iteration, rank});
+	struct fmt_walk w = fmt_walk(t->trace, &part);
+
+	return fmt_walk_next(&w);
 }
 
 uint64_t fs_tree_n_records(const struct fs_tree *t, uint32_t rank, uint32_t slice)

@@ -13,13 +13,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* The slices of one rank by iteration: those of iteration i are order[first[i] .. first[i + 1]). */
-struct fs_tree_rank {
-	uint32_t *order;
-	uint32_t *first;
-	uint64_t slices_before; /* number of slices of earlier ranks */
-};
-
 /* The pieces of a slice, one for each file made of slices. Their lengths are cached. */
 enum { FS_PIECE_TIMELINE = FMT_TABLES, FS_PIECES };
 
@@ -37,8 +30,8 @@ struct fs_tree {
 	uint32_t n_ranks;
 	uint32_t n_iterations; /* including FMT_BEFORE and FMT_AFTER */
 	uint32_t has_before, has_after;
-	int64_t *numbers; /* FMT_BEFORE first, then ascending, FMT_AFTER last */
-	struct fs_tree_rank *ranks;
+	int64_t *numbers;	 /* FMT_BEFORE first, then ascending, FMT_AFTER last */
+	uint64_t *slices_before; /* by rank: number of slices of earlier ranks */
 	uint64_t n_slices;
 	_Atomic uint64_t *lengths; /* n_slices times FS_PIECES: 1 + length, or 0 */
 	int64_t start_ns;	   /* of the run */
@@ -55,11 +48,8 @@ void fs_tree_free(struct fs_tree *t);
 /* Returns the index of an iteration, or -1. */
 int64_t fs_tree_iteration(const struct fs_tree *t, int64_t number);
 
-/* Returns the number of slices of a rank in an iteration. */
-static inline uint32_t fs_tree_n_slices(const struct fs_tree *t, uint32_t rank, uint32_t iteration)
-{
-	return t->ranks[rank].first[iteration + 1] - t->ranks[rank].first[iteration];
-}
+/* Returns true if a rank has slices in an iteration. */
+bool fs_tree_has_slices(const struct fs_tree *t, uint32_t rank, uint32_t iteration);
 
 /* Returns the number of records of a slice, from the index. */
 uint64_t fs_tree_n_records(const struct fs_tree *t, uint32_t rank, uint32_t slice);
@@ -78,13 +68,8 @@ struct fs_scope {
 struct fs_scope fs_scope_of(const struct fs_node *where);
 struct fmt_part fs_tree_part(const struct fs_tree *t, struct fs_scope scope);
 
-/* Iterates over the slices of a scope. Start with {0}; returns 1 for a slice, 0 at the end. */
-struct fs_cursor {
-	uint32_t rank, next;
-};
-
-int fs_tree_next(const struct fs_tree *t, struct fs_scope scope, struct fs_cursor *cursor,
-		 uint32_t *rank, uint32_t *slice);
+/* Iterates over the slices of the part that the files of a directory cover. */
+struct fmt_walk fs_tree_walk(const struct fs_tree *t, const struct fs_node *where);
 
 /* Returns a decoded slice, through the cache, to be released with fs_cache_put(). */
 int fs_tree_slice(struct fs_tree *t, uint32_t rank, uint32_t slice, struct fs_item **ret);
