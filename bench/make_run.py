@@ -13,7 +13,7 @@ known, synthetic runs show whether the importer and the emulator infer them corr
 sizes), tensor (an all-reduce after each layer), pipeline (two tensor-parallel groups in stages with
 send and receive, then a data-parallel
 all-reduce), schedule (four stages of two at eight ranks: one microbatch forward, one backward),
-grid, fsdp, experts, interleaved, stalls, small, and parallel (one thread drives all GPUs).
+grid, fsdp, experts, interleaved, embeddings, sharded, stalls, small, and parallel (one thread drives all GPUs).
 --dialect: us (whole microseconds, old names, no group arguments) or ns (fractions relative to
 baseTimeNanoseconds, group arguments). --skew: largest error of a rank's clock in us.
 Every event draws the same random number whatever the options are: --net, --latency,
@@ -131,6 +131,7 @@ class Rank:
         self.instances = {}
         self.worker = Thread(self, PID + number + 500, 0)
         self.step = 0
+        self.gathered = []  # plan sharded: collectives of the previous step
         self.skew = self.draw(-run.skew, run.skew + 1, 'skew')
 
     # ---- draws: the same one for the same thing, however fast the machine is ---------------------

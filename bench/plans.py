@@ -289,6 +289,31 @@ def embeddings(rank, thread, options):
     optimizer(rank, thread)
 
 
+def sharded(rank, thread, options):
+    """A distributed optimizer: gradients are reduce-scattered during the backward pass; the
+    optimizer waits for one after another, and the next forward pass for the gathered parameters."""
+    world = {'name': '0', 'ranks': list(range(options.ranks))}
+    worker, layers = rank.worker, range(options.layers // 2)
+    copy_batch(rank, thread)
+    for layer in layers:
+        if rank.gathered:
+            rank.wait(thread, 7, rank.gathered.pop(0))
+        rank.kernel(thread, f'gemm{layer % 3}', (250 + 4 * rank.number) * US)
+        yield None
+    rank.hand_over(thread, worker, 20 * US)
+    gradients = []
+    for layer in layers:
+        rank.kernel(worker, f'gemm_backward{layer % 3}', 480 * US)
+        gradients.append(rank.communicate(worker, world, 'ReduceScatter', 16 << 20, 20, back=False))
+        yield None
+    rank.hand_over(worker, thread, 40 * US)
+    for gradient in gradients:
+        rank.wait(thread, 7, gradient)
+        rank.kernel(thread, 'multi_tensor_apply', 25 * US)
+    rank.gathered = [rank.communicate(thread, world, 'AllGather', 16 << 20, 24, back=False)
+                     for _ in layers]
+
+
 def stalls(rank, thread, options):
     """The host waits for its data, which are copied on their own stream; the optimizer runs beside
     the next batch; one rank's host is slow."""
@@ -356,5 +381,5 @@ def parallel(rank, thread, options):
 
 
 PLANS = {plan.__name__: plan for plan in (
-    ddp, buckets, tensor, pipeline, schedule, grid, fsdp, experts, interleaved, embeddings, stalls, small,
-    parallel)}
+    ddp, buckets, tensor, pipeline, schedule, grid, fsdp, experts, interleaved, embeddings, sharded, stalls,
+    small, parallel)}

@@ -14,6 +14,8 @@ errors 0.5,2 interleaved,experts us-apart
 errors 0.8,2 fsdp,grid host-bound
 # A wait for a collective that had ended, behind the launch of another one; a copy on its own stream.
 errors 0.9,2 embeddings ns-apart,no-records
+# Collectives that are awaited one after another, by another thread or in the next step.
+errors 0.5,2 sharded us-apart
 errors 0.7,2 tensor own-waits
 errors 0.5,2 fsdp no-records
 errors 1.2,2.5 buckets recorded

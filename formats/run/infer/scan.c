@@ -8,6 +8,7 @@ void infer_scan_done(struct infer_scan *s)
 	free(s->threads);
 	free(s->next);
 	free(s->last);
+	free(s->awaited);
 	free(s->recorded);
 	free(s->has_kernels);
 	free(s->candidates[0]);
@@ -82,18 +83,24 @@ static int find_launches_after_hand_over(struct infer_scan *s)
 
 int infer_scan_init(struct infer_scan *s, const struct infer_view *v)
 {
-	*s = (struct infer_scan){.v = v, .compute = INFER_NONE, .collective = INFER_NONE};
+	*s = (struct infer_scan){.v = v,
+				 .launched = INFER_NONE,
+				 .earlier = INFER_NONE,
+				 .compute = INFER_NONE,
+				 .collective = INFER_NONE};
 	s->threads = malloc((v->n_threads + (size_t)1) * sizeof(*s->threads));
 	s->next = malloc((v->n_calls + (size_t)1) * sizeof(*s->next));
 	s->last = malloc((v->n_streams + (size_t)1) * sizeof(*s->last));
+	s->awaited = malloc((v->n_streams + (size_t)1) * sizeof(*s->awaited));
 	s->recorded = calloc(v->n_ops + (size_t)1, 1);
 	s->has_kernels = calloc(v->n_streams + (size_t)1, 1);
 	for (int i = 0; i < 2; i++)
 		s->candidates[i] = malloc((v->n_ops + (size_t)1) * sizeof(*s->candidates[i]));
-	if (!s->threads || !s->next || !s->last || !s->recorded || !s->has_kernels ||
+	if (!s->threads || !s->next || !s->last || !s->awaited || !s->recorded || !s->has_kernels ||
 	    !s->candidates[0] || !s->candidates[1])
 		return -ENOMEM;
 	memset(s->last, 0xff, v->n_streams * sizeof(*s->last));
+	memset(s->awaited, 0xff, v->n_streams * sizeof(*s->awaited));
 	for (uint32_t i = 0; i < v->n_threads; i++)
 		s->threads[i] = (struct infer_scan_thread){
 			.launched = INFER_NONE, .compute = INFER_NONE, .earlier = INFER_NONE};
@@ -152,6 +159,21 @@ static uint32_t waits_before(const struct infer_scan *s, uint32_t call)
 	return n;
 }
 
+/* Returns the collective that a wait is for which follows neither its launch nor the recording of
+ * an event: programs await collectives of a stream in order. */
+static uint32_t next_awaited(const struct infer_scan *s)
+{
+	uint32_t newest = s->collective, stream, after;
+
+	if (newest == INFER_NONE || !s->has_records)
+		return newest;
+	stream = s->v->ops[newest].stream;
+	after = s->awaited[stream];
+	if (after == INFER_NONE)
+		return s->v->streams[stream].first;
+	return after >= newest ? newest : after + 1;
+}
+
 /* PyTorch makes the stream of a process group wait for the current stream before each collective,
  * and `work.wait()` the current stream for the collective. Otherwise, an event that was recorded
  * directly before a wait is most often the awaited one. */
@@ -168,13 +190,14 @@ static void guess(const struct infer_scan *s, const struct infer_scan_thread *t,
 	ret->stream = v->ops[next].stream;
 	if (v->ops[next].kind == FMT_COLLECTIVE && waits_before(s, ret->call) < s->own_before) {
 		ret->guess = compute;
-	} else if (t->launched != INFER_NONE && v->ops[t->launched].kind == FMT_COLLECTIVE) {
+	} else if (t->launched != INFER_NONE && !t->took_over &&
+		   v->ops[t->launched].kind == FMT_COLLECTIVE) {
 		ret->for_work = ret->position >= s->own_after;
 		ret->guess = ret->for_work ? t->launched : INFER_NONE;
 		if (compute != INFER_NONE && ret->position == s->own_after)
 			ret->stream = v->ops[compute].stream;
 	} else if (ret->guess == INFER_NONE || v->ops[ret->guess].stream == ret->stream) {
-		ret->guess = s->collective;
+		ret->guess = t->is_recorded ? s->collective : next_awaited(s);
 	}
 	if (ret->guess != INFER_NONE && v->ops[ret->guess].stream == ret->stream)
 		ret->guess = INFER_NONE;
@@ -188,6 +211,17 @@ static void record_event(struct infer_scan *s, struct infer_scan_thread *t)
 	t->is_recorded = true;
 }
 
+/* The thread continues where others launched meanwhile. */
+static void take_over(const struct infer_scan *s, struct infer_scan_thread *t)
+{
+	t->launched = s->launched;
+	t->earlier = s->earlier;
+	t->compute = s->compute;
+	t->position = 0;
+	t->is_recorded = false;
+	t->took_over = true;
+}
+
 int infer_scan_call(struct infer_scan *s, uint32_t call, struct infer_site *ret)
 {
 	const struct infer_view *v = s->v;
@@ -195,6 +229,8 @@ int infer_scan_call(struct infer_scan *s, uint32_t call, struct infer_site *ret)
 	struct infer_scan_thread *t = &s->threads[c->thread];
 	bool waits = c->api == INFER_API_STREAM_WAIT || c->api == INFER_API_EVENT_SYNC;
 
+	if (s->n_launches - t->seen > 1)
+		take_over(s, t);
 	if (c->api == INFER_API_RECORD_EVENT)
 		record_event(s, t);
 	if (waits) {
@@ -209,11 +245,16 @@ int infer_scan_call(struct infer_scan *s, uint32_t call, struct infer_site *ret)
 		list_candidates(s, 0, INFER_CANDIDATES / 4, ret);
 		list_candidates(s, 1, INFER_CANDIDATES, ret);
 		guess(s, t, ret);
+		if (ret->guess != INFER_NONE && v->ops[ret->guess].kind == FMT_COLLECTIVE)
+			s->awaited[v->ops[ret->guess].stream] = ret->guess;
 	}
-	if (c->api != INFER_API_RECORD_EVENT)
+	if (waits || c->n_ops > 0)
 		t->is_recorded = false;
-	if (c->n_ops > 0)
-		t->earlier = t->launched;
+	if (c->n_ops > 0) {
+		s->earlier = t->earlier = t->launched;
+		s->n_launches++;
+	}
+	t->seen = s->n_launches;
 	for (uint32_t i = 0; i < c->n_ops; i++) {
 		uint32_t op = v->launched[c->first_op + i];
 
@@ -224,7 +265,8 @@ int infer_scan_call(struct infer_scan *s, uint32_t call, struct infer_site *ret)
 			s->collective = op;
 		else if (s->has_kernels[v->ops[op].stream])
 			t->compute = s->compute = op;
-		t->launched = op;
+		s->launched = t->launched = op;
+		t->took_over = false;
 		t->position = 0;
 	}
 	return waits;

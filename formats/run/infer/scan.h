@@ -34,8 +34,10 @@ struct infer_site {
 struct infer_scan_thread {
 	uint32_t launched, compute; /* newest operation; newest one on a stream of kernels */
 	uint32_t earlier;	    /* the newest of the launch before */
+	uint32_t seen;		    /* launches of all threads up to its last call */
 	uint32_t position;	    /* calls that wait through an event since the last launch */
-	bool is_recorded;	    /* its last call recorded an event */
+	bool is_recorded;	    /* an event, since its last launch or wait */
+	bool took_over;		    /* another thread launched `launched` */
 };
 
 struct infer_scan {
@@ -47,7 +49,9 @@ struct infer_scan {
 	uint8_t *has_kernels;	  /* by stream: it runs kernels, not only copies or collectives */
 	uint32_t *candidates[2];  /* collectives; others; the oldest first */
 	uint32_t n_candidates[2]; /* of each kind */
-	uint32_t compute, collective; /* newest of all threads */
+	uint32_t *awaited; /* by stream: newest collective that is likely awaited; INFER_NONE */
+	uint32_t launched, earlier, compute, collective; /* as in threads, of all threads */
+	uint32_t n_launches;
 	bool has_records;
 	uint32_t own_before, own_after; /* number of waits that belong to launching a collective */
 };
