@@ -214,6 +214,8 @@ static void test_attributes()
 	TRUE(p.multiProcessorCount == sms && p.warpSize == 32 && strlen(p.name) > 3);
 	OK(cudaMemGetInfo(&free_bytes, &total));
 	TRUE(total == p.totalGlobalMem && free_bytes < total);
+	TRUE(p.maxTexture1DLayered[0] == 32768 && p.maxTexture1DLayered[1] == 2048);
+	TRUE(p.maxTexture2DLayered[0] == 32768 && p.maxTexture2DLayered[2] == 2048);
 	FAILS(cudaMalloc(&on_device, total), cudaErrorMemoryAllocation);
 	OK(cudaMalloc(&on_device, 100));
 	OK(cudaMallocHost(&pinned, 100));
