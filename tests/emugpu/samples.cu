@@ -2,11 +2,12 @@
 
 // Small versions of NVIDIA's public CUDA samples, most kernels with their host kernels: sums of
 // vectors on streams, a reduction, a cooperative launch, memory of two GPUs, managed memory, and
-// memory and events shared between processes; speeds of kernels without host kernels.
-#include <gpuemu.h>
+// memory, pools and events shared between processes; speeds of kernels without host kernels.
 #include "tests/emugpu/check.h"
+#include <gpuemu.h>
 
 #include <cooperative_groups.h>
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -165,7 +166,65 @@ static void test_managed()
 struct letter {
 	cudaIpcMemHandle_t memory;
 	cudaIpcEventHandle_t event;
+	int exporter, pools[2]; // descriptors of the exporter
+	cudaMemPoolPtrExportData pooled[2];
 };
+
+// The other process adds the memory of the second pool to that of the first one.
+static void use_pools(const struct letter *letter)
+{
+	const cudaMemAllocationHandleType type = cudaMemHandleTypePosixFileDescriptor;
+	cudaMemPool_t pools[2];
+	float *at[2];
+
+	for (int i = 0; i < 2; i++) {
+		char path[64];
+		int fd;
+
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", letter->exporter, letter->pools[i]);
+		fd = open(path, O_RDWR | O_CLOEXEC);
+		TRUE(fd >= 0);
+		OK(cudaMemPoolImportFromShareableHandle(&pools[i], (void *)(intptr_t)fd, type, 0));
+		close(fd);
+		FAILS(cudaMallocFromPoolAsync((void **)&at[i], 4, pools[i], 0),
+		      cudaErrorInvalidValue);
+		FAILS(cudaMemPoolImportPointer((void **)&at[i], pools[i],
+					       (cudaMemPoolPtrExportData *)&letter->pooled[1 - i]),
+		      cudaErrorInvalidValue);
+		OK(cudaMemPoolImportPointer((void **)&at[i], pools[i],
+					    (cudaMemPoolPtrExportData *)&letter->pooled[i]));
+	}
+	vector_add<<<BLOCKS, BLOCK>>>(at[0], at[1], at[0], N);
+	for (int i = 0; i < 2; i++)
+		OK(cudaFreeAsync(at[i], 0));
+	OK(cudaDeviceSynchronize());
+	FAILS(cudaFreeAsync(at[0], 0), cudaErrorInvalidValue);
+	cudaGetLastError();
+}
+
+static void make_pools(struct letter *letter, cudaMemPool_t *pools, float **at)
+{
+	const cudaMemAllocationHandleType type = cudaMemHandleTypePosixFileDescriptor;
+	cudaMemPoolProps props = {};
+
+	letter->exporter = getpid();
+	props.allocType = cudaMemAllocationTypePinned;
+	props.location.type = cudaMemLocationTypeDevice;
+	for (int i = 0; i < 2; i++) {
+		OK(cudaMemPoolCreate(&pools[i], &props));
+		FAILS(cudaMemPoolExportToShareableHandle(&letter->pools[i], pools[i], type, 0),
+		      cudaErrorInvalidValue); // it was created without handles
+		OK(cudaMemPoolDestroy(pools[i]));
+		props.handleTypes = type;
+		OK(cudaMemPoolCreate(&pools[i], &props));
+		props.handleTypes = cudaMemHandleTypeNone;
+		OK(cudaMallocFromPoolAsync((void **)&at[i], N * sizeof(float), pools[i], 0));
+		OK(cudaMemcpy(at[i], std::vector<float>(N, i + 1.0f).data(), N * sizeof(float),
+			      cudaMemcpyHostToDevice));
+		OK(cudaMemPoolExportToShareableHandle(&letter->pools[i], pools[i], type, 0));
+		OK(cudaMemPoolExportPointer(&letter->pooled[i], at[i]));
+	}
+}
 
 // The other process waits for the event and doubles the buffer in place.
 static int other_process(int in, int out)
@@ -179,7 +238,7 @@ static int other_process(int in, int out)
 	OK(cudaIpcOpenEventHandle(&event, letter.event));
 	OK(cudaStreamWaitEvent(0, event, 0));
 	vector_add<<<BLOCKS, BLOCK>>>(at, at, at, N);
-	OK(cudaDeviceSynchronize());
+	use_pools(&letter);
 	OK(cudaIpcCloseMemHandle(at));
 	OK(cudaEventDestroy(event));
 	return write(out, "", 1) == 1 ? 0 : 1;
@@ -189,6 +248,8 @@ static void test_processes(pid_t child, int in, int out)
 {
 	float *at = device_ones(N);
 	struct letter letter;
+	cudaMemPool_t pools[2];
+	float *pooled[2];
 	cudaEvent_t event;
 	char done;
 	int status;
@@ -198,10 +259,17 @@ static void test_processes(pid_t child, int in, int out)
 	OK(cudaEventRecord(event));
 	OK(cudaIpcGetMemHandle(&letter.memory, at));
 	OK(cudaIpcGetEventHandle(&letter.event, event));
+	make_pools(&letter, pools, pooled);
 	TRUE(write(out, &letter, sizeof(letter)) == sizeof(letter));
 	TRUE(read(in, &done, 1) == 1);
 	TRUE(first_of(at) == 4);
+	TRUE(first_of(pooled[0]) == 3);
 	TRUE(waitpid(child, &status, 0) == child && status == 0);
+	for (int i = 0; i < 2; i++) {
+		OK(cudaFreeAsync(pooled[i], 0));
+		OK(cudaMemPoolDestroy(pools[i]));
+		close(letter.pools[i]);
+	}
 	OK(cudaEventDestroy(event));
 	OK(cudaFree(at));
 }

@@ -35,6 +35,11 @@ int emu_memory_file(const struct emu_memory *m, uintptr_t at, uint64_t *offset);
 
 /* ---- all kinds of memory, by address ---- */
 
+/* Used bytes of a CUipcMemHandle. */
+#define EMU_IPC_BYTES 48
+/* Unmaps memory of another process. Returns 0 or -EINVAL. */
+int emu_ipc_close(uintptr_t at);
+
 enum emu_region_kind {
 	EMU_UNKNOWN, /* pageable host memory */
 	EMU_DEVICE,

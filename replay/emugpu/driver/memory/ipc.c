@@ -22,7 +22,7 @@ struct handle {
 	uint64_t offset, bytes;
 };
 
-_Static_assert(sizeof(struct handle) <= sizeof(CUipcMemHandle), "a handle has 64 bytes");
+_Static_assert(sizeof(struct handle) <= EMU_IPC_BYTES, "data of a pool has 64 bytes");
 
 static int open_other(const struct handle *h)
 {
@@ -91,17 +91,21 @@ EMU_API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ret, CUipcMemHandle handle, 
 	return CUDA_SUCCESS;
 }
 
+int emu_ipc_close(uintptr_t at)
+{
+	struct emu_region r = emu_region_find(at);
+
+	if (r.kind != EMU_MAPPED || r.owner || r.base != at ||
+	    emu_region_remove(at, EMU_MAPPED, &r) < 0)
+		return -EINVAL;
+	munmap((void *)(r.base & ~(uintptr_t)4095), r.bytes + r.base % 4096);
+	return 0;
+}
+
 EMU_API CUresult cuIpcCloseMemHandle(CUdeviceptr at)
 {
 	EMU_ENTER(EMU_CALL_MALLOC);
-	struct emu_region r = emu_region_find(at);
-
-	if (r.kind != EMU_MAPPED || r.owner || r.base != at)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (emu_region_remove(at, EMU_MAPPED, &r) < 0)
-		return CUDA_ERROR_INVALID_VALUE;
-	munmap((void *)(r.base & ~(uintptr_t)4095), r.bytes + r.base % 4096);
-	return CUDA_SUCCESS;
+	return emu_ipc_close(at) < 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 /* ---- events ---- */

@@ -1,20 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Memory pools: stream-ordered allocation. Freed memory returns to the emulated device at once, so
- * a pool only counts bytes. */
+ * a pool only counts bytes. The memory of a pool of another process is shared by IPC handles. */
+#include "base/array.h"
+#include "base/scope.h"
 #include "replay/emugpu/driver/capture.h"
 #include "replay/emugpu/driver/handle.h"
 #include "replay/emugpu/driver/memory.h"
 #include "replay/emugpu/driver/stream.h"
 
-#include <stdlib.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 struct emu_pool {
 	uint32_t magic;
 	struct emu_device *device;
 	cuuint64_t used, used_high, threshold;
 	int reuse[3]; /* attributes without effect, stored as set */
+	/* Of a pool that can be exported, or was imported; the same in all processes. */
+	struct pool_id {
+		uint32_t pid, number; /* number 0: neither */
+	} id;
 };
 
 #define MAGIC 0x506f6f6cu
@@ -76,7 +86,9 @@ static int64_t give_back(struct emu_op *op, struct emu_track *track, int64_t rea
 	struct emu_pool *p = op->memory.pool;
 	size_t bytes = 0;
 
-	if (p && emu_memory_free(p->device->memory, op->memory.at, &bytes) == 0)
+	if (emu_region_find(op->memory.at).kind == EMU_MAPPED)
+		emu_ipc_close(op->memory.at);
+	else if (p && emu_memory_free(p->device->memory, op->memory.at, &bytes) == 0)
 		use(p, -(int64_t)bytes);
 	return ready_ns;
 }
@@ -87,6 +99,47 @@ static const struct emu_op_type free_type = {
 	.light = 1,
 	.run = give_back,
 };
+
+/* ---- memory of pools that can be exported ---- */
+
+static struct {
+	pthread_mutex_t lock;
+	uint32_t last_number;
+	struct pool_memory {
+		CUdeviceptr at;
+		struct pool_id id;
+	} * items; /* also those that were freed, until their address is allocated again */
+	size_t n, cap;
+} exported = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Returns the place of the address in the list, or the end. */
+static size_t exported_at(CUdeviceptr at)
+{
+	size_t i = 0;
+
+	while (i < exported.n && exported.items[i].at != at)
+		i++;
+	return i;
+}
+
+static CUresult note_exported(const struct emu_pool *p, CUdeviceptr at)
+{
+	int r = 0;
+	size_t i;
+
+	if (p->id.number == 0)
+		return CUDA_SUCCESS;
+	pthread_mutex_lock(&exported.lock);
+	i = exported_at(at);
+	if (i == exported.n)
+		r = array_reserve(&exported.items, exported.n + 1, &exported.cap);
+	if (r == 0) {
+		exported.n += i == exported.n;
+		exported.items[i] = (struct pool_memory){at, p->id};
+	}
+	pthread_mutex_unlock(&exported.lock);
+	return r < 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
 
 static CUresult alloc(struct emu_thread *self, struct emu_stream *s, struct emu_pool *p,
 		      size_t bytes, CUdeviceptr *ret)
@@ -104,7 +157,7 @@ static CUresult alloc(struct emu_thread *self, struct emu_stream *s, struct emu_
 	}
 	use(p, (int64_t)((bytes + 511) & ~(size_t)511));
 	*ret = at;
-	return s->capture ? emu_capture_add(s, &op) : CUDA_SUCCESS;
+	return s->capture ? emu_capture_add(s, &op) : note_exported(p, at);
 }
 
 EMU_API CUresult cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream)
@@ -126,7 +179,9 @@ EMU_API CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ret, size_t bytes, CUmemor
 
 	if (r)
 		return r;
-	return p ? alloc(self, s, p, bytes, ret) : CUDA_ERROR_INVALID_VALUE;
+	if (!p || (p->id.number && p->id.pid != (uint32_t)getpid())) /* of another process */
+		return CUDA_ERROR_INVALID_VALUE;
+	return alloc(self, s, p, bytes, ret);
 }
 
 EMU_API CUresult cuMemFreeAsync(CUdeviceptr at, CUstream stream)
@@ -139,7 +194,8 @@ EMU_API CUresult cuMemFreeAsync(CUdeviceptr at, CUstream stream)
 
 	if (r || !at)
 		return r;
-	if (found.kind != EMU_DEVICE || found.base != at)
+	if ((found.kind != EMU_DEVICE && (found.kind != EMU_MAPPED || found.owner)) ||
+	    found.base != at)
 		return CUDA_ERROR_INVALID_VALUE;
 	/* Each launch of a graph uses the same memory. */
 	if (!s->capture)
@@ -195,6 +251,10 @@ EMU_API CUresult cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	p->magic = MAGIC;
 	p->device = d;
+	if (props->handleTypes != CU_MEM_HANDLE_TYPE_NONE)
+		p->id = (struct pool_id){
+			(uint32_t)getpid(),
+			__atomic_add_fetch(&exported.last_number, 1, __ATOMIC_RELAXED)};
 	*ret = (CUmemoryPool)p;
 	return CUDA_SUCCESS;
 }
@@ -279,6 +339,92 @@ EMU_API CUresult cuMemPoolGetAccess(CUmemAccess_flags *ret, CUmemoryPool pool, C
 		return CUDA_ERROR_INVALID_VALUE;
 	*ret = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
 	return CUDA_SUCCESS;
+}
+
+/* ---- pools of other processes ---- */
+
+#define POOL_NAME "gpuemu-pool-%u-%u-%d" /* process, number, device: the name of the descriptor */
+
+EMU_API CUresult cuMemPoolExportToShareableHandle(void *ret, CUmemoryPool pool,
+						  CUmemAllocationHandleType type,
+						  unsigned long long flags)
+{
+	const struct emu_pool *p = pool_of(pool);
+	char name[64];
+	int fd;
+
+	if (!p || !ret || flags || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+	    p->id.pid != (uint32_t)getpid())
+		return CUDA_ERROR_INVALID_VALUE;
+	snprintf(name, sizeof(name), POOL_NAME, p->id.pid, p->id.number, p->device->physical);
+	fd = memfd_create(name, MFD_CLOEXEC);
+	if (fd < 0)
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	memcpy(ret, &fd, sizeof(fd));
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *ret, void *handle,
+						    CUmemAllocationHandleType type,
+						    unsigned long long flags)
+{
+	scoped(free_ptr) struct emu_pool *p = calloc(1, sizeof(*p));
+	char path[64], name[128] = "";
+	int physical;
+
+	if (!p)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", (int)(intptr_t)handle);
+	if (!ret || flags || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+	    readlink(path, name, sizeof(name) - 1) < 0 ||
+	    sscanf(name, "/memfd:" POOL_NAME, &p->id.pid, &p->id.number, &physical) != 3)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (int i = 0; i < emu.n_devices; i++)
+		if (emu.devices[i].physical == physical)
+			p->device = &emu.devices[i];
+	if (!p->device)
+		return CUDA_ERROR_INVALID_DEVICE;
+	p->magic = MAGIC;
+	*ret = (CUmemoryPool)p;
+	p = NULL;
+	return CUDA_SUCCESS;
+}
+
+/* The data are the IPC handle of the memory, and the pool. */
+EMU_API CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *ret, CUdeviceptr at)
+{
+	struct pool_id id = {0};
+	CUipcMemHandle handle;
+	CUresult r;
+	size_t i;
+
+	if (!ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&exported.lock);
+	i = exported_at(at);
+	if (i < exported.n)
+		id = exported.items[i].id;
+	pthread_mutex_unlock(&exported.lock);
+	r = id.number ? cuIpcGetMemHandle(&handle, at) : CUDA_ERROR_INVALID_VALUE;
+	if (r)
+		return r;
+	memset(ret, 0, sizeof(*ret));
+	memcpy(ret, &handle, EMU_IPC_BYTES);
+	memcpy((char *)ret + EMU_IPC_BYTES, &id, sizeof(id));
+	return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuMemPoolImportPointer(CUdeviceptr *ret, CUmemoryPool pool,
+					CUmemPoolPtrExportData *data)
+{
+	const struct emu_pool *p = pool_of(pool);
+	CUipcMemHandle handle = {0};
+
+	if (!p || !ret || !data || p->id.number == 0 ||
+	    memcmp((char *)data + EMU_IPC_BYTES, &p->id, sizeof(p->id)) != 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(&handle, data, EMU_IPC_BYTES);
+	return cuIpcOpenMemHandle_v2(ret, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
 }
 
 /* ---- memory of graphs ---- */
