@@ -8,7 +8,6 @@ void fmt_run_part_done(struct fmt_run_part *p)
 	free(p->call_of);
 	free(p->keeps);
 	free(p->ranges);
-	free(p->values);
 	free(p->digests);
 	free(p->pages);
 	*p = (struct fmt_run_part){0};
@@ -68,28 +67,10 @@ static int count_ranges(void *context, struct fmt_planner *p)
 	return 0;
 }
 
-/* The values of a range that was taken go behind those of the slice. */
-static int take_values(const struct fmt_run_part_reader *s, struct fmt_run_slice *made,
-		       struct fmt_event *range)
-{
-	uint32_t n = fmt_template(s->names, range->template)->n_values, from = range->first_value;
-
-	range->first_value = (uint32_t)made->slice.n_values;
-	if (n == 0)
-		return 0;
-	if (array_reserve(&made->slice.values, made->slice.n_values + n, &made->values_cap) < 0)
-		return -ENOMEM;
-	memcpy(made->slice.values + made->slice.n_values, s->part->values + from,
-	       n * sizeof(*made->slice.values));
-	made->slice.n_values += n;
-	return 0;
-}
-
 static int take_ranges(void *context, struct fmt_run_slice *made, int64_t end_ns, bool last)
 {
 	struct fmt_run_part_reader *s = context;
 	size_t from = s->range, n;
-	int r = 0;
 
 	while (s->range < s->part->n_ranges &&
 	       (last || s->part->ranges[s->range].start_ns < end_ns))
@@ -102,9 +83,7 @@ static int take_ranges(void *context, struct fmt_run_slice *made, int64_t end_ns
 		qsort(made->slice.ranges, n, sizeof(*made->slice.ranges), by_track);
 	}
 	made->slice.n_ranges = n;
-	for (size_t i = 0; i < n && r == 0; i++)
-		r = take_values(s, made, &made->slice.ranges[i]);
-	return r;
+	return 0;
 }
 
 static int take_digest(const struct fmt_run_part_reader *s, struct fmt_run_slice *made,
@@ -168,11 +147,9 @@ void fmt_run_part_reader_done(struct fmt_run_part_reader *reading)
 }
 
 struct fmt_run_source fmt_run_part_source(const struct fmt_run_part *part,
-					  const struct fmt_names *names,
 					  struct fmt_run_part_reader *reading)
 {
 	reading->part = part;
-	reading->names = names;
 	reading->range = 0;
 	reading->first_content = 0;
 	reading->last_content = -1;

@@ -16,10 +16,8 @@ struct fmt_run_part {
 	uint32_t *call_of; /* owned: launching call of each event; FMT_RUN_NONE */
 	uint8_t *keeps;	   /* owned: of each event, whether a window keeps it in its prologue; NULL:
 			      none */
-	struct fmt_event *ranges; /* owned; sorted */
+	struct fmt_event *ranges; /* owned; sorted; without varying arguments */
 	size_t n_ranges, ranges_cap;
-	int64_t *values; /* owned: of the ranges, as in struct fmt_slice */
-	size_t n_values, values_cap;
 	struct fmt_run_digest *digests; /* owned; by op */
 	size_t n_digests, digests_cap;
 	uint64_t *pages; /* owned: of the digests */
@@ -38,17 +36,15 @@ void fmt_run_part_sort(struct fmt_run_part *p);
 /* State of the source for a rank, or for a segment of one. */
 struct fmt_run_part_reader {
 	const struct fmt_run_part *part;
-	const struct fmt_names *names;
 	size_t range;
 	int64_t first_content, last_content; /* iterations whose contents are written */
 	struct fmt_digest *contents;	     /* owned: contents of all segments, by number */
 	size_t n_contents, contents_cap;
 };
 
-/* Returns a source for the writer, valid as long as all three arguments. Contents are disabled at
+/* Returns a source for the writer, valid as long as both arguments. Contents are disabled at
  * first. `reading` is zeroed, or was used for the previous segment. */
 struct fmt_run_source fmt_run_part_source(const struct fmt_run_part *part,
-					  const struct fmt_names *names,
 					  struct fmt_run_part_reader *reading);
 
 void fmt_run_part_reader_done(struct fmt_run_part_reader *reading);

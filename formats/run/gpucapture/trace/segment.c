@@ -132,8 +132,7 @@ static int show_slice(void *shown, size_t done, size_t total)
 static struct fmt_run_source source_of(struct rec_segment *s, uint32_t i)
 {
 	struct rec_segment_rank *rank = &s->ranks[i];
-	struct fmt_run_source source =
-		fmt_run_part_source(&s->parts[i], s->run.names, rank->reading);
+	struct fmt_run_source source = fmt_run_part_source(&s->parts[i], rank->reading);
 
 	source.before = rank->has_before ? &rank->before : NULL;
 	source.more = !s->is_last;
