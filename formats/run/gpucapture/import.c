@@ -408,21 +408,14 @@ static int plan(struct import *m)
 	return r;
 }
 
-static bool has_calls(struct rec_process *const *all, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (all[i]->counts.calls > 0)
-			return true;
-	return false;
-}
-
 /* If the window contains no iteration, the whole run is kept: read it again. */
 static int write_trace(struct import *m, struct fmt_error *err)
 {
 	struct rec_trace_counts *result = &m->report->result;
 	int r = 0;
 
-	m->report->has_calls = has_calls(m->list.all, m->list.n);
+	for (size_t i = 0; i < m->list.n; i++)
+		m->report->has_calls |= m->list.all[i]->counts.calls > 0;
 	if (m->report->has_calls)
 		r = make_trace(m, err);
 	if (r == 0 && m->report->has_calls && result->n_ranks > 0 && result->n_iterations == 0) {
