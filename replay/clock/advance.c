@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 
-/* The time of a moment, which may be in another block. */
+/* Returns the time of a moment, which may be in another block. */
 static int64_t far_moment(struct sim *s, uint32_t rank, uint64_t moment)
 {
 	struct rank *r = &s->ranks[rank];

@@ -24,14 +24,14 @@
  * Institute, GPU profiling). */
 #define ISSUE_EFFICIENCY 0.84
 
-/* A thread of a batch norm loads so much before it waits. */
+/* Bytes that a thread of a batch norm loads before it waits. */
 #define VECTOR_BYTES 16
 
-/* The cycles of a row of a layer norm are those in which a scheduler issues the instructions of so
- * many threads. */
+/* Number of threads whose instructions a scheduler issues in the cycles of a row of a layer
+ * norm. */
 #define ROW_THREADS 512
 
-/* Blocks on this part of the multiprocessors saturate the memory. */
+/* Share of the multiprocessors whose blocks saturate the memory. */
 #define SATURATING_PART 0.25
 
 const char *const cost_source_names[COST_SOURCES] = {

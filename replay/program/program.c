@@ -58,7 +58,7 @@ static const struct fmt_constants *constants_of(struct program *p, uint32_t rank
 	return ret;
 }
 
-/* `text`: of the previous rank's constants; replaced by this rank's. */
+/* `text`: the constants of the previous rank as text; replaced by those of this rank. */
 static int add_rank(struct program *p, uint32_t rank, const char **text)
 {
 	struct program_rank *r = &p->ranks[rank];
@@ -327,7 +327,7 @@ static int read_templates(struct program *p)
 	return 0;
 }
 
-/* Checks assumptions of later functions; finds the range of the launch table. */
+/* Checks what later functions assume about the slice; finds the range of the launch table. */
 static const char *check_slice(const struct program *p, const struct program_rank *r,
 			       const struct fmt_slice *s, struct survey *ret)
 {

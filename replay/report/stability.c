@@ -325,7 +325,7 @@ static int by_position(const void *x, const void *y)
 	return order ?: array_order(a->gpu, b->gpu);
 }
 
-/* Sites that change more often come first. */
+/* Sorts sites by the share of iterations with another partner, largest first. */
 static int by_share(const void *x, const void *y)
 {
 	const struct stability_site *a = x, *b = y;

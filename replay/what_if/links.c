@@ -10,7 +10,7 @@
 /* The largest factor between recorded bandwidths and those of the GPU model. */
 #define MOST_FACTOR 64
 
-/* A smaller relative distance of a recorded time from the model is the model's own error. */
+/* A recorded time within this relative distance of the model confirms the model. */
 #define MODEL_ERROR 0.1
 
 int links_init(struct links *l, const struct fmt_names *names, char *why, size_t len)

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* Factors are rounded to this share to limit the number of different ones. */
+/* Factors are rounded to multiples of this, to limit the number of distinct ones. */
 #define STEP 0.0005
 
 /* The durations of the kernels of one name on a rank. */

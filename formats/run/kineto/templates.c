@@ -210,7 +210,7 @@ int kineto_templates_refine(struct kineto_templates *t, uint32_t template, uint3
 
 /* ---- varying arguments ------------------------------------------------------------------- */
 
-/* One value that an argument of some template has. */
+/* A value of an argument of a template. */
 struct seen {
 	struct kineto_varying varying;
 	int64_t value;

@@ -33,7 +33,7 @@ static void note_damage(struct fmt_damage *d, const char *path, uint64_t offset,
 	fmt_damage_add(d, &e);
 }
 
-/* Sets the message for a file that could not be read at all; returns `r`. */
+/* Sets the message for an unreadable file; returns `r`. */
 static int failed(int r, const char *path, uint64_t at, struct fmt_error *err)
 {
 	if (r == -ENOTSUP)
