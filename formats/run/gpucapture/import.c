@@ -155,7 +155,6 @@ static int take_round(struct import *m)
 static int take_piece(void *source, const struct rec_piece *piece)
 {
 	struct source *of = source;
-	int r;
 
 	switch ((enum rec_piece_kind)piece->kind) {
 	case REC_PIECE_SESSION:
@@ -168,15 +167,13 @@ static int take_piece(void *source, const struct rec_piece *piece)
 		of->is_ended = true;
 		return take_end(of->import, piece);
 	case REC_PIECE_ROUND:
-		r = rec_processes_add_piece(of->processes, piece);
-		return r < 0 ? r : take_round(of->import);
+		return rec_processes_add_piece(of->processes, piece) ?: take_round(of->import);
 	default:
 		return rec_processes_add_piece(of->processes, piece);
 	}
 }
 
-/* Returns the recording of which the smallest share was read: all recordings cover about the same
- * time. */
+/* Returns the recording with the smallest share read: all cover about the same time. */
 static struct source *next_source(struct import *m)
 {
 	struct source *best = NULL;
@@ -275,8 +272,8 @@ static int read_all(struct import *m)
 
 /* ---- several recordings */
 
-/* Returns true if two recordings belong to one run: by the launcher's name of the run, or by a
- * common communicator. */
+/* Returns true if two recordings have the launcher's name of the run, or a communicator in common.
+ */
 static bool are_of_one_run(const struct import *m, uint32_t a, uint32_t b)
 {
 	const char *run = m->sources[a].header.run;
@@ -295,12 +292,11 @@ static bool are_of_one_run(const struct import *m, uint32_t a, uint32_t b)
 static int check_same_run(const struct import *m, struct fmt_error *err)
 {
 	scoped(free_ptr) bool *tied = calloc(m->n + 1, sizeof(*tied));
-	bool more = true;
 
 	if (!tied)
 		return -ENOMEM;
 	tied[0] = true;
-	while (more) {
+	for (bool more = true; more;) {
 		more = false;
 		for (uint32_t i = 0; i < m->n; i++)
 			for (uint32_t k = 0; k < m->n && !tied[i]; k++)
