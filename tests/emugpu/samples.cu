@@ -320,7 +320,7 @@ static void possible_speeds()
 	const double bytes = n * 4.0, peak = 4.8e12, link = 450e9;
 	const double operations = 2.0 * side * side * side;
 	float *a, *b, *c, *peer;
-	double s;
+	double s, staged;
 
 	for (float **at : {&a, &b, &c})
 		OK(cudaMalloc(at, n * sizeof(float)));
@@ -335,7 +335,9 @@ static void possible_speeds()
 	TRUE(s < 1e-5);
 	s = seconds_of([&] { matrixMul<32><<<dim3(128, 128), dim3(32, 32)>>>(a, b, c, side); });
 	TRUE(s > operations / 67e12 && s < 10 * operations / 67e12);
+	staged = seconds_of([&] { cudaMemcpyPeerAsync(a, 0, peer, 1, 16, 0); });
 	OK(cudaDeviceEnablePeerAccess(1, 0));
+	TRUE(seconds_of([&] { cudaMemcpyPeerAsync(a, 0, peer, 1, 16, 0); }) < staged);
 	s = seconds_of(
 		[&] { copy_vectors<<<n / 4 / BLOCK, BLOCK>>>((float4 *)a, (float4 *)peer); });
 	TRUE(s > bytes / link && s < 10 * bytes / link);

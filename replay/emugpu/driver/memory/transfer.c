@@ -111,7 +111,7 @@ static int64_t recorded_ns(const struct emu_copy_op *c)
 }
 
 /* Returns the recorded duration, else that of the model. If one GPU cannot access the other, the
- * copy is staged in host memory, a part at a time. */
+ * copy is staged in host memory, a part at a time: a second copy waits for the first one. */
 static int64_t copy_ns(const struct emu_copy_op *c, const struct emu_device *d)
 {
 	const struct cost_gpu *m = &d->model;
@@ -130,7 +130,7 @@ static int64_t copy_ns(const struct emu_copy_op *c, const struct emu_device *d)
 
 		speed = linked ? m->nvlink_bytes_per_s * m->link_efficiency
 			       : m->pcie_bytes_per_s * m->pcie_efficiency;
-		fixed += linked ? m->nvlink_ns : m->copy_ns;
+		fixed += linked ? m->nvlink_ns : m->event_ns + m->copy_ns;
 	}
 	return (int64_t)(fixed + 1e9 * (double)total_bytes(c) / speed) + first_touch_ns(c, m);
 }
