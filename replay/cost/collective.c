@@ -30,7 +30,7 @@ enum cost_collective cost_collective_named(const char *name)
 	return (enum cost_collective)kind;
 }
 
-enum { TREE, RING, ALGORITHMS };
+enum { TREE = COST_TREE, RING = COST_RING, ALGORITHMS = COST_TOPOLOGIES };
 enum { LL, LL128, SIMPLE, PROTOCOLS };
 
 /* Latencies in microseconds: of the kernel, and of each step over a link. */
@@ -185,9 +185,22 @@ static double peers_us(const struct cost_links *l, enum cost_collective kind, do
 	return base_us[RING][SIMPLE] + wire + through / bus_bandwidth(l) * 1e6;
 }
 
-int64_t cost_collective_ns(const struct cost_links *l, enum cost_collective kind, double bytes)
+/* Returns infinity if no algorithm is left. */
+static double fastest_us(const struct cost_links *l, enum cost_collective kind, unsigned excluded,
+			 double bytes)
 {
 	double best = INFINITY;
+
+	for (int a = 0; a < ALGORITHMS; a++)
+		for (int p = 0; p < PROTOCOLS; p++)
+			if (is_usable(l, kind, a, p) && !(excluded >> a & 1))
+				best = fmin(best, time_us(l, kind, a, p, bytes));
+	return measured_us(l, kind, best, bytes);
+}
+
+int64_t cost_collective_ns(const struct cost_links *l, enum cost_collective kind, double bytes)
+{
+	double us;
 
 	if (l->bytes_per_s <= 0)
 		return 0;
@@ -199,9 +212,8 @@ int64_t cost_collective_ns(const struct cost_links *l, enum cost_collective kind
 	/* The model uses the size of all ranks' buffers. */
 	if (kind == COST_ALL_GATHER || kind == COST_REDUCE_SCATTER)
 		bytes *= l->ranks;
-	for (int a = 0; a < ALGORITHMS; a++)
-		for (int p = 0; p < PROTOCOLS; p++)
-			if (is_usable(l, kind, a, p))
-				best = fmin(best, time_us(l, kind, a, p, bytes));
-	return (int64_t)(measured_us(l, kind, best, bytes) * 1000);
+	us = fastest_us(l, kind, l->excluded, bytes);
+	if (isinf(us))
+		us = fastest_us(l, kind, 0, bytes);
+	return (int64_t)(us * 1000);
 }

@@ -28,6 +28,8 @@ const char *cost_collective_name(enum cost_collective kind);
 /* Returns the kind of that name, or COST_COLLECTIVES. */
 enum cost_collective cost_collective_named(const char *name);
 
+enum cost_topology { COST_TREE, COST_RING, COST_TOPOLOGIES };
+
 enum cost_wire { COST_NVLINK, COST_PCIE, COST_NETWORK };
 
 /* The links between the GPUs of a communicator. */
@@ -40,6 +42,8 @@ struct cost_links {
 	/* Within a host: bandwidth of reduction by the switch, per GPU and direction, 0: none;
 	 * minimum duration per step of a ring. */
 	double switch_bytes_per_s, step_us;
+	/* Bits 1 << enum cost_topology: not to be used where another is possible. */
+	unsigned excluded;
 };
 
 /* Returns nanoseconds. `bytes` is the input of one rank (all-gather, gather), the output of one

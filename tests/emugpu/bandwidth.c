@@ -5,7 +5,7 @@
  * for each rank, in place or not, whatever the host needs to move the data. For buffers that were
  * never written, the host needs less time than the emulated GPUs. An all-to-all takes the same time
  * as sends to all ranks, because a rank's own part uses no link. The times are those of the model,
- * which include the gap between two operations.
+ * which include the gap between two operations. With $NCCL_ALGO, they are those of a ring.
  *
  *     emugpu_bandwidth threads|processes RANKS
  */
@@ -26,7 +26,7 @@
 enum { OUT_OF_PLACE, IN_PLACE, RING, TO_ALL, SENDS, LARGE, SMALL, KINDS };
 enum { MOST = 8 };
 static const int repeats[KINDS] = {10, 10, 10, 200, 200, 10, 200};
-static const size_t bytes = 16 << 20, large_bytes = (size_t)32 << 30, small_bytes = 64 << 10;
+static const size_t bytes = 16 << 20, large_bytes = (size_t)2 << 30, small_bytes = 64 << 10;
 
 struct rank {
 	int rank, n;
@@ -128,6 +128,7 @@ static void *run(void *arg)
 
 static double model_s(uint32_t ranks, size_t n)
 {
+	const char *ring = getenv("NCCL_ALGO");
 	struct cost_gpu g;
 	char why[400];
 
@@ -139,7 +140,8 @@ static double model_s(uint32_t ranks, size_t n)
 					    .wire = COST_NVLINK,
 					    .bytes_per_s = g.nvlink_bytes_per_s * g.link_efficiency,
 					    .compute_capability = 90,
-					    .switch_bytes_per_s = g.switch_bytes_per_s,
+					    .switch_bytes_per_s = ring ? 0 : g.switch_bytes_per_s,
+					    .excluded = ring ? 1u << COST_TREE : 0,
 					    .step_us = g.collective_step_ns / 1000},
 		       COST_ALL_REDUCE, (double)n);
 }
@@ -171,7 +173,7 @@ int main(int argc, char **argv)
 	for (int kind = 0; kind < KINDS; kind++) {
 		static const char *const names[] = {
 			"all-reduce",	"all-reduce in place", "send and receive",    "all-to-all",
-			"sends to all", "all-reduce of 32 GB", "all-reduce of 64 KiB"};
+			"sends to all", "all-reduce of 2 GiB", "all-reduce of 64 KiB"};
 		const struct rank *r = &ranks[0];
 
 		printf("%s %.1f us by the clock, %.1f us by events, %.1f us of CPU time\n",
@@ -182,6 +184,7 @@ int main(int argc, char **argv)
 				   : r->device_s[kind] < 1e-3);
 	}
 	TRUE(fabs(ranks[0].device_s[SENDS] / ranks[0].device_s[TO_ALL] - 1) < 0.05);
+	TRUE(fabs(ranks[0].device_s[LARGE] / model_s((uint32_t)n, large_bytes) - 1) < 0.01);
 	TRUE(fabs(ranks[0].device_s[SMALL] / model_s((uint32_t)n, small_bytes) - 1) < 0.04);
 	return 0;
 }

@@ -264,6 +264,13 @@ TEST(operation_costs)
 					    COST_ALL_GATHER, 1e9 / 8));
 	l.step_us = 2;
 	ck_assert(cost_collective_ns(&l, COST_ALL_REDUCE, 8) >= 14 * 2000);
+	/* Without the ring, the switch reduces; nothing but the ring gathers. */
+	l.excluded = 1u << COST_RING | 1u << COST_TREE;
+	ck_assert(cost_collective_ns(&l, COST_ALL_REDUCE, 1e9) < large * 6 / 10);
+	ck_assert(cost_collective_ns(&l, COST_ALL_GATHER, 1e9 / 8) < large);
+	l.switch_bytes_per_s = 0;
+	l.excluded = 1u << COST_TREE;
+	ck_assert(cost_collective_ns(&l, COST_ALL_REDUCE, 1e9) >= large);
 	l.ranks = 1;
 	ck_assert(cost_collective_ns(&l, COST_ALL_REDUCE, 1e9) < 10000);
 }

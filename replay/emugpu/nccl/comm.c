@@ -50,6 +50,24 @@ ncclResult_t emu_comm_state(ncclComm_t comm)
 	return (ncclResult_t)__atomic_load_n(&comm->state, __ATOMIC_ACQUIRE);
 }
 
+/* Returns whether $NCCL_ALGO allows an algorithm: a list of names; after ^, of those to avoid.
+ * Ignores lists by operation ("allreduce:ring"). */
+static int allows(const char *algorithm)
+{
+	const char *list = getenv("NCCL_ALGO");
+	int avoids = list && *list == '^', listed = 0;
+
+	if (!list || !*list || strchr(list, ':'))
+		return 1;
+	for (list += avoids; *list && !listed; list += strspn(list, ",")) {
+		size_t n = strcspn(list, ",");
+
+		listed = n == strlen(algorithm) && strncasecmp(list, algorithm, n) == 0;
+		list += n;
+	}
+	return listed != avoids;
+}
+
 /* The links between the ranks, from the GPU model and the hosts of the ranks. */
 static void find_links(ncclComm_t comm)
 {
@@ -57,6 +75,7 @@ static void find_links(ncclComm_t comm)
 	struct cost_links *l = &comm->links;
 	double efficiency = 1, nvlink = 0, pcie = 0, network = 0, compute = 0;
 	double step_ns = 0, gap_ns = 0;
+	const char *nvls = getenv("NCCL_NVLS_ENABLE");
 
 	gpu->gpuemu_device_value(comm->device, "link_efficiency", &efficiency);
 	gpu->gpuemu_device_value(comm->device, "nvlink_bytes_per_s", &nvlink);
@@ -68,6 +87,10 @@ static void find_links(ncclComm_t comm)
 	gpu->gpuemu_device_value(comm->device, "gap_ns", &gap_ns);
 	comm->gap_ns = (int64_t)gap_ns;
 	l->step_us = step_ns / 1000;
+	l->excluded =
+		(allows("tree") ? 0 : 1u << COST_TREE) | (allows("ring") ? 0 : 1u << COST_RING);
+	if (!allows("nvls") || (nvls && strcmp(nvls, "0") == 0))
+		l->switch_bytes_per_s = 0;
 	l->ranks = comm->n;
 	l->hosts = 1;
 	l->wire = nvlink > 0 ? COST_NVLINK : COST_PCIE;
