@@ -12,10 +12,9 @@
 
 /* ---- files, heads and tails rendered whole */
 
-/* Heads of tables, and tails, are the same for every file: their keys in the cache, distinct from
- * those of pieces. */
-#define TAILS UINT64_MAX
-#define TABLE_HEADS (UINT64_MAX - FS_PIECES)
+/* Heads of tables are the same for every file: their keys in the cache, distinct from those of
+ * pieces. */
+#define TABLE_HEADS UINT64_MAX
 
 static bool is_table(const struct fs_file *file)
 {
@@ -95,58 +94,39 @@ static int get_whole(struct fs_tree *t, const struct fs_node *where, const struc
 }
 
 /* The text after the pieces. */
-static int get_tail(const struct fs_file *file, struct text *out)
+static const char *tail_of(const struct fs_file *file)
 {
-	if (file->made == FS_PIECES_OF && file->piece == FS_PIECE_TIMELINE)
-		fmt_chrome_tail(out);
-	return out->error;
+	return file->made == FS_PIECES_OF && file->piece == FS_PIECE_TIMELINE ? FMT_CHROME_TAIL
+									      : "";
 }
 
 /* ---- sizes */
-
-/* Returns the lengths of head and tail. A file without pieces consists of the head. */
-static int ends_size(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
-		     uint64_t *head, uint64_t *tail)
-{
-	scoped(text_done) struct text out = {0};
-	struct fs_item *item;
-	int r = get_whole(t, where, file, &item);
-
-	if (r < 0)
-		return r;
-	*head = ((struct fs_blob *)fs_item_value(item))->len;
-	fs_cache_put(t->cache, item);
-	r = get_tail(file, &out);
-	*tail = out.len;
-	return r;
-}
 
 int fs_content_size(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
 		    uint64_t *ret)
 {
 	struct fs_piece p = {.tree = t, .number = file->piece};
 	struct fmt_walk w = fs_tree_walk(t, where);
-	uint64_t head, tail, size, length;
+	struct fs_item *head;
+	uint64_t size, length;
 	int r;
 
 	if (file->size)
 		return file->size(t, where, ret);
-	r = ends_size(t, where, file, &head, &tail);
+	r = get_whole(t, where, file, &head);
 	if (r < 0)
 		return r;
-	size = head + tail;
+	size = ((struct fs_blob *)fs_item_value(head))->len + strlen(tail_of(file));
+	fs_cache_put(t->cache, head);
 	if (file->made == FS_PIECES_OF)
 		r = fs_lengths_of_file(t, where, file->piece);
-	if (r < 0)
-		return r;
-	while (file->made == FS_PIECES_OF && fs_piece_next(&p, &w)) {
+	while (r == 0 && file->made == FS_PIECES_OF && fs_piece_next(&p, &w)) {
 		r = fs_piece_length(&p, &length);
-		if (r < 0)
-			return r;
-		size += length;
+		size += r == 0 ? length : 0;
 	}
-	*ret = size;
-	return 0;
+	if (r == 0)
+		*ret = size;
+	return r;
 }
 
 /* Decoding and counting this many records takes about as long as answering a request. */
@@ -243,25 +223,12 @@ static int want_piece(struct wanted *w, struct fs_piece *p)
 	return r;
 }
 
-/* The tail is short and not cached: it becomes a separate item. */
-static int tail_make(void *context, void **ret, size_t *bytes)
+static int want_tail(const struct fs_file *file, struct wanted *w)
 {
-	scoped(text_done) struct text out = {0};
-	const struct whole *w = context;
-	int r = get_tail(w->file, &out);
+	const char *tail = tail_of(file);
+	size_t len = strlen(tail);
 
-	return r < 0 ? r : fs_blob_of(&out, ret, bytes);
-}
-
-static int want_tail(struct fs_tree *t, const struct fs_file *file, struct wanted *w)
-{
-	struct whole whole = {.tree = t, .file = file};
-	struct fs_item_ops maker = {tail_make, fs_blob_drop, &whole};
-	struct fs_key key = {15, TAILS - (uint64_t)file->piece};
-	struct fs_item *item;
-	int r = fs_cache_get(t->cache, key, &maker, &item);
-
-	return r < 0 ? r : want_item(w, item);
+	return w->skip < len ? add_part(w, tail, len, NULL) : 0;
 }
 
 /* ---- pieces */
@@ -298,6 +265,6 @@ int fs_content_read(struct fs_tree *t, const struct fs_node *where, const struct
 		r = want_pieces(t, where, file, &w);
 	w.put = fs_cache_put;
 	if (r == 0 && w.left > 0)
-		r = want_tail(t, file, &w);
+		r = want_tail(file, &w);
 	return r;
 }

@@ -159,7 +159,7 @@ TEST(test_a_document_is_the_sum_of_its_slices)
 			ck_assert_int_eq(fmt_chrome_offsets(x, s, NULL, &length), 0);
 			ck_assert_uint_eq(length, sum.len - before);
 		}
-		fmt_chrome_tail(&sum);
+		text_str(&sum, FMT_CHROME_TAIL);
 		ck_assert_uint_eq(sum.len, t.len);
 		ck_assert_mem_eq(sum.data, t.data, t.len);
 	}

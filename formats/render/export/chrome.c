@@ -76,11 +76,6 @@ void fmt_chrome_head(struct fmt_chrome *x, const struct fmt_trace *t, const stru
 		fmt_chrome_head_rank(t, x->rank, out);
 }
 
-void fmt_chrome_tail(struct text *out)
-{
-	text_str(out, "\n]}\n");
-}
-
 /* ---- calls and their operations */
 
 /* The correlations of a slice. */
@@ -338,6 +333,6 @@ int fmt_chrome(struct fmt_trace *t, enum fmt_chrome_form form, const struct fmt_
 		else if (r < 0)
 			return r;
 	}
-	fmt_chrome_tail(out);
+	text_str(out, FMT_CHROME_TAIL);
 	return text_flush(out);
 }

@@ -12,7 +12,7 @@
  *     fmt_chrome_new(fmt_trace_names(t), fmt_trace_n_ranks(t), FMT_CHROME_MERGED, 0, &x);
  *     fmt_chrome_head(x, t, &part, out);
  *     fmt_chrome_slice(x, slice, out);             each slice of the part, of any rank
- *     fmt_chrome_tail(out);
+ *     text_str(out, FMT_CHROME_TAIL);
  *
  * The length of a slice's text does not depend on other slices, so lengths of documents are sums. A
  * struct fmt_chrome caches the text of each template. Thread-safe. Functions return 0 or a negative
@@ -53,7 +53,7 @@ int fmt_chrome_slice_from(struct fmt_chrome *x, const struct fmt_slice *slice, s
 int fmt_chrome_offsets(struct fmt_chrome *x, const struct fmt_slice *slice, uint64_t *marks,
 		       uint64_t *length);
 
-void fmt_chrome_tail(struct text *out);
+#define FMT_CHROME_TAIL "\n]}\n"
 
 /* Renders a part of `t` as a whole document; flushes the text. Omits damaged slices and counts them
  * in part->left_out. */
