@@ -109,6 +109,8 @@ static const struct functor binary[] = {
 	{"BitwiseOrFunctor<", EMU_OP_OR, ONE, 2, 0},
 	{"BitwiseXorFunctor<", EMU_OP_XOR, ONE, 2, 0},
 	{"threshold_kernel_impl<", EMU_OP_THRESHOLD, ONE, 2, 2},
+	{"maximum_kernel_cuda(", EMU_OP_MAX, LAMBDA, 2, 0},
+	{"minimum_kernel_cuda(", EMU_OP_MIN, LAMBDA, 2, 0},
 	{"div_trunc_kernel_cuda(", EMU_OP_DIV_TRUNC, LAMBDA, 2, 0},
 	{"div_floor_kernel_cuda(", EMU_OP_DIV_FLOOR, LAMBDA, 2, 0},
 	{"fmod_kernel_cuda(", EMU_OP_FMOD, LAMBDA, 2, 0},

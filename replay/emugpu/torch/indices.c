@@ -25,6 +25,8 @@ static int run_embedding_backward(const struct emu_torch *t, const struct gpuemu
 	for (int64_t row = 0; row < n; row++) {
 		int64_t index = (int64_t)emu_load(t->in[1], indices, row);
 
+		if (index < 0)
+			return -ENOTSUP;
 		for (int64_t i = 0; index != padding && i < columns; i++)
 			emu_store(t->in[0], to, index * columns + i,
 				  emu_load(t->in[0], to, index * columns + i) +
