@@ -43,7 +43,7 @@ static void join_all(struct sim *s, const struct rank *r, struct track *l, const
 	for (;; w++) {
 		if (s->variants)
 			sim_variants_join(s, r, l, w);
-		sim_join(s->collectives, w->on, fmt_sub(l->now_ns, r->clock_ns), l->at->own_ns,
+		sim_join(s->collectives, w->operand, fmt_sub(l->now_ns, r->clock_ns), l->at->own_ns,
 			 sim_arrival(s, r, l));
 		if (w->last)
 			break;
@@ -54,7 +54,7 @@ static void join_all(struct sim *s, const struct rank *r, struct track *l, const
 
 static int have_ended(const struct sim *s, const struct sim_wait *w)
 {
-	while (sim_collective(s->collectives, w->on)->end_ns != SIM_PENDING) {
+	while (sim_collective(s->collectives, w->operand)->end_ns != SIM_PENDING) {
 		if (w->last)
 			return 1;
 		w++;
@@ -78,7 +78,7 @@ static int wait_for_collectives(struct sim *s, struct rank *r, struct track *l,
 	*t = l->now_ns;
 	last = sim_arrival(s, r, l);
 	for (;; w++) {
-		const struct sim_collective *m = sim_collective(s->collectives, w->on);
+		const struct sim_collective *m = sim_collective(s->collectives, w->operand);
 		int64_t end_ns = m->end_ns, lag_ns = r->clock_ns;
 
 		if (w->kind == SIM_TRANSFER) {
@@ -90,7 +90,7 @@ static int wait_for_collectives(struct sim *s, struct rank *r, struct track *l,
 		if (moment_wait(*t, end_ns, lag_ns) > *t)
 			last = m->last;
 		*t = moment_wait(*t, end_ns, lag_ns);
-		sim_leave(s->collectives, w->on);
+		sim_leave(s->collectives, w->operand);
 		if (w->last)
 			break;
 	}
@@ -105,10 +105,10 @@ static void forget_variants(const struct sim *s, const struct rank *r, const str
 			    const struct sim_wait *w)
 {
 	struct sim_block *b = l->block;
-	uint64_t moment = b->first + w->on;
+	uint64_t moment = b->first + w->operand;
 
 	if (w->kind == SIM_FAR) {
-		moment = b->program->far[w->on];
+		moment = b->program->far[w->operand];
 		b = sim_block_of(r, moment);
 	}
 	if (b)
@@ -132,20 +132,20 @@ static int apply_waits(struct sim *s, uint32_t rank, struct track *l, int64_t *t
 			l->drop = 0;
 			return 1;
 		case SIM_CAPACITY:
-			*t = capacity_reserve(l->capacity, *t, w->lag_ns, w->on);
+			*t = capacity_reserve(l->capacity, *t, w->lag_ns, w->operand);
 			l->drop = 0;
 			return 1;
 		case SIM_AT:
 			when = 0;
 			break;
 		case SIM_FAR:
-			when = far_moment(s, rank, l->block->program->far[w->on]);
+			when = far_moment(s, rank, l->block->program->far[w->operand]);
 			break;
 		case SIM_OTHER:
-			when = other_moment(s, rank, l->block->program->far[w->on]);
+			when = other_moment(s, rank, l->block->program->far[w->operand]);
 			break;
 		default:
-			when = l->times[w->on];
+			when = l->times[w->operand];
 			break;
 		}
 		if (when == SIM_PENDING && !l->drop)
@@ -176,8 +176,8 @@ static void run_points(struct sim *s, uint32_t rank, struct track *l)
 		if (at->wait != SIM_NONE) {
 			const struct sim_wait *w = &waits[at->wait];
 
-			if (w->last && w->kind == SIM_MOMENT && times[w->on] > SIM_NEVER) {
-				t = moment_wait(t, times[w->on], w->lag_ns);
+			if (w->last && w->kind == SIM_MOMENT && times[w->operand] > SIM_NEVER) {
+				t = moment_wait(t, times[w->operand], w->lag_ns);
 				l->drop = 0;
 			} else {
 				l->now_ns = now;

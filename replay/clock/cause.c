@@ -56,7 +56,7 @@ void sim_causes_leave(struct sim *s, const struct track *l, uint64_t last)
 	struct causes *c = s->causes;
 
 	c->last[c->n * c->n_runs] = last;
-	l->block->program->waits[l->at->wait].on = (uint32_t)c->n++;
+	l->block->program->waits[l->at->wait].operand = (uint32_t)c->n++;
 }
 
 uint64_t sim_last_arrival(const struct sim *s, uint32_t number, uint32_t run)

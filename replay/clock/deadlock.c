@@ -35,14 +35,14 @@ static uint32_t waits_for(const struct rank *r, uint32_t self)
 		uint64_t moment;
 
 		if (w->kind == SIM_FAR) {
-			moment = l->block->program->far[w->on];
+			moment = l->block->program->far[w->operand];
 			b = sim_block_of(r, moment);
 			if (!b)
 				return self;
 			if (b->times[moment - b->first] == SIM_PENDING)
 				return track_of_slot(r, b, (uint32_t)(moment - b->first), self);
-		} else if (w->kind == SIM_MOMENT && b->times[w->on] == SIM_PENDING) {
-			return track_of_slot(r, b, w->on, self);
+		} else if (w->kind == SIM_MOMENT && b->times[w->operand] == SIM_PENDING) {
+			return track_of_slot(r, b, w->operand, self);
 		}
 		if (w->last)
 			return SIM_NONE;

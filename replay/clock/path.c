@@ -297,13 +297,13 @@ static const struct sim_wait *find_cause(const struct path *p, uint32_t run, uin
 		uint32_t slot;
 
 		if (w->kind == SIM_COLLECTIVE || w->kind == SIM_TRANSFER) {
-			*ref = sim_last_arrival(p->sim, w->on, run);
+			*ref = sim_last_arrival(p->sim, w->operand, run);
 			return w;
 		}
 		*ref = w->kind == SIM_AT      ? NOTHING
-		       : w->kind == SIM_OTHER ? part->far[w->on]
-		       : w->kind == SIM_FAR   ? SIM_REF(rank, part->far[w->on])
-					      : SIM_REF(rank, part->first + w->on);
+		       : w->kind == SIM_OTHER ? part->far[w->operand]
+		       : w->kind == SIM_FAR   ? SIM_REF(rank, part->far[w->operand])
+					      : SIM_REF(rank, part->first + w->operand);
 		from = w->kind == SIM_AT ? NULL : find_part(p, *ref, &slot);
 		if (from)
 			when_ns = from->times[(size_t)run * from->n_slots + slot];

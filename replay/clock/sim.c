@@ -284,7 +284,7 @@ struct sim_block *sim_far_block(const struct sim *s, const struct rank *r,
 				const struct sim_program *p, const struct sim_wait *w,
 				uint32_t *slot)
 {
-	uint64_t far = p->far[w->on];
+	uint64_t far = p->far[w->operand];
 	uint64_t moment = w->kind == SIM_OTHER ? SIM_REF_MOMENT(far) : far;
 	struct sim_block *b =
 		sim_block_of(w->kind == SIM_OTHER ? &s->ranks[SIM_REF_RANK(far)] : r, moment);

@@ -42,22 +42,23 @@ struct sim_point {
 };
 
 enum sim_wait_kind {
-	SIM_MOMENT, /* not before the time of slot `on` + lag_ns */
-	SIM_FAR,    /* the same for the moment far[on], which may be in another block of the rank */
-	SIM_OTHER,  /* the same for a moment of another rank: far[on] is a SIM_REF */
-	SIM_AT,	    /* not before lag_ns, of which variants scale the last `on` ns */
-	SIM_COLLECTIVE, /* until collective `on` ends. The rank joins at the previous point; own_ns
-			   is its recorded duration. All waits of the point are then collectives: it
-			   joins all of them and leaves with the last */
+	SIM_MOMENT, /* not before the time of slot `operand` + lag_ns */
+	SIM_FAR,    /* the same for the moment far[operand], maybe in another block of the rank */
+	SIM_OTHER,  /* the same for a moment of another rank: far[operand] is a SIM_REF */
+	SIM_AT,	    /* not before lag_ns, of which variants scale the last `operand` ns */
+	SIM_COLLECTIVE, /* until collective `operand` ends. The rank joins at the previous point;
+			   own_ns is its recorded duration. All waits of the point are then
+			   collectives: it joins all of them and leaves with the last */
 	SIM_TRANSFER,	/* the same, but the rank leaves lag_ns after the last arrival */
 	SIM_FREE,	/* until some of the track's capacity is free; the last wait */
-	SIM_CAPACITY, /* until the point has used share `on` of the capacity for lag_ns, or less for
-			 longer, since the previous point, which has SIM_FREE; the last wait */
+	SIM_CAPACITY,	/* until the point has used share `operand` of the capacity for lag_ns, or
+			   less for longer, since the previous point, which has SIM_FREE; the last
+			   wait */
 };
 
 struct sim_wait {
 	int64_t lag_ns;
-	uint32_t on;
+	uint32_t operand;
 	uint8_t kind;	/* enum sim_wait_kind */
 	uint8_t last;	/* last wait of the point */
 	uint16_t scale; /* of lag_ns in variants */

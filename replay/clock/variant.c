@@ -233,14 +233,15 @@ static int64_t moment_of(const struct sim *s, const struct rank *r, const struct
 		b = sim_far_block(s, r, b->program, w, &slot);
 		return b ? b->variants[(size_t)k * b->n_slots + slot] : SIM_NEVER;
 	default:
-		return times[w->on];
+		return times[w->operand];
 	}
 }
 
 static int64_t lag_of(const struct variants *v, uint32_t k, const struct sim_wait *w)
 {
 	if (w->kind == SIM_AT)
-		return fmt_add(w->lag_ns, variant_of(v, k, w->on, w->scale) - (int64_t)w->on);
+		return fmt_add(w->lag_ns,
+			       variant_of(v, k, w->operand, w->scale) - (int64_t)w->operand);
 	return variant_of(v, k, w->lag_ns, w->scale);
 }
 
@@ -285,7 +286,7 @@ run_variants(const struct sim *s, uint32_t k, uint32_t n, struct rank *r, struct
 			int64_t next = moment_after(t[i], variant_of(v, k + i, at->own_ns, *scale));
 
 			if (one)
-				next = moment_wait(next, times[i][w->on],
+				next = moment_wait(next, times[i][w->operand],
 						   variant_of(v, k + i, w->lag_ns, w->scale));
 			else if (waits)
 				next = after_waits(s, k + i, r, l, times[i], w, next);
@@ -327,9 +328,9 @@ void sim_variants_join(struct sim *s, const struct rank *r, const struct track *
 {
 	struct variants *v = s->variants;
 	const int64_t *now = &r->variant_now[(size_t)(l - r->tracks) * v->n];
-	const struct sim_collective *m = sim_collective(s->collectives, w->on);
-	struct variant_collective *to = &v->collectives[(size_t)w->on * v->n];
-	struct variant_apart *apart = &v->apart[w->on];
+	const struct sim_collective *m = sim_collective(s->collectives, w->operand);
+	struct variant_collective *to = &v->collectives[(size_t)w->operand * v->n];
+	struct variant_apart *apart = &v->apart[w->operand];
 	uint64_t who = sim_arrival(s, r, l);
 
 	if (m->end_ns != SIM_PENDING)
@@ -375,9 +376,9 @@ static int64_t shortest_of(const struct variant_apart *a, int64_t spread, struct
  * of different sizes, and half of that distance is used for each rank. */
 static int64_t transfer_of(const struct variants *v, uint32_t k, const struct sim_wait *w)
 {
-	const struct variant_apart *a = &v->apart[w->on];
+	const struct variant_apart *a = &v->apart[w->operand];
 	const struct variant_line line =
-		w->on < v->n_lines ? v->lines[w->on] : (struct variant_line){0};
+		w->operand < v->n_lines ? v->lines[w->operand] : (struct variant_line){0};
 	int64_t spread = fmt_sub(a->most_ns, a->least_ns), own = APART_NS / 2;
 
 	if (w->scale == 0)
@@ -395,7 +396,7 @@ static int64_t leave(const struct variants *v, uint32_t k, const struct rank *r,
 	int64_t t = now;
 
 	for (;; w++) {
-		const struct variant_collective *m = &v->collectives[(size_t)w->on * v->n + k];
+		const struct variant_collective *m = &v->collectives[(size_t)w->operand * v->n + k];
 		int64_t end = moment_after(m->latest_ns, m->shortest_ns), lag = r->clock_ns;
 
 		if (w->kind == SIM_TRANSFER) {

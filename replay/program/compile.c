@@ -55,14 +55,14 @@ void compile_wait_moment(struct compile *c, struct sim_point *point, uint64_t mo
 	struct sim_wait w = {.lag_ns = lag_ns, .kind = SIM_MOMENT, .scale = scale};
 
 	if (moment - c->block->first < c->block->n_slots) {
-		w.on = (uint32_t)(moment - c->block->first);
+		w.operand = (uint32_t)(moment - c->block->first);
 	} else {
 		w.kind = SIM_FAR;
 		if (sim_reserve(c->p->sim, c->to, 0, 0, c->to->n_far + 1ul) < 0) {
 			c->error = -ENOMEM;
 			return;
 		}
-		w.on = c->to->n_far;
+		w.operand = c->to->n_far;
 		c->to->far[c->to->n_far++] = moment;
 	}
 	compile_wait(c, point, w);
@@ -112,7 +112,7 @@ static void begin_at(struct compile *c, struct sim_point *point, int64_t start_n
 		     (struct sim_wait){
 			     .kind = SIM_AT,
 			     .lag_ns = start_ns,
-			     .on = own_ns > 0 && own_ns < UINT32_MAX ? (uint32_t)own_ns : 0,
+			     .operand = own_ns > 0 && own_ns < UINT32_MAX ? (uint32_t)own_ns : 0,
 			     .scale = c->host,
 		     });
 }
@@ -140,7 +140,7 @@ static void call_start(struct compile *c, struct program_track *track, size_t i,
 	else if (!track->begun)
 		begin_at(c, point, e->start_ns);
 	else if (own_ns < 0 && before)
-		compile_wait(c, point, (struct sim_wait){.on = before->slot & ~1u});
+		compile_wait(c, point, (struct sim_wait){.operand = before->slot & ~1u});
 	track->begun = 1;
 	track->last_ns = e->start_ns;
 }
@@ -193,7 +193,7 @@ static void call_end(struct compile *c, struct program_track *track, size_t i, s
 	point->own_ns = 0;
 	compile_wait(c, point,
 		     (struct sim_wait){
-			     .on = start,
+			     .operand = start,
 			     .lag_ns = in->lag_ns > 0 ? in->lag_ns : 0,
 		     });
 	call_waits(c, i, edge, point);
@@ -270,14 +270,14 @@ static int wait_for_launch(struct compile *c, struct sim_point *point, uint64_t 
 	if (found & OWN_COPY) {
 		compile_wait(c, point,
 			     (struct sim_wait){
-				     .on = 2 * (found & ~OWN_COPY),
+				     .operand = 2 * (found & ~OWN_COPY),
 				     .lag_ns = c->rank->constants->copy_ns,
 			     });
 		return 1;
 	}
 	if (found) {
 		compile_wait(c, point,
-			     (struct sim_wait){.on = 2 * found - at, .lag_ns = launch_ns});
+			     (struct sim_wait){.operand = 2 * found - at, .lag_ns = launch_ns});
 		return 1;
 	}
 	found = correlation ? launches_get(&c->rank->before, correlation) : 0;

@@ -17,7 +17,7 @@ void compile_wait_other(struct compile *c, struct sim_point *point, const struct
 		c->error = -ENOMEM;
 		return;
 	}
-	w.on = c->to->n_far;
+	w.operand = c->to->n_far;
 	c->to->far[c->to->n_far++] = SIM_REF(rank, moment);
 	compile_wait(c, point, w);
 }
@@ -67,7 +67,7 @@ static void join_all(struct compile *c, struct sim_point *point, uint32_t member
 	else
 		compile_wait(c, point,
 			     (struct sim_wait){.kind = transfer ? SIM_TRANSFER : SIM_COLLECTIVE,
-					       .on = collective,
+					       .operand = collective,
 					       .lag_ns = transfer ? transfer->lag_ns : 0,
 					       .scale = part->scale});
 }

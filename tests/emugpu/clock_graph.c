@@ -66,7 +66,8 @@ static void add_wait(struct graph *g, uint32_t track, enum sim_wait_kind kind, u
 	struct point *p = &l->points[l->n - 1];
 
 	TRUE(p->n < MAX_WAITS);
-	p->waits[p->n++] = (struct sim_wait){.lag_ns = lag_ns, .on = on, .kind = (uint8_t)kind};
+	p->waits[p->n++] =
+		(struct sim_wait){.lag_ns = lag_ns, .operand = on, .kind = (uint8_t)kind};
 	g->n_waits++;
 }
 

@@ -120,7 +120,7 @@ static const char *wait_for_letter(struct rank_spec *r, struct sim_block *b, con
 	if (*end == '+' || *end == '-')
 		w->lag_ns = strtol(end, &end, 10);
 	w->kind = moment - b->first < SLOTS ? SIM_MOMENT : SIM_FAR;
-	w->on = w->kind == SIM_FAR ? p->n_far : (uint32_t)(*s - 'A');
+	w->operand = w->kind == SIM_FAR ? p->n_far : (uint32_t)(*s - 'A');
 	if (w->kind == SIM_FAR)
 		p->far[p->n_far++] = moment;
 	return end;
@@ -151,7 +151,7 @@ static const char *add_point(struct sim *sim, uint32_t rank, struct rank_spec *r
 		}
 		if (what == '@')
 			w = (struct sim_wait){
-				.kind = SIM_AT, .lag_ns = value, .on = (uint32_t)value};
+				.kind = SIM_AT, .lag_ns = value, .operand = (uint32_t)value};
 		if (what == '*')
 			w.kind = SIM_COLLECTIVE;
 		if (what == '*' && *s == '~') {
@@ -159,7 +159,8 @@ static const char *add_point(struct sim *sim, uint32_t rank, struct rank_spec *r
 			w.lag_ns = strtol(s + 1, &end, 10);
 			s = end;
 		}
-		if (what == '*' && sim_declare(sim_collectives(sim), member, value, &w.on) != 1)
+		if (what == '*' &&
+		    sim_declare(sim_collectives(sim), member, value, &w.operand) != 1)
 			continue;
 		if (point.wait == SIM_NONE)
 			point.wait = p->n_waits;
@@ -310,7 +311,7 @@ TEST(test_transfers)
 			.kind = SIM_TRANSFER, .lag_ns = transfers_ns[i], .scale = scale, .last = 1};
 		ck_assert_int_eq(sim_declare(sim_collectives(sim),
 					     sim_participant(sim_collectives(sim), i, 0), 1,
-					     &b->program->waits[1].on),
+					     &b->program->waits[1].operand),
 				 1);
 		for (uint32_t k = 0; k < 2; k++) {
 			b->program->points[k] = (struct sim_point){.slot = k, .wait = k};
