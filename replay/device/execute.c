@@ -341,6 +341,7 @@ static void make_calls(struct thread *t)
 		t->returned_ns = host_clock_ns(CLOCK_MONOTONIC);
 	}
 	rex_call_order_set_next(t->run->turns, t->index, NULL);
+	rex_progress_publish(&t->run->progress, rex_call_order_first(t->run->turns));
 }
 
 /* Waits until all threads have made the calls before the window. The last thread restores the

@@ -6,6 +6,12 @@
 
 #define POLL_NS 20000L
 
+/* Published are times in this range only: 0 means "not started", INT64_MAX "ended". */
+static int64_t in_range(int64_t ns)
+{
+	return ns < 1 ? 1 : ns > INT64_MAX - 2 ? INT64_MAX - 2 : ns;
+}
+
 static bool shares_objects(const struct rex_process *p)
 {
 	for (size_t i = 0; i < p->n_calls; i++)
@@ -34,10 +40,10 @@ void rex_progress_publish(const struct rex_progress *p, uint32_t first)
 {
 	if (p->waits && first < p->process->n_calls)
 		rex_share_set_progress(p->share, p->process->index,
-				       p->process->calls[first].end_ns);
+				       in_range(p->process->calls[first].end_ns));
 }
 
-void rex_progress_wait(const struct rex_progress *p, int64_t start_ns, const int *error)
+static void wait_for(const struct rex_progress *p, int64_t start_ns, const int *error)
 {
 	const struct timespec nap = {0, POLL_NS};
 
@@ -47,9 +53,14 @@ void rex_progress_wait(const struct rex_progress *p, int64_t start_ns, const int
 		nanosleep(&nap, NULL);
 }
 
+void rex_progress_wait(const struct rex_progress *p, int64_t start_ns, const int *error)
+{
+	wait_for(p, in_range(start_ns), error);
+}
+
 void rex_progress_end(const struct rex_progress *p, const int *error)
 {
 	if (p->share)
 		rex_share_set_progress(p->share, p->process->index, INT64_MAX);
-	rex_progress_wait(p, INT64_MAX - 1, error);
+	wait_for(p, INT64_MAX - 1, error);
 }

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "formats/trace/store/blobs.h"
 #include "formats/trace/value.h"
+#include "formats/trace/wrap.h"
 
 #include <errno.h>
 #include <string.h>
@@ -163,7 +164,9 @@ static int add_call(struct rex_process *p, uint32_t rank, const struct fmt_slice
 	c.api = api_call((unsigned)index);
 	c.args = (struct rex_args){names, t, fmt_event_values(s, e)};
 	c.start_ns = e->start_ns;
-	c.end_ns = e->start_ns + e->duration_ns;
+	c.end_ns = fmt_add(e->start_ns, e->duration_ns);
+	if (c.end_ns < c.start_ns) /* damaged */
+		c.end_ns = c.start_ns;
 	c.correlation = e->correlation;
 	c.before = fmt_iteration_order(s->iteration.number, p->range.first) < 0;
 	rex_args_int(&c.args, "order", NULL, &c.order);

@@ -193,9 +193,13 @@ void rex_share_set_progress(struct rex_share *s, uint32_t process, int64_t end_n
 bool rex_share_have_reached(const struct rex_share *s, uint32_t process, uint32_t n_processes,
 			    int64_t start_ns)
 {
-	for (uint32_t i = 0; i < n_processes; i++)
-		if (i != process && __atomic_load_n(&s->progress[i], __ATOMIC_ACQUIRE) <= start_ns)
+	for (uint32_t i = 0; i < n_processes; i++) {
+		int64_t at = __atomic_load_n(&s->progress[i], __ATOMIC_ACQUIRE);
+
+		/* Of calls without duration at one time, that of the lower process is first. */
+		if (i != process && (at < start_ns || (at == start_ns && i < process)))
 			return false;
+	}
 	return true;
 }
 

@@ -66,8 +66,8 @@ CONF
 	export SLURM_CONF=$at/slurm.conf
 	munged --force --key-file="$at/key" --socket="$at/socket" --pid-file="$at/munged.pid" \
 		--log-file="$at/munged.log" --seed-file="$at/seed" 2>/dev/null && slurmctld -i && slurmd || return 1
-	for _ in $(seq 10); do
-		timeout 20 srun --immediate=2 true 2>/dev/null && return 0
+	for _ in 1 2 3; do
+		timeout 10 srun --immediate=2 true 2>/dev/null && return 0
 	done
 	return 1
 }

@@ -94,7 +94,7 @@ def functions():
     same('functions', lambda t: (t.erf(), t.abs().log1p(), t.sign(), t.floor(), t.ceil(), t.round(), t.trunc(), ~(t > 0)), x)
     same('activations', lambda t: (F.mish(t), F.elu(t, 0.5), F.selu(t)), x)
     same('extremes', lambda a, b: (torch.minimum(a.long(), b.long()), torch.maximum(a, b), torch.minimum(a, b[:1])), x, y)
-    same('division', lambda a, b: (a.fmod(b), a % b, a // b, torch.atan2(a, b), (9 * a).long() // 4, torch.xlogy(a, b.abs())), x, y)
+    same('division', lambda a, b: (a.fmod(b), a % b, a // b, a % b[:1] // b[:1], a % float('inf'), torch.atan2(a, b), (9 * a).long() // 4, torch.xlogy(a, b.abs())), x, y)
     for f in (F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss):
         gradients(f.__name__, lambda p, t: f(p, t, reduction='none'), x, y)
 

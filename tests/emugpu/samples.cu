@@ -200,6 +200,8 @@ static void use_pools(const struct letter *letter)
 	OK(cudaDeviceSynchronize());
 	FAILS(cudaFreeAsync(at[0], 0), cudaErrorInvalidValue);
 	cudaGetLastError();
+	for (int i = 0; i < 2; i++)
+		OK(cudaMemPoolDestroy(pools[i]));
 }
 
 static void make_pools(struct letter *letter, cudaMemPool_t *pools, float **at)

@@ -161,24 +161,24 @@ static uint32_t waits_before(const struct infer_scan *s, uint32_t call)
 
 /* Returns the collective that a wait is for which follows neither its launch nor the recording of
  * an event: programs await collectives of a stream in order. */
-static uint32_t next_awaited(const struct infer_scan *s)
+static uint32_t next_awaited(struct infer_scan *s)
 {
-	uint32_t newest = s->collective, stream, after;
+	const struct infer_op *ops = s->v->ops;
+	uint32_t newest = s->collective, op, *awaited;
 
 	if (newest == INFER_NONE || !s->has_records)
 		return newest;
-	stream = s->v->ops[newest].stream;
-	after = s->awaited[stream];
-	if (after == INFER_NONE)
-		return s->v->streams[stream].first;
-	return after >= newest ? newest : after + 1;
+	awaited = &s->awaited[ops[newest].stream];
+	op = *awaited == INFER_NONE ? s->v->streams[ops[newest].stream].first : *awaited + 1;
+	for (; op < newest && (ops[op].kind != FMT_COLLECTIVE || ops[op].call == INFER_NONE); op++)
+		*awaited = op;
+	return op < newest ? op : newest;
 }
 
 /* PyTorch makes the stream of a process group wait for the current stream before each collective,
  * and `work.wait()` the current stream for the collective. Otherwise, an event that was recorded
  * directly before a wait is most often the awaited one. */
-static void guess(const struct infer_scan *s, const struct infer_scan_thread *t,
-		  struct infer_site *ret)
+static void guess(struct infer_scan *s, const struct infer_scan_thread *t, struct infer_site *ret)
 {
 	const struct infer_view *v = s->v;
 	uint32_t next = INFER_NONE, compute = t->compute != INFER_NONE ? t->compute : s->compute;

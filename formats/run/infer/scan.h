@@ -49,7 +49,8 @@ struct infer_scan {
 	uint8_t *has_kernels;	  /* by stream: it runs kernels, not only copies or collectives */
 	uint32_t *candidates[2];  /* collectives; others; the oldest first */
 	uint32_t n_candidates[2]; /* of each kind */
-	uint32_t *awaited; /* by stream: newest collective that is likely awaited; INFER_NONE */
+	uint32_t *awaited;	  /* by stream: newest operation up to which collectives are likely
+				     awaited; INFER_NONE */
 	uint32_t launched, earlier, compute, collective; /* as in threads, of all threads */
 	uint32_t n_launches;
 	bool has_records;

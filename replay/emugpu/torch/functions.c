@@ -197,6 +197,14 @@ static double of_error(enum emu_torch_op op, const double in[3], const double s[
 }
 
 /* Arithmetic of two elements. */
+/* Has the sign of b. */
+static double remainder_of(double a, double b)
+{
+	double r = fmod(a, b);
+
+	return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
 static double of_two(enum emu_torch_op op, const double in[3], const double s[3])
 {
 	double a = in[0], b = in[1];
@@ -229,11 +237,11 @@ static double of_two(enum emu_torch_op op, const double in[3], const double s[3]
 	case EMU_OP_DIV_TRUNC:
 		return trunc(a / b);
 	case EMU_OP_DIV_FLOOR:
-		return floor(a / b);
+		return b == 0 ? a / b : round((a - remainder_of(a, b)) / b);
 	case EMU_OP_FMOD:
 		return fmod(a, b);
 	case EMU_OP_REMAINDER:
-		return a - b * floor(a / b);
+		return remainder_of(a, b);
 	case EMU_OP_ATAN2:
 		return atan2(a, b);
 	case EMU_OP_XLOGY:
