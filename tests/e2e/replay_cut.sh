@@ -29,11 +29,13 @@ cut() {
 	fi
 	gputrace info cut | has_line 'incomplete recording'
 	gpuemu --gpus "$1" -o report --kernels "$examples/kernels.so" -- gpureplay --json cut >cut.json ||
-		die "byte $2: $(cat cut.json)"
+		[ $? = 1 ] || die "byte $2: $(cat cut.json)"
 	python3 - "$2" cut.json <<'PY'
 import json, sys
 got = json.load(open(sys.argv[2]))
-assert got['same'] and got['cut_off'], got
+# Operations may be missing between others: their times are recorded when the device reports them.
+assert got['same'] or got['difference']['kind'] == 'sequence', got
+assert got['cut_off'], got
 print(f"byte {sys.argv[1]}: {sum(g['digests'] for g in got['gpus'])} digests, {got['calls_left_out']} calls left out")
 PY
 }

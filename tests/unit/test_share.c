@@ -27,10 +27,13 @@ TEST(processes_wait_for_calls_that_returned_before)
 	ck_assert(rex_share_have_reached(s, 0, 1, 100));  /* it has no others */
 	ck_assert(!rex_share_have_reached(s, 0, 2, 100)); /* 1 has not started */
 	rex_share_set_progress(s, 1, 100);		  /* its next call returned at 100 */
-	ck_assert(rex_share_have_reached(s, 0, 2, 99) && !rex_share_have_reached(s, 0, 2, 100));
-	rex_share_set_progress(s, 1, 50); /* published late by another thread */
+	ck_assert(rex_share_have_reached(s, 0, 2, 99) && !rex_share_have_reached(s, 0, 2, 101));
+	ck_assert(rex_share_have_reached(s, 0, 2, 100)); /* at one time, process 0 is first */
+	rex_share_set_progress(s, 1, 50);		 /* published late by another thread */
 	ck_assert(rex_share_have_reached(s, 0, 2, 99));
 	rex_share_set_progress(s, 1, INT64_MAX);
 	ck_assert(rex_share_have_reached(s, 0, 2, INT64_MAX - 1) &&
 		  !rex_share_have_reached(s, 1, 2, 1));
+	rex_share_set_progress(s, 0, 100);
+	ck_assert(rex_share_have_reached(s, 1, 2, 99) && !rex_share_have_reached(s, 1, 2, 100));
 }

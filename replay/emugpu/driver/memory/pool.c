@@ -18,6 +18,7 @@
 
 struct emu_pool {
 	uint32_t magic;
+	struct emu_pool *next; /* in the list of destroyed pools */
 	struct emu_device *device;
 	cuuint64_t used, used_high, threshold;
 	int reuse[3]; /* attributes without effect, stored as set */
@@ -28,6 +29,9 @@ struct emu_pool {
 };
 
 #define MAGIC 0x506f6f6cu
+
+/* Memory that was allocated from a destroyed pool still refers to it, so it is kept. Atomic. */
+static struct emu_pool *destroyed;
 
 static struct {
 	struct emu_pool pools[EMU_DEVICES];
@@ -269,6 +273,10 @@ EMU_API CUresult cuMemPoolDestroy(CUmemoryPool pool)
 	if (defaults.current[p->device->ordinal] == p)
 		defaults.current[p->device->ordinal] = NULL;
 	p->magic = 0;
+	p->next = __atomic_load_n(&destroyed, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&destroyed, &p->next, p, 0, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED))
+		;
 	return CUDA_SUCCESS;
 }
 
