@@ -33,7 +33,7 @@ cut() {
 	python3 - "$2" cut.json <<'PY'
 import json, sys
 got = json.load(open(sys.argv[2]))
-# Operations may be missing between others: their times are recorded when the device reports them.
+# See the limits in doc/design/reexecution.md.
 assert got['same'] or got['difference']['kind'] == 'sequence', got
 assert got['cut_off'], got
 print(f"byte {sys.argv[1]}: {sum(g['digests'] for g in got['gpus'])} digests, {got['calls_left_out']} calls left out")
