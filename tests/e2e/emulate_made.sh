@@ -54,9 +54,9 @@ for made in "ddp ns process" "fsdp us process" "parallel us process" "parallel n
 	gputrace diff "$work/$1-$2-$3" "$work/$1-$2-$3-again" | has_line 'are the same'
 done
 
-# Several processes merged into one file use the same correlation ids.
+# Files of several processes merged into one are refused.
 for file in processes hidden; do
 	python3 "$SOURCE/bench/make_run.py" --plan=ddp --ranks 4 --steps 3 --file=$file -o "$work/made-$file"
 	fails -3 gputrace import -o "$work/merged" "$work/made-$file/all.json"
-	says "cannot be told apart"
+	says "files of several processes were merged into this file"
 done

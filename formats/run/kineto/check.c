@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/kineto/check.h"
 
-#include "formats/run/kineto/split.h"
-
 #include "base/array.h"
+#include "base/scope.h"
 #include "formats/trace/json.h"
 
 #include <ctype.h>
@@ -163,12 +162,90 @@ static int same_time(struct kineto_import *im, struct fmt_error *err)
 	return 0;
 }
 
+/* ---- data shared by the GPUs of a process ------------------------------------------------ */
+
+/* Adds notes of `from` to those of `to`, on the same threads. If `to` has no such thread, they go
+ * to its first track, or with `same` are dropped. */
+static int add_notes(const struct kineto_rank *from, const struct kineto_notes *notes, size_t n,
+		     bool same, const struct kineto_rank *to, struct kineto_notes *ret)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct kineto_track *l = &from->tracks[notes->notes[i].track];
+		uint32_t track = 0;
+
+		while (track < to->n_tracks && (l->kind != to->tracks[track].kind ||
+						!kineto_same_id(&l->pid, &to->tracks[track].pid) ||
+						!kineto_same_id(&l->tid, &to->tracks[track].tid)))
+			track++;
+		if (track == to->n_tracks && same)
+			continue;
+		if (array_reserve(&ret->notes, ret->n + 1, &ret->cap) < 0)
+			return -ENOMEM;
+		ret->notes[ret->n] = notes->notes[i];
+		ret->notes[ret->n++].track = track < to->n_tracks ? track : 0;
+	}
+	return 0;
+}
+
+/* A rank's original number of notes, by role. */
+struct own {
+	size_t n[KINETO_ROLES];
+};
+
+static int share_with(struct kineto_import *im, const struct own *own, size_t to)
+{
+	struct kineto_rank *k = im->ranks[to];
+	int r = 0;
+
+	for (size_t i = 0; i < im->n_ranks; i++) {
+		const struct kineto_rank *from = im->ranks[i];
+
+		if (i == to || from->process != k->process)
+			continue;
+		for (size_t role = 0; role < KINETO_ROLES && r == 0; role++)
+			r = add_notes(from, &from->notes[role], own[i].n[role],
+				      role == KINETO_COMMS, k, &k->notes[role]);
+	}
+	return r;
+}
+
+static uint32_t process_of(const struct kineto_import *im, const struct kineto_rank *k)
+{
+	const struct fmt_interned *strings = im->strings.strings;
+
+	for (size_t i = 0; i < k->n_facts; i++)
+		if (strcmp(strings[k->facts[i].key].s, FMT_FACT_PROCESS) == 0)
+			return (uint32_t)strtoul(strings[k->facts[i].json].s, NULL, 10);
+	return 0;
+}
+
+/* Copies iterations, and collectives that shared threads called, to every GPU of a process. */
+static int copy_shared(struct kineto_import *im)
+{
+	scoped(free_ptr) struct own *own = calloc(im->n_ranks + 1, sizeof(*own));
+	int r = own ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < im->n_ranks && r == 0; i++) {
+		struct kineto_rank *k = im->ranks[i];
+
+		k->process = process_of(im, k);
+		for (size_t role = 0; role < KINETO_ROLES; role++)
+			own[i].n[role] = k->notes[role].n;
+	}
+	for (size_t i = 0; i < im->n_ranks && r == 0; i++)
+		if (im->ranks[i]->process > 0 && im->ranks[i]->n_tracks > 0)
+			r = share_with(im, own, i);
+	return r;
+}
+
+/* ---- the check --------------------------------------------------------------------------- */
+
 int kineto_check_ranks(struct kineto_import *im, struct fmt_error *err)
 {
 	int r = number(im, err);
 
 	if (r == 0)
-		r = kineto_copy_shared(im);
+		r = copy_shared(im);
 	if (r == 0)
 		r = same_member(im, "world_size", err);
 	if (r == 0)

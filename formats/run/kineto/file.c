@@ -167,7 +167,7 @@ int kineto_file_read(struct kineto_import *im, const char *path, struct fmt_erro
 				"too many GPUs for one file; import one file for each rank");
 	if (r == -EXDEV)
 		return fmt_fail(err, -EBADMSG, path, FMT_NO_OFFSET,
-				"several ranks were merged into this file, and their operations "
-				"cannot be told apart; import one file for each rank");
+				"files of several processes were merged into this file; import "
+				"one file for each process");
 	return r;
 }

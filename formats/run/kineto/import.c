@@ -82,7 +82,7 @@ static int prepare(struct job *j, size_t i)
 	run->process = k->process;
 	r = kineto_sort_events(k, &j->im.templates);
 	if (r == 0)
-		r = kineto_find_launches(k, &j->im.templates, NULL);
+		r = kineto_find_launches(k, &j->im.templates);
 	if (r == 0)
 		r = kineto_merge_collective_ranges(k, &j->im.templates);
 	if (r == 0)

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/run/kineto/owner.h"
+#include "formats/run/kineto/split.h"
 #include "formats/trace/json.h"
 
 int kineto_naming_init(struct kineto_naming *t, struct fmt_names *names,

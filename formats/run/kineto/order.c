@@ -130,32 +130,21 @@ void kineto_sort_ranges(struct fmt_event *ranges, size_t n, const int64_t *value
 
 /* ---- calls and operations ---------------------------------------------------------------- */
 
-/* The calls with a correlation, indexed by it. */
-struct calls {
-	struct fmt_hash_table table; /* of the first call of each */
-	bool *is_ambiguous; /* owned: of the first call: another process has a call with the same
-			       one */
-};
-
-static void calls_done(struct calls *c)
+/* Returns the slot of the first call with that correlation, or a free slot for it. */
+static struct fmt_hash_slot *call_slot(const struct fmt_hash_table *calls,
+				       const struct kineto_rank *k, uint64_t correlation)
 {
-	fmt_hash_done(&c->table);
-	free(c->is_ambiguous);
-}
-
-/* Returns the slot of the call with that correlation, or a free slot for it. */
-static struct fmt_hash_slot *call_slot(const struct calls *calls, const struct kineto_rank *k,
-				       uint64_t correlation)
-{
-	return fmt_hash_find(&calls->table, fmt_hash_number(correlation), i,
+	return fmt_hash_find(calls, fmt_hash_number(correlation), i,
 			     k->events[i].correlation == correlation);
 }
 
-static int index_calls(const struct kineto_rank *k, const struct kineto_templates *templates,
-		       const uint32_t *process_of, struct calls *ret)
+int kineto_find_launches(struct kineto_rank *k, const struct kineto_templates *templates)
 {
-	ret->is_ambiguous = calloc(k->n_events + 1, sizeof(*ret->is_ambiguous));
-	if (!ret->is_ambiguous)
+	scoped(fmt_hash_done) struct fmt_hash_table calls = {0};
+
+	free(k->call_of);
+	k->call_of = malloc((k->n_events + 1) * sizeof(*k->call_of));
+	if (!k->call_of)
 		return -ENOMEM;
 	for (size_t i = 0; i < k->n_events; i++) {
 		const struct fmt_event *e = &k->events[i];
@@ -163,39 +152,19 @@ static int index_calls(const struct kineto_rank *k, const struct kineto_template
 
 		if (templates->templates[e->template].kind != FMT_CALL || !e->correlation)
 			continue;
-		if (fmt_hash_reserve(&ret->table) < 0)
+		if (fmt_hash_reserve(&calls) < 0)
 			return -ENOMEM;
-		slot = call_slot(ret, k, e->correlation);
+		slot = call_slot(&calls, k, e->correlation);
 		if (!slot->number)
-			fmt_hash_set(&ret->table, slot, fmt_hash_number(e->correlation),
-				     (uint32_t)i);
-		else if (process_of)
-			ret->is_ambiguous[slot->number - 1] |=
-				process_of[e->track] !=
-				process_of[k->events[slot->number - 1].track];
+			fmt_hash_set(&calls, slot, fmt_hash_number(e->correlation), (uint32_t)i);
 	}
-	return 0;
-}
-
-int kineto_find_launches(struct kineto_rank *k, const struct kineto_templates *templates,
-			 const uint32_t *process_of)
-{
-	scoped(calls_done) struct calls calls = {0};
-	int r = index_calls(k, templates, process_of, &calls);
-
-	free(k->call_of);
-	k->call_of = malloc((k->n_events + 1) * sizeof(*k->call_of));
-	if (!k->call_of || r < 0)
-		return -ENOMEM;
 	for (size_t i = 0; i < k->n_events; i++) {
 		const struct fmt_event *e = &k->events[i];
 		bool is_call = templates->templates[e->template].kind == FMT_CALL;
 
-		k->call_of[i] = KINETO_NONE;
-		if (!is_call && e->correlation)
-			k->call_of[i] = call_slot(&calls, k, e->correlation)->number - 1;
-		if (k->call_of[i] != KINETO_NONE && calls.is_ambiguous[k->call_of[i]])
-			return -EXDEV;
+		k->call_of[i] = !is_call && e->correlation
+					? call_slot(&calls, k, e->correlation)->number - 1
+					: KINETO_NONE;
 	}
 	return 0;
 }

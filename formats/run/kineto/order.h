@@ -21,10 +21,8 @@ int kineto_sort_events(struct kineto_rank *k, const struct kineto_templates *tem
 void kineto_sort_ranges(struct fmt_event *ranges, size_t n, const int64_t *values,
 			const struct kineto_templates *templates);
 
-/* Sets k->call_of. `process_of` maps tracks to processes; NULL: one process. Returns 0, -ENOMEM, or
- * -EXDEV if calls of several processes have the correlation of one operation. */
-int kineto_find_launches(struct kineto_rank *k, const struct kineto_templates *templates,
-			 const uint32_t *process_of);
+/* Sets k->call_of. Returns 0 or -ENOMEM. */
+int kineto_find_launches(struct kineto_rank *k, const struct kineto_templates *templates);
 
 /* Updates collectives from the ranges around their launch, and sets k->groups. Returns 0 or
  * -errno. */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Makes one rank for each GPU of a file with several GPUs. One thread. */
+/* Makes one rank for each GPU of a file with several GPUs (README.md). One thread. */
 #pragma once
 
 #include "formats/run/kineto/rank.h"
 
-/* Splits the rank at `index`, which is completely read, if owner.h finds several GPUs in it: it
- * becomes the first of them, and the others are appended. Errors are those of
- * kineto_owners_find(). */
+/* Splits the rank at `index`, which is completely read, if its process used several GPUs: it
+ * becomes the first of them, and the others are appended. Returns 0, -ENOMEM, -EFBIG for too many
+ * GPUs, or -EXDEV if several processes launched operations. */
 int kineto_split_by_gpu(struct kineto_import *im, size_t index);
 
-/* After all files are read: copies iterations, and collectives that shared threads called, to every
- * GPU of a process. Returns 0 or -ENOMEM. */
-int kineto_copy_shared(struct kineto_import *im);
+/* Returns the ordinal of a stream's device: its number, or the number at the end of its text; -1 if
+ * none. */
+int64_t kineto_device_ordinal(const struct fmt_strings *strings, const struct kineto_arg *pid);
