@@ -2,9 +2,8 @@
 #include "replay/emugpu/notes.h"
 
 #include "base/scope.h"
+#include "replay/emugpu/unnamed_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -30,9 +29,8 @@ static void forget_own(void)
 
 static void map_run(void)
 {
-	const char *path = getenv("GPUEMU_RUN");
 	int saved = errno;
-	scoped(close_fd) int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+	scoped(close_fd) int fd = emu_unnamed_file_open("GPUEMU_RUN", O_RDWR);
 	void *at = MAP_FAILED;
 
 	if (fd >= 0 && ftruncate(fd, sizeof(struct emu_run)) == 0)

@@ -52,6 +52,14 @@ done
 recorded overlap 2 "$examples/overlap" --size 100 --count 3
 same overlap 2
 
+# With fewer GPUs than were recorded, one line says so; what runs is in the report of gpuemu.
+fails -4 replay 1 ddp2
+[ "$(cat stderr)" = "gpureplay: cannot re-execute ddp2: cuDevicePrimaryCtxRetain: the recording used more GPUs than there are; with --rank, one is enough" ] ||
+	die "$(cat stderr)"
+gpuemu --gpus 2 --json -o report -- gpureplay ddp2 >/dev/null 2>stderr || true
+[ ! -s stderr ] || die "$(cat stderr)"
+grep -q bias_relu report || die "the report lacks kernels that gpureplay launched: $(cat report)"
+
 # A driver that ignores which address is wanted: memory lies elsewhere.
 export GPUEMU_ADDRESS_HINTS=0
 fails -4 replay 2 --same-addresses ddp2

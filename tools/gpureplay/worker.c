@@ -92,6 +92,24 @@ static void restore_visible_devices(const struct fmt_trace *trace, uint32_t rank
 	setenv("CUDA_VISIBLE_DEVICES", text, 0);
 }
 
+static void end_quietly(int signal)
+{
+	(void)signal;
+	_exit(CLI_MACHINE);
+}
+
+/* SIGTERM means that another process failed, which is reported: this one must not count as killed.
+ * start_all() blocks the signal, so that it does not arrive earlier. */
+static void handle_end(void)
+{
+	sigset_t ending;
+
+	sigemptyset(&ending);
+	sigaddset(&ending, SIGTERM);
+	signal(SIGTERM, end_quietly);
+	sigprocmask(SIG_UNBLOCK, &ending, NULL);
+}
+
 /* Makes the calls of recorded process `index` in this process. */
 static int run_one(struct fmt_trace *trace, uint32_t index, char **argv)
 {
@@ -104,6 +122,7 @@ static int run_one(struct fmt_trace *trace, uint32_t index, char **argv)
 
 	if (r < 0)
 		return cli_fail(r, NULL, "map", "the table of all processes", NULL);
+	handle_end();
 	r = rex_process_read(trace, index, rex_share_settings(how.share)->range, &process, &err);
 	if (r < 0)
 		return cli_fail(r, &err, "read", argv[1], NULL);
@@ -134,9 +153,14 @@ static int run_one(struct fmt_trace *trace, uint32_t index, char **argv)
 static int start_all(const struct fmt_trace *trace, const struct rex_processes *all, char **argv,
 		     pid_t *pids)
 {
+	sigset_t ending;
+
+	sigemptyset(&ending);
+	sigaddset(&ending, SIGTERM);
 	for (uint32_t i = 0; i < all->n; i++) {
 		pids[i] = fork();
 		if (pids[i] == 0) {
+			sigprocmask(SIG_BLOCK, &ending, NULL);
 			set_number(WORKER_VARIABLE, i);
 			set_number("RANK", rex_processes_rank(trace, all, i));
 			execv("/proc/self/exe", argv);
