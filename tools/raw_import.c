@@ -153,13 +153,9 @@ void raw_import_json(struct text *t, const struct rec_import_report *r, const ch
 
 void raw_import_text(struct text *t, const struct rec_import_report *r, const char *output)
 {
-	text_printf(t, "%s: ", output);
-	fmt_text_plural(t, r->result.n_ranks, "rank", "ranks");
-	text_str(t, ", ");
-	fmt_text_plural(t, r->result.calls, "call", "calls");
-	text_str(t, ", ");
-	fmt_text_plural(t, r->result.ops, "operation", "operations");
-	text_char(t, '\n');
+	text_printf(t, "%s: %s, %s, %s\n", output, fmt_plural(r->result.n_ranks, "rank", "ranks").s,
+		    fmt_plural(r->result.calls, "call", "calls").s,
+		    fmt_plural(r->result.ops, "operation", "operations").s);
 }
 
 #define MOST_KILLED 8 /* maximum number of processes listed, one per line */
@@ -168,15 +164,12 @@ static void say_killed(const struct rec_killed *k, const char *output)
 {
 	const char *signal = rec_signal_name(k->signal);
 	const char *when = !*k->last_call ? "" : k->in_call ? " in " : " after ";
-	scoped(text_done) struct text kept = {0};
 
-	fmt_text_plural(&kept, k->calls, "call", "calls");
-	text_str(&kept, " and ");
-	fmt_text_plural(&kept, k->ops, "operation", "operations");
-	cli_error("%s (pid %d): killed%s%s%s%s; %s contains %.*s of it",
+	cli_error("%s (pid %d): killed%s%s%s%s; %s contains %s and %s of it",
 		  *k->name ? k->name : "a process", (int)k->pid, signal ? " by " : "",
-		  signal ? signal : "", when, k->last_call, output, (int)kept.len,
-		  kept.data ? kept.data : "");
+		  signal ? signal : "", when, k->last_call, output,
+		  fmt_plural(k->calls, "call", "calls").s,
+		  fmt_plural(k->ops, "operation", "operations").s);
 }
 
 void raw_import_print_killed(const struct rec_import_report *r, const char *output)

@@ -9,53 +9,55 @@
 
 /* ---- formatted numbers */
 
-void fmt_text_count(struct text *t, uint64_t v)
+struct fmt_number_text fmt_plural(uint64_t v, const char *one, const char *many)
 {
-	char buf[32], *at = buf + sizeof(buf);
+	char buf[32] = "", *at = buf + sizeof(buf) - 1;
+	const char *unit = v == 1 ? one : many;
+	struct fmt_number_text ret;
 
 	for (int digits = 0; v || digits == 0; digits++, v /= 10) {
 		if (digits && digits % 3 == 0)
 			*--at = ',';
 		*--at = (char)('0' + v % 10);
 	}
-	text_bytes(t, at, (size_t)(buf + sizeof(buf) - at));
+	snprintf(ret.s, sizeof(ret.s), "%s%s%s", at, *unit ? " " : "", unit);
+	return ret;
 }
 
-void fmt_text_plural(struct text *t, uint64_t v, const char *one, const char *many)
+struct fmt_number_text fmt_commas(uint64_t v)
 {
-	fmt_text_count(t, v);
-	text_char(t, ' ');
-	text_str(t, v == 1 ? one : many);
+	return fmt_plural(v, "", "");
 }
 
-/* Appends `v` in the largest unit that gives at least 1, with three digits. */
-static void scaled(struct text *t, double v, const char *const *units, int n, double step)
+/* Formats `v` in the largest unit that gives at least 1, with three digits. */
+static struct fmt_number_text scaled(double v, const char *const *units, int n)
 {
+	const char *sign = v < 0 ? "-" : "";
+	struct fmt_number_text ret;
 	int i = 0;
 
-	while (i < n - 1 && v >= step * 0.9995) {
-		v /= step;
-		i++;
-	}
-	text_fixed(t, v, i == 0 || v >= 99.95 ? 0 : v >= 9.995 ? 1 : 2);
-	text_char(t, ' ');
-	text_str(t, units[i]);
+	for (v = v < 0 ? -v : v; i < n - 1 && v >= 999.5; i++)
+		v /= 1000;
+	snprintf(ret.s, sizeof(ret.s), "%s%.*f %s", sign,
+		 i == 0 || v >= 99.95 ? 0
+		 : v >= 9.995	      ? 1
+				      : 2,
+		 v, units[i]);
+	return ret;
 }
 
-void fmt_text_time(struct text *t, int64_t ns)
+struct fmt_number_text fmt_time(int64_t ns)
 {
 	static const char *const units[] = {"ns", "us", "ms", "s"};
 
-	if (ns < 0)
-		text_char(t, '-');
-	scaled(t, ns < 0 ? -(double)ns : (double)ns, units, 4, 1000);
+	return scaled((double)ns, units, 4);
 }
 
-void fmt_text_size(struct text *t, uint64_t bytes)
+struct fmt_number_text fmt_size(uint64_t bytes)
 {
 	static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
 
-	scaled(t, (double)bytes, units, 7, 1000);
+	return scaled((double)bytes, units, 7);
 }
 
 /* The length of the printable character at `s`, or 0. */
@@ -120,31 +122,25 @@ void fmt_grid_bytes(struct fmt_grid *g, const char *s, size_t len, size_t most)
 
 void fmt_grid_count(struct fmt_grid *g, uint64_t v)
 {
-	fmt_text_count(&g->cells, v);
-	end_cell(g);
+	fmt_grid_cell(g, "%s", fmt_commas(v).s);
 }
 
 void fmt_grid_time(struct fmt_grid *g, int64_t ns)
 {
-	fmt_text_time(&g->cells, ns);
-	end_cell(g);
+	fmt_grid_cell(g, "%s", fmt_time(ns).s);
 }
 
 void fmt_grid_size(struct fmt_grid *g, uint64_t bytes)
 {
-	fmt_text_size(&g->cells, bytes);
-	end_cell(g);
+	fmt_grid_cell(g, "%s", fmt_size(bytes).s);
 }
 
 void fmt_grid_share(struct fmt_grid *g, int64_t part, int64_t whole)
 {
-	if (whole > 0) {
-		text_fixed(&g->cells, 100.0 * (double)part / (double)whole, 1);
-		text_str(&g->cells, " %");
-	} else {
-		text_char(&g->cells, '-');
-	}
-	end_cell(g);
+	if (whole > 0)
+		fmt_grid_cell(g, "%.1f %%", 100.0 * (double)part / (double)whole);
+	else
+		fmt_grid_cell(g, "-");
 }
 
 /* ---- layout */

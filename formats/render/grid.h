@@ -40,12 +40,17 @@ void fmt_grid_share(struct fmt_grid *g, int64_t part, int64_t whole);
 void fmt_grid_print(struct fmt_grid *g, struct text *out, bool colour);
 void fmt_grid_done(struct fmt_grid *g);
 
-/* The same formats, appended to a text. */
-void fmt_text_count(struct text *t, uint64_t v);
+/* The same formats as strings, for printf: `fmt_time(ns).s`. */
+struct fmt_number_text {
+	char s[160];
+};
+
+struct fmt_number_text fmt_commas(uint64_t v);
 /* "1 rank", "2,048 ranks": `one` for a count of 1, else `many`. */
-void fmt_text_plural(struct text *t, uint64_t v, const char *one, const char *many);
-void fmt_text_time(struct text *t, int64_t ns);
-void fmt_text_size(struct text *t, uint64_t bytes);
+struct fmt_number_text fmt_plural(uint64_t v, const char *one, const char *many);
+struct fmt_number_text fmt_time(int64_t ns);
+struct fmt_number_text fmt_size(uint64_t bytes);
+
 /* Appends bytes of a trace, sanitised for a terminal: bytes other than printable UTF-8 become
  * \xNN. */
 void fmt_text_sanitised(struct text *t, const char *s, size_t len, size_t most);

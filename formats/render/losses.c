@@ -172,8 +172,8 @@ void fmt_put_losses(const struct fmt_trace *t, const char *before, struct text *
 
 		if (count == 0)
 			continue;
-		text_str(out, before);
-		fmt_text_plural(out, count, losses[i].one, losses[i].many);
+		text_printf(out, "%s%s", before,
+			    fmt_plural(count, losses[i].one, losses[i].many).s);
 		if (losses[i].reason)
 			put_reason(fmt_fact_value(names, FMT_WHOLE_TRACE, losses[i].reason), out);
 		if (losses[i].ending)

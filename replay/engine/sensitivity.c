@@ -300,12 +300,12 @@ void sensitivity_text(const struct sensitivity *s, int colour, struct text *out)
 	text_str(out,
 		 "critical: time on the critical path of a step. The gain is 1 % of this time, or "
 		 "less if another part becomes critical.\n");
-	if (s->other_ns > 0) {
-		text_str(out, "kernels, collectives and ranks that are not listed: each at most ");
-		fmt_text_time(out, (int64_t)s->other_ns);
-		text_str(out, " on the critical path of a step\n");
-	}
-	text_str(out, "mean step ");
-	fmt_text_time(out, (int64_t)s->step_ns);
-	text_printf(out, ", emulated in %.3f s\n", s->seconds);
+	if (s->other_ns > 0)
+		text_printf(
+			out,
+			"kernels, collectives and ranks that are not listed: each at most %s on "
+			"the critical path of a step\n",
+			fmt_time((int64_t)s->other_ns).s);
+	text_printf(out, "mean step %s, emulated in %.3f s\n", fmt_time((int64_t)s->step_ns).s,
+		    s->seconds);
 }

@@ -166,18 +166,14 @@ static void text_bar(const struct replay_report *r, uint32_t what_if, struct tex
 
 	text_str(out, "estimated error of ");
 	fmt_text_sanitised(out, r->what_ifs[what_if]->spec, strlen(r->what_ifs[what_if]->spec), 40);
-	text_str(out, ": ");
-	fmt_text_time(out, (int64_t)bar.total_ns);
-	text_str(out, " per step: ");
-	fmt_text_time(out, (int64_t)bar.emulation_ns);
-	text_str(out, " from the emulation of the recorded steps, ");
-	fmt_text_time(out, (int64_t)bar.fixed_ns);
-	text_str(out, " if unscaled times changed by the same factor as the step");
-	if (bar.unknown_ns > 0) {
-		text_str(out, ", ");
-		fmt_text_time(out, (int64_t)bar.unknown_ns);
-		text_str(out, " if unmatched collectives did, too");
-	}
+	text_printf(out,
+		    ": %s per step: %s from the emulation of the recorded steps, %s if unscaled "
+		    "times changed by the same factor as the step",
+		    fmt_time((int64_t)bar.total_ns).s, fmt_time((int64_t)bar.emulation_ns).s,
+		    fmt_time((int64_t)bar.fixed_ns).s);
+	if (bar.unknown_ns > 0)
+		text_printf(out, ", %s if unmatched collectives did, too",
+			    fmt_time((int64_t)bar.unknown_ns).s);
 	text_char(out, '\n');
 }
 

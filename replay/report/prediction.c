@@ -288,9 +288,7 @@ static void text_unscaled(const struct replay_report *r, struct text *out)
 		text_str(out, "not scaled: ");
 		if (u[i].n > 0)
 			text_printf(out, "%" PRIu64 " ", u[i].n);
-		text_printf(out, "%s, ", u[i].what);
-		fmt_text_time(out, u[i].ns);
-		text_printf(out, " (%.2f%% of the steps)\n",
+		text_printf(out, "%s, %s (%.2f%% of the steps)\n", u[i].what, fmt_time(u[i].ns).s,
 			    r->emulated_ns > 0 ? 100 * (double)u[i].ns / r->emulated_ns : 0);
 	}
 	text_str(out, "not scaled:");
@@ -312,8 +310,7 @@ void replay_prediction_text(const struct replay_report *r, int colour, struct te
 	replay_explain_text(r, colour, out);
 	replay_leverage_text(r, out);
 	text_unscaled(r, out);
-	fmt_text_plural(out, r->ops, "operation", "operations");
-	text_str(out, " of ");
-	fmt_text_plural(out, r->n_gpus, "rank", "ranks");
-	text_printf(out, " emulated in %.3f s\n", r->seconds);
+	text_printf(out, "%s of %s emulated in %.3f s\n",
+		    fmt_plural(r->ops, "operation", "operations").s,
+		    fmt_plural(r->n_gpus, "rank", "ranks").s, r->seconds);
 }

@@ -225,10 +225,8 @@ static void put_total(struct text *out, const char *what, struct errors e)
 
 static void put_count(struct text *out, uint64_t n, const char *one, const char *many)
 {
-	if (n == 0)
-		return;
-	fmt_text_plural(out, n, one, many);
-	text_char(out, '\n');
+	if (n > 0)
+		text_printf(out, "%s\n", fmt_plural(n, one, many).s);
 }
 
 void replay_report_text(const struct replay_report *r, int colour, struct text *out)
@@ -240,13 +238,11 @@ void replay_report_text(const struct replay_report *r, int colour, struct text *
 		text_char(out, '\n');
 		put_total(out, "step time", step_errors(r));
 		put_total(out, "device span", device_errors(r));
-		text_str(out, "start error of operations: median ");
-		fmt_text_time(out, r->start_error_p50_ns);
-		text_str(out, ", 95th percentile ");
-		fmt_text_time(out, r->start_error_p95_ns);
-		text_str(out, ", maximum ");
-		fmt_text_time(out, r->start_error_max_ns);
-		text_char(out, '\n');
+		text_printf(out,
+			    "start error of operations: median %s, 95th percentile %s, maximum "
+			    "%s\n",
+			    fmt_time(r->start_error_p50_ns).s, fmt_time(r->start_error_p95_ns).s,
+			    fmt_time(r->start_error_max_ns).s);
 		replay_leverage_text(r, out);
 		replay_stability_text(r, colour, out);
 	} else {
@@ -269,8 +265,7 @@ void replay_report_text(const struct replay_report *r, int colour, struct text *
 		  "dependencies reach too far back and were ignored");
 	put_count(out, r->broken, "wait can never end and was ignored",
 		  "waits can never end and were ignored");
-	fmt_text_plural(out, r->ops, "operation", "operations");
-	text_str(out, " of ");
-	fmt_text_plural(out, r->n_gpus, "rank", "ranks");
-	text_printf(out, " emulated in %.3f s\n", r->seconds);
+	text_printf(out, "%s of %s emulated in %.3f s\n",
+		    fmt_plural(r->ops, "operation", "operations").s,
+		    fmt_plural(r->n_gpus, "rank", "ranks").s, r->seconds);
 }

@@ -103,15 +103,11 @@ void replay_stability_text(const struct replay_report *r, int colour, struct tex
 
 	if (s->sites == 0)
 		return;
-	text_str(out, "inferred waits: ");
-	fmt_text_plural(out, s->sites, "site", "sites");
-	text_str(out, ", ");
-	fmt_text_count(out, s->stable);
-	text_str(out, " with the same partner in all iterations, ");
-	fmt_text_count(out, s->sites - s->stable - s->partial);
-	text_str(out, " with changing partners, ");
-	fmt_text_count(out, s->partial);
-	text_str(out, " that wait in some iterations only\n");
+	text_printf(out,
+		    "inferred waits: %s, %s with the same partner in all iterations, %s with "
+		    "changing partners, %s that wait in some iterations only\n",
+		    fmt_plural(s->sites, "site", "sites").s, fmt_commas(s->stable).s,
+		    fmt_commas(s->sites - s->stable - s->partial).s, fmt_commas(s->partial).s);
 	if (s->n_worst > 0)
 		table_worst(r, colour, out);
 }

@@ -60,13 +60,8 @@ TEST(test_pixels)
 	} rows[] = {{0, "0"},	  {1.04, "1"},	  {1.05, "1.1"},
 		    {9.96, "10"}, {-0.5, "-0.5"}, {1234, "1234"}};
 
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		scoped(text_done) struct text t = {0};
-
-		fmt_svg_px(&t, rows[i].v);
-		text_char(&t, 0);
-		ck_assert_str_eq(t.data, rows[i].want);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		ck_assert_str_eq(fmt_px(rows[i].v).s, rows[i].want);
 }
 
 TEST(test_contents_of_a_picture)

@@ -51,11 +51,8 @@ void gpuemu_report_text(const struct gpuemu_report *r, struct text *out)
 					   "share", "kernels", "copied"};
 	bool used = false;
 
-	text_str(out, "gpuemu: ");
-	fmt_text_time(out, r->virtual_ns);
-	text_str(out, " of virtual time in ");
-	fmt_text_time(out, r->real_ns);
-	text_printf(out, ", %u process%s\n", r->n_processes, r->n_processes == 1 ? "" : "es");
+	text_printf(out, "gpuemu: %s of virtual time in %s, %s\n", fmt_time(r->virtual_ns).s,
+		    fmt_time(r->real_ns).s, fmt_plural(r->n_processes, "process", "processes").s);
 	for (size_t i = 0; i < ARRAY_SIZE(head); i++)
 		fmt_grid_cell(&g, "%s", head[i]);
 	for (unsigned i = 0; i < EMU_RUN_GPUS; i++) {
@@ -158,11 +155,9 @@ static void print_names(const struct gpuemu_report *r, struct kind k, struct tex
 static void print_launches(const struct gpuemu_report *r, struct kind k, const char *why,
 			   struct text *out)
 {
-	text_str(out, "gpuemu: ");
-	fmt_text_plural(out, k.sum, "launch", "launches");
-	text_str(out, " of ");
-	fmt_text_plural(out, k.n, "kernel", "kernels");
-	text_printf(out, " %s; results that depend on them are undefined (", why);
+	text_printf(out, "gpuemu: %s of %s %s; results that depend on them are undefined (",
+		    fmt_plural(k.sum, "launch", "launches").s,
+		    fmt_plural(k.n, "kernel", "kernels").s, why);
 	print_names(r, k, out);
 	text_char(out, ')');
 }
@@ -197,9 +192,10 @@ static void print_arithmetic(const struct gpuemu_report *r, struct text *out)
 
 	if (ns < HINT_NS || ns < r->real_ns * r->n_processes / 2)
 		return;
-	text_str(out, "gpuemu: cuBLAS computed for ");
-	fmt_text_time(out, ns);
-	text_str(out, "; if results do not matter, set GPUEMU_COMPUTE=0 or --no-data\n");
+	text_printf(out,
+		    "gpuemu: cuBLAS computed for %s; if results do not matter, set "
+		    "GPUEMU_COMPUTE=0 or --no-data\n",
+		    fmt_time(ns).s);
 }
 
 void gpuemu_report_remarks(const struct gpuemu_report *r, struct text *out)

@@ -208,8 +208,8 @@ static void put_report(const struct folder *f, const char *output, bool as_json,
 	}
 	text_printf(out, "%s: kernel ", output);
 	fmt_text_sanitised(out, l->kernel, strlen(l->kernel), 200);
-	text_printf(out, ", %s, %u buffers of ", image_name(l), f->n_buffers);
-	fmt_text_size(out, f->buffer_bytes);
+	text_printf(out, ", %s, %u buffers of %s", image_name(l), f->n_buffers,
+		    fmt_size(f->buffer_bytes).s);
 	if (l->seeded)
 		text_str(out, "\nIts inputs were not recorded (record with --digest=launch "
 			      "--payloads): it runs on pseudo-random numbers, and its outputs "

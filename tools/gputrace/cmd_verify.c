@@ -90,9 +90,9 @@ static void put_summary(struct report *r, const struct fmt_verified *v)
 		fmt_json_close(&r->json, '}');
 		return;
 	}
-	fmt_text_plural(r->out, v->files, "file, ", "files, ");
-	fmt_text_plural(r->out, v->chunks, "chunk, ", "chunks, ");
-	fmt_text_plural(r->out, v->bytes, "byte: ", "bytes: ");
+	text_printf(r->out, "%s, %s, %s: ", fmt_plural(v->files, "file", "files").s,
+		    fmt_plural(v->chunks, "chunk", "chunks").s,
+		    fmt_plural(v->bytes, "byte", "bytes").s);
 	if (v->problems == 0)
 		text_printf(r->out, "whole\nid %s\n", v->id);
 	else

@@ -57,9 +57,10 @@ static void put_kinds(struct text *t, const uint64_t *by_kind)
 	for (int kind = 0; kind < FMT_KINDS; kind++) {
 		if (!by_kind[kind])
 			continue;
-		text_str(t, before);
-		fmt_text_plural(t, by_kind[kind], fmt_kind_name((enum fmt_kind)kind),
-				plurals[kind]);
+		text_printf(
+			t, "%s%s", before,
+			fmt_plural(by_kind[kind], fmt_kind_name((enum fmt_kind)kind), plurals[kind])
+				.s);
 		before = ", ";
 	}
 }
@@ -102,11 +103,8 @@ static void put_left_out(struct text *t, const struct kineto_report *r, const ch
 /* Appends a line if the count is not 0. */
 static void put_note(struct text *t, uint64_t n, const char *one, const char *many)
 {
-	if (!n)
-		return;
-	text_str(t, "  ");
-	fmt_text_plural(t, n, one, many);
-	text_char(t, '\n');
+	if (n)
+		text_printf(t, "  %s\n", fmt_plural(n, one, many).s);
 }
 
 static void put_notes(struct text *t, const struct sums *s)
@@ -128,25 +126,18 @@ void import_report_text(struct text *t, const struct kineto_report *r, const cha
 	struct sums s = sum(r);
 	uint64_t bytes = fmt_trace_bytes(trace);
 
-	text_printf(t, "%s: ", output);
-	fmt_text_plural(t, r->n_ranks, "rank", "ranks");
+	text_printf(t, "%s: %s", output, fmt_plural(r->n_ranks, "rank", "ranks").s);
 	if (r->run_ranks > r->n_ranks)
 		text_printf(t, " of a run of %" PRIu64, r->run_ranks);
-	text_str(t, ", ");
-	fmt_text_plural(t, s.kept, "record", "records");
-	text_str(t, " in ");
-	fmt_text_plural(t, bytes, "byte", "bytes");
+	text_printf(t, ", %s in %s", fmt_plural(s.kept, "record", "records").s,
+		    fmt_plural(bytes, "byte", "bytes").s);
 	if (s.kept)
 		text_printf(t, " (%.2f each)", (double)bytes / (double)s.kept);
-	text_printf(t, "\n  read     %10" PRIu64 "  %s, ", s.read,
-		    s.read == 1 ? "event" : "events");
-	fmt_text_plural(t, r->bytes, "byte", "bytes");
-	text_str(t, " of JSON\n");
+	text_printf(t, "\n  read     %10" PRIu64 "  %s, %s of JSON\n", s.read,
+		    s.read == 1 ? "event" : "events", fmt_plural(r->bytes, "byte", "bytes").s);
 	text_printf(t, "  kept     %10" PRIu64 "  ", s.kept + s.names);
 	put_kinds(t, s.by_kind);
-	text_str(t, s.kept ? ", " : "");
-	fmt_text_plural(t, s.names, "name", "names");
-	text_char(t, '\n');
+	text_printf(t, "%s%s\n", s.kept ? ", " : "", fmt_plural(s.names, "name", "names").s);
 	put_left_out(t, r, "implied");
 	put_left_out(t, r, "skipped");
 	put_notes(t, &s);

@@ -280,9 +280,8 @@ static void put_track_name(const struct block *b, uint32_t track, uint32_t n_fol
 
 	if (height < 9)
 		return;
-	text_str(out, "<text class=\"l\" x=\"144\" y=\"");
-	fmt_svg_px(out, top + height / 2 + 3);
-	text_str(out, l->kind == FMT_THREAD ? "\">thread " : "\">stream ");
+	text_printf(out, "<text class=\"l\" x=\"144\" y=\"%s\">%s ", fmt_px(top + height / 2 + 3).s,
+		    l->kind == FMT_THREAD ? "thread" : "stream");
 	if (l->text_ids & 2) {
 		size_t len;
 		const char *name = fmt_string(b->p->seen.names, l->tid_text, &len);
@@ -361,10 +360,9 @@ static int put_block(struct picture *p, uint32_t rank, double *top, struct fmt_e
 	fmt_svg_iterations(&p->frame, rank, *top, bottom - p->rows->gap + 1, rank == p->from,
 			   p->out);
 	if (p->frame.n_shown <= 64 || rank % 4 == 0) {
-		text_printf(p->out, "<text class=\"%s\" x=\"16\" y=\"",
-			    text_height >= 13 ? "g" : "l\" style=\"text-anchor:start");
-		fmt_svg_px(p->out, *top + (bar >= 40 ? 12 : bar / 2 + 4));
-		text_printf(p->out, "\">GPU %" PRIu32 "</text>\n",
+		text_printf(p->out, "<text class=\"%s\" x=\"16\" y=\"%s\">GPU %" PRIu32 "</text>\n",
+			    text_height >= 13 ? "g" : "l\" style=\"text-anchor:start",
+			    fmt_px(*top + (bar >= 40 ? 12 : bar / 2 + 4)).s,
 			    fmt_trace_rank(p->seen.trace, rank)->number);
 	}
 	r = put_tracks(&b, FMT_THREAD, p->rows->threads, p->rows->thread, top);

@@ -70,8 +70,8 @@ static void put_title(const struct fmt_svg_frame *f, struct text *out)
 		text_str(out, " · ");
 		fmt_svg_string(out, name, len, 60);
 	}
-	text_str(out, " · ");
-	fmt_text_time(out, (int64_t)((uint64_t)f->scale->to_ns - (uint64_t)f->scale->from_ns));
+	text_printf(out, " · %s",
+		    fmt_time((int64_t)((uint64_t)f->scale->to_ns - (uint64_t)f->scale->from_ns)).s);
 }
 
 static void put_legend(const struct fmt_svg_frame *f, struct text *out)
@@ -139,15 +139,11 @@ static void put_axis(const struct fmt_svg_frame *f, struct text *out)
 	for (int i = 0; i * step <= span && i < 64; i++) {
 		double x = f->scale->left + i * step / span * f->scale->width;
 
-		text_str(out, "<path class=\"x\" d=\"M");
-		fmt_svg_px(out, x);
-		text_printf(out, " %d", FMT_SVG_TOP - 22);
-		text_char(out, 'V');
-		fmt_svg_px(out, f->height - 14);
-		text_str(out, "\"/><text class=\"a\" x=\"");
-		fmt_svg_px(out, x);
-		text_printf(out, "\" y=\"%d\">%.6g %s</text>\n", FMT_SVG_TOP - 27,
-			    i * step / units[unit].ns, units[unit].name);
+		text_printf(out,
+			    "<path class=\"x\" d=\"M%s %dV%s\"/><text class=\"a\" x=\"%s\" "
+			    "y=\"%d\">%.6g %s</text>\n",
+			    fmt_px(x).s, FMT_SVG_TOP - 22, fmt_px(f->height - 14).s, fmt_px(x).s,
+			    FMT_SVG_TOP - 27, i * step / units[unit].ns, units[unit].name);
 	}
 }
 
@@ -168,12 +164,11 @@ void fmt_svg_begin(const struct fmt_svg_frame *f, struct text *out)
 
 void fmt_svg_end(const struct fmt_svg_frame *f, struct text *out)
 {
-	if (f->n_shown < f->n_gpus) {
-		text_str(out, "<text x=\"16\" y=\"");
-		fmt_svg_px(out, f->height - 4);
-		text_printf(out, "\">the first %" PRIu32 " of %" PRIu32 " GPUs</text>\n",
-			    f->n_shown, f->n_gpus);
-	}
+	if (f->n_shown < f->n_gpus)
+		text_printf(out,
+			    "<text x=\"16\" y=\"%s\">the first %" PRIu32 " of %" PRIu32
+			    " GPUs</text>\n",
+			    fmt_px(f->height - 4).s, f->n_shown, f->n_gpus);
 	text_str(out, "</svg>\n");
 }
 
@@ -192,32 +187,16 @@ static void put_mark(struct mark *m, const struct fmt_iteration *it, double from
 {
 	bool wide = to - from >= 80;
 
-	if (to - from >= 2 && m->n++ % 2 == 1) {
-		text_str(out, "<rect class=\"s\" x=\"");
-		fmt_svg_px(out, from);
-		text_str(out, "\" y=\"");
-		fmt_svg_px(out, m->top);
-		text_str(out, "\" width=\"");
-		fmt_svg_px(out, to - from);
-		text_str(out, "\" height=\"");
-		fmt_svg_px(out, m->bottom - m->top);
-		text_str(out, "\"/>");
-	}
-	if (to - from >= 6) {
-		text_str(out, "<path class=\"v\" d=\"M");
-		fmt_svg_px(out, from);
-		text_char(out, ' ');
-		fmt_svg_px(out, m->top);
-		text_char(out, 'V');
-		fmt_svg_px(out, m->bottom);
-		text_str(out, "\"/>\n");
-	}
+	if (to - from >= 2 && m->n++ % 2 == 1)
+		fmt_svg_rect('s', from, m->top, to - from, m->bottom - m->top, out);
+	if (to - from >= 6)
+		text_printf(out, "<path class=\"v\" d=\"M%s %sV%s\"/>\n", fmt_px(from).s,
+			    fmt_px(m->top).s, fmt_px(m->bottom).s);
 	if (!m->names || (from + to) / 2 < m->named_upto + 22)
 		return;
-	text_str(out, "<text class=\"i\" x=\"");
-	fmt_svg_px(out, (from + to) / 2);
-	text_printf(out, "\" y=\"%d\">%s%" PRId64 "</text>\n", FMT_SVG_TOP - 8,
-		    wide ? "iteration " : "", it->number);
+	text_printf(out, "<text class=\"i\" x=\"%s\" y=\"%d\">%s%" PRId64 "</text>\n",
+		    fmt_px((from + to) / 2).s, FMT_SVG_TOP - 8, wide ? "iteration " : "",
+		    it->number);
 	m->named_upto = (from + to) / 2 + (wide ? 40 : 14);
 }
 
@@ -258,29 +237,13 @@ void fmt_svg_share(const struct fmt_svg_share *s, double top, double height, str
 
 	if (whole <= 0)
 		return;
-	text_str(out, "<g><title>compute ");
-	text_fixed(out, 100 * parts[0] / whole, 1);
-	text_str(out, " % (");
-	text_fixed(out, 100 * (double)s->hidden_ns / whole, 1);
-	text_str(out, " % with communication at the same time)\ncommunication alone: transfer ");
-	text_fixed(out, 100 * parts[1] / whole, 1);
-	text_str(out, " %, waiting ");
-	text_fixed(out, 100 * parts[2] / whole, 1);
-	text_str(out, " %\nidle ");
-	text_fixed(out, 100 * parts[3] / whole, 1);
-	text_str(out, " %</title>");
+	text_printf(out,
+		    "<g><title>compute %.1f %% (%.1f %% with communication at the same time)\n"
+		    "communication alone: transfer %.1f %%, waiting %.1f %%\nidle %.1f %%</title>",
+		    100 * parts[0] / whole, 100 * (double)s->hidden_ns / whole,
+		    100 * parts[1] / whole, 100 * parts[2] / whole, 100 * parts[3] / whole);
 	for (size_t i = 0; i < ARRAY_SIZE(inks); i++) {
-		text_str(out, "<rect class=\"");
-		text_char(out, inks[i]);
-		text_str(out, "\" x=\"");
-		fmt_svg_px(out, x);
-		text_str(out, "\" y=\"");
-		fmt_svg_px(out, top);
-		text_str(out, "\" width=\"");
-		fmt_svg_px(out, parts[i] / whole * width);
-		text_str(out, "\" height=\"");
-		fmt_svg_px(out, height);
-		text_str(out, "\"/>");
+		fmt_svg_rect(inks[i], x, top, parts[i] / whole * width, height, out);
 		if (height >= 12 && parts[i] / whole * width >= 22 && i < 3)
 			text_printf(out, "<text class=\"%c\" x=\"%.1f\" y=\"%.1f\">%.0f%%</text>",
 				    inks[i] == 't' ? 'd' : 'n', x + 3, top + height / 2 + 3.5,

@@ -17,19 +17,19 @@ static const char classes[FMT_INKS] = {'c', 'b', 'k', 'm', 't', 'w', 'p', 'q'};
 
 /* ---- text */
 
-void fmt_svg_px(struct text *t, double v)
+struct fmt_px fmt_px(double v)
 {
 	int64_t tenths = (int64_t)(v * 10 + (v < 0 ? -0.5 : 0.5));
+	struct fmt_px ret;
 
-	if (tenths < 0) {
-		text_char(t, '-');
-		tenths = -tenths;
-	}
-	text_u64(t, (uint64_t)tenths / 10);
-	if (tenths % 10) {
-		text_char(t, '.');
-		text_char(t, (char)('0' + tenths % 10));
-	}
+	snprintf(ret.s, sizeof(ret.s), tenths % 10 ? "%.1f" : "%.0f", (double)tenths / 10);
+	return ret;
+}
+
+void fmt_svg_rect(char class, double x, double y, double width, double height, struct text *out)
+{
+	text_printf(out, "<rect class=\"%c\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"/>", class,
+		    fmt_px(x).s, fmt_px(y).s, fmt_px(width).s, fmt_px(height).s);
 }
 
 /* Returns true for bytes that need no escaping in the text of an element. */
@@ -198,23 +198,15 @@ static void print_look(const struct fmt_svg_track *l, const struct fmt_svg_scale
 			continue;
 		}
 		if (!open) {
-			text_str(out, "<path class=\"");
-			text_char(out, classes[look / LEVELS]);
-			text_char(out, (char)('0' + look % LEVELS));
-			text_str(out, "\" stroke-width=\"");
-			fmt_svg_px(out, height);
-			text_str(out, "\" d=\"M");
-			fmt_svg_px(out, scale->left + (double)(i * scale->column));
-			text_char(out, ' ');
-			fmt_svg_px(out, middle);
+			text_printf(out, "<path class=\"%c%d\" stroke-width=\"%s\" d=\"M%s %sh%zu",
+				    classes[look / LEVELS], look % LEVELS, fmt_px(height).s,
+				    fmt_px(scale->left + (double)(i * scale->column)).s,
+				    fmt_px(middle).s, (end - i) * scale->column);
 			open = true;
 		} else {
-			text_char(out, 'm');
-			text_u64(out, (i - at) * scale->column);
-			text_str(out, " 0");
+			text_printf(out, "m%zu 0h%zu", (i - at) * scale->column,
+				    (end - i) * scale->column);
 		}
-		text_char(out, 'h');
-		text_u64(out, (end - i) * scale->column);
 		at = i = end;
 	}
 	if (open)
@@ -246,22 +238,6 @@ static void print_columns(const struct fmt_svg_track *l, const struct fmt_svg_sc
 
 /* ---- boxes */
 
-static void print_rect(uint8_t ink, double x, double y, double width, double height,
-		       struct text *out)
-{
-	text_str(out, "<rect class=\"");
-	text_char(out, classes[ink]);
-	text_str(out, "\" x=\"");
-	fmt_svg_px(out, x);
-	text_str(out, "\" y=\"");
-	fmt_svg_px(out, y);
-	text_str(out, "\" width=\"");
-	fmt_svg_px(out, width);
-	text_str(out, "\" height=\"");
-	fmt_svg_px(out, height);
-	text_str(out, "\"/>");
-}
-
 /* The arguments of printing boxes and their labels. */
 struct print {
 	const struct fmt_svg_scale *scale;
@@ -281,11 +257,8 @@ static void print_label(const struct print *p, fmt_str name, bool dark, double x
 	fmt_brief_label(p->brief, name, fits, &label);
 	if (label.error || label.len < 3 || (fits < 8 && memmem(label.data, label.len, "…", 3)))
 		return;
-	text_str(p->out, dark ? "<text class=\"d\" x=\"" : "<text class=\"n\" x=\"");
-	fmt_svg_px(p->out, x + 3);
-	text_str(p->out, "\" y=\"");
-	fmt_svg_px(p->out, p->top + p->height / 2 + 3.5);
-	text_str(p->out, "\">");
+	text_printf(p->out, "<text class=\"%c\" x=\"%s\" y=\"%s\">", dark ? 'd' : 'n',
+		    fmt_px(x + 3).s, fmt_px(p->top + p->height / 2 + 3.5).s);
 	fmt_svg_string(p->out, label.data, label.len, SIZE_MAX);
 	text_str(p->out, "</text>");
 }
@@ -314,15 +287,11 @@ static void print_title(const struct print *p, const struct fmt_svg_box *b)
 		len = brief.len;
 	}
 	fmt_svg_string(p->out, name, len, SIZE_MAX);
-	text_str(p->out, "\n");
-	fmt_text_time(p->out, b->duration_ns);
-	text_str(p->out, " at ");
-	fmt_text_time(p->out, (int64_t)((uint64_t)b->start_ns - (uint64_t)p->scale->from_ns));
-	if (b->waiting_ns > 0) {
-		text_str(p->out, "; ");
-		fmt_text_time(p->out, b->waiting_ns);
-		text_str(p->out, " of it waiting for the last GPU");
-	}
+	text_printf(p->out, "\n%s at %s", fmt_time(b->duration_ns).s,
+		    fmt_time((int64_t)((uint64_t)b->start_ns - (uint64_t)p->scale->from_ns)).s);
+	if (b->waiting_ns > 0)
+		text_printf(p->out, "; %s of it waiting for the last GPU",
+			    fmt_time(b->waiting_ns).s);
 	if (is_near(b->ink))
 		put_iteration(b->iteration, p->out);
 	text_str(p->out, "</title>");
@@ -344,9 +313,10 @@ static void print_box(const struct print *p, const struct fmt_svg_box *b)
 	text_str(p->out, "<g>");
 	print_title(p, b);
 	if (middle > from)
-		print_rect(FMT_INK_WAITING, from, p->top, middle - from, p->height, p->out);
+		fmt_svg_rect(classes[FMT_INK_WAITING], from, p->top, middle - from, p->height,
+			     p->out);
 	if (to > middle)
-		print_rect(b->ink, middle, p->top, to - middle, p->height, p->out);
+		fmt_svg_rect(classes[b->ink], middle, p->top, to - middle, p->height, p->out);
 	/* In the larger part, where the label has one background colour. */
 	if (middle - from > to - middle)
 		print_label(p, name, false, from, middle - from);

@@ -62,8 +62,15 @@ void fmt_svg_track_print(const struct fmt_svg_track *l, const struct fmt_svg_sca
 			 const struct fmt_names *names, const struct fmt_brief *brief, double top,
 			 double height, struct text *out);
 
-/* Appends a coordinate, to a tenth of a pixel. */
-void fmt_svg_px(struct text *t, double v);
+/* Formats a coordinate to a tenth of a pixel, for printf: `fmt_px(x).s`. */
+struct fmt_px {
+	char s[24];
+};
+
+struct fmt_px fmt_px(double v);
+
+/* Appends a rectangle of a CSS class. */
+void fmt_svg_rect(char class, double x, double y, double width, double height, struct text *out);
 
 /* Appends bytes of a trace as the text of an element, at most `most` characters. */
 void fmt_svg_string(struct text *t, const char *s, size_t len, size_t most);

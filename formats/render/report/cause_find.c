@@ -156,8 +156,8 @@ static bool same_ranks(const struct fmt_trace *a, const uint32_t *ranks, uint32_
 	uint32_t m = fmt_trace_n_ranks(b);
 
 	if (n != m) {
-		fmt_text_plural(&ret->first, n, "rank", "ranks");
-		fmt_text_plural(&ret->second, m, "rank", "ranks");
+		text_str(&ret->first, fmt_plural(n, "rank", "ranks").s);
+		text_str(&ret->second, fmt_plural(m, "rank", "ranks").s);
 	}
 	for (uint32_t i = 0; n == m && i < n && ret->first.len == 0; i++) {
 		uint32_t number = fmt_trace_rank(a, ranks[i])->number;

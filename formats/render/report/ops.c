@@ -32,11 +32,9 @@ static void comm_cell(const struct fmt_page *p, const struct fmt_report_collecti
 		fmt_text_sanitised(&g->cells, name, len, 24);
 	else
 		text_printf(&g->cells, "#%" PRId64, c->comm);
-	if (n_ranks) {
-		text_str(&g->cells, " (");
-		fmt_text_plural(&g->cells, n_ranks, "rank", "ranks");
-		text_str(&g->cells, c->n_ranks ? ")" : " recorded)");
-	}
+	if (n_ranks)
+		text_printf(&g->cells, " (%s%s)", fmt_plural(n_ranks, "rank", "ranks").s,
+			    c->n_ranks ? "" : " recorded");
 	fmt_grid_cell(g, "%s", "");
 }
 
@@ -47,9 +45,7 @@ static void bandwidth_cell(double bytes_per_second, bool is_exact, struct fmt_gr
 		fmt_grid_cell(g, "-");
 		return;
 	}
-	text_str(&g->cells, is_exact ? "" : "≥ ");
-	fmt_text_size(&g->cells, (uint64_t)bytes_per_second);
-	fmt_grid_cell(g, "/s");
+	fmt_grid_cell(g, "%s%s/s", is_exact ? "" : "≥ ", fmt_size((uint64_t)bytes_per_second).s);
 }
 
 static void name_cell(const struct fmt_page *p, fmt_str s, const char *missing, struct fmt_grid *g)

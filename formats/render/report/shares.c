@@ -201,14 +201,9 @@ static void put_chosen(const struct fmt_page *p, const struct list *list, struct
 		       size_t n)
 {
 	qsort(groups, n, sizeof(*groups), by_step);
-	text_str(p->out, "  mean step: shortest ");
-	fmt_text_time(p->out, mean_of(&groups[n - 1]));
-	text_str(p->out, ", median ");
-	fmt_text_time(p->out, mean_of(&groups[n / 2]));
-	text_str(p->out, ", 95 % ");
-	fmt_text_time(p->out, mean_of(&groups[n / 20]));
-	text_str(p->out, ", longest ");
-	fmt_text_time(p->out, mean_of(&groups[0]));
+	text_printf(p->out, "  mean step: shortest %s, median %s, 95 %% %s, longest %s",
+		    fmt_time(mean_of(&groups[n - 1])).s, fmt_time(mean_of(&groups[n / 2])).s,
+		    fmt_time(mean_of(&groups[n / 20])).s, fmt_time(mean_of(&groups[0])).s);
 	text_printf(p->out, list->chosen, CHOSEN, n);
 	qsort(groups, n, sizeof(*groups), list->choose);
 }

@@ -68,20 +68,15 @@ static void put_title(const struct fmt_page *p)
 		text_printf(p->out, "GPU %" PRIu32,
 			    fmt_trace_rank(r->trace, (uint32_t)r->part.rank)->number);
 	else
-		fmt_text_plural(p->out, fmt_page_gpus(r), "GPU", "GPUs");
-	if (n_ranks_of(r) != fmt_page_gpus(r)) {
-		text_str(p->out, ", ");
-		fmt_text_plural(p->out, n_ranks_of(r), "rank", "ranks");
-	}
-	if (r->part.iteration == FMT_ANY) {
-		text_str(p->out, ", ");
-		fmt_text_plural(p->out, fmt_page_iterations(p), "iteration", "iterations");
-	}
-	text_str(p->out, ", ");
-	fmt_text_plural(p->out, r->n_all_records, "record", "records");
+		text_str(p->out, fmt_plural(fmt_page_gpus(r), "GPU", "GPUs").s);
+	if (n_ranks_of(r) != fmt_page_gpus(r))
+		text_printf(p->out, ", %s", fmt_plural(n_ranks_of(r), "rank", "ranks").s);
+	if (r->part.iteration == FMT_ANY)
+		text_printf(p->out, ", %s",
+			    fmt_plural(fmt_page_iterations(p), "iteration", "iterations").s);
+	text_printf(p->out, ", %s", fmt_plural(r->n_all_records, "record", "records").s);
 	if (r->part.iteration == FMT_ANY && r->part.rank == FMT_ANY) {
-		text_str(p->out, " in ");
-		fmt_text_size(p->out, bytes);
+		text_printf(p->out, " in %s", fmt_size(bytes).s);
 		if (r->n_all_records)
 			text_printf(p->out, " (%.2f bytes a record)",
 				    (double)bytes / (double)r->n_all_records);
@@ -131,14 +126,11 @@ static void put_kept(const struct fmt_page *p)
 
 	if (kept.bytes == 0 && kept.images == 0)
 		return;
-	text_printf(p->out, "  contents  %" PRIu64 " of ", kept.images_kept);
-	fmt_text_plural(p->out, kept.images, "code image", "code images");
-	text_str(p->out, ", ");
-	fmt_text_plural(p->out, kept.buffers, "buffer", "buffers");
-	if (kept.bytes > 0) {
-		text_str(p->out, ", in ");
-		fmt_text_size(p->out, kept.bytes);
-	}
+	text_printf(p->out, "  contents  %" PRIu64 " of %s, %s", kept.images_kept,
+		    fmt_plural(kept.images, "code image", "code images").s,
+		    fmt_plural(kept.buffers, "buffer", "buffers").s);
+	if (kept.bytes > 0)
+		text_printf(p->out, ", in %s", fmt_size(kept.bytes).s);
 	text_char(p->out, '\n');
 }
 
@@ -152,9 +144,7 @@ static void put_digests(const struct fmt_page *p)
 		return;
 	text_str(p->out, "  digests   ");
 	fmt_text_sanitised(p->out, level + 1, strlen(level) - 2, 20);
-	text_str(p->out, ", ");
-	fmt_text_count(p->out, p->r->n_digests);
-	text_char(p->out, '\n');
+	text_printf(p->out, ", %s\n", fmt_commas(p->r->n_digests).s);
 }
 
 /* "  unordered 8 of kernel scale, 1 of kernel add (3 executions)". */
@@ -196,13 +186,10 @@ static void put_check(const struct fmt_page *p)
 
 	if (!fmt_fact_value(names, FMT_WHOLE_TRACE, "capture.calls_begun"))
 		return;
-	text_str(p->out, "  calls     ");
-	fmt_text_count(p->out, number_fact(names, "capture.calls_begun"));
-	text_str(p->out, " begun, ");
-	fmt_text_count(p->out, number_fact(names, "capture.calls"));
-	text_str(p->out, " recorded, ");
-	fmt_text_count(p->out, p->r->n_records[FMT_CALL]);
-	text_str(p->out, " here\n");
+	text_printf(p->out, "  calls     %s begun, %s recorded, %s here\n",
+		    fmt_commas(number_fact(names, "capture.calls_begun")).s,
+		    fmt_commas(number_fact(names, "capture.calls")).s,
+		    fmt_commas(p->r->n_records[FMT_CALL]).s);
 }
 
 static void put_untimed(const struct fmt_page *p)
@@ -227,17 +214,16 @@ static void put_clocks(const struct fmt_page *p)
 	n = clocks_number(fact, "clocks");
 	if (n < 2)
 		return;
-	text_printf(p->out, "  clocks    %" PRId64 " of %" PRId64 " aligned by ",
-		    clocks_number(fact, "aligned") + 1, n);
-	fmt_text_plural(p->out, (uint64_t)clocks_number(fact, "collectives"), "collective",
-			"collectives");
-	text_str(p->out, ", which end within ");
-	fmt_text_time(p->out, clocks_number(fact, "p50_ns"));
-	text_str(p->out, " (median), ");
-	fmt_text_time(p->out, clocks_number(fact, "p95_ns"));
-	text_str(p->out, " (95 %), ");
-	fmt_text_time(p->out, clocks_number(fact, "max_ns"));
-	text_str(p->out, " (maximum)\n");
+	text_printf(p->out,
+		    "  clocks    %" PRId64 " of %" PRId64 " aligned by %s, which end within %s "
+		    "(median), %s (95 %%), %s (maximum)\n",
+		    clocks_number(fact, "aligned") + 1, n,
+		    fmt_plural((uint64_t)clocks_number(fact, "collectives"), "collective",
+			       "collectives")
+			    .s,
+		    fmt_time(clocks_number(fact, "p50_ns")).s,
+		    fmt_time(clocks_number(fact, "p95_ns")).s,
+		    fmt_time(clocks_number(fact, "max_ns")).s);
 }
 
 static void put_origin(const struct fmt_page *p)
@@ -256,8 +242,8 @@ static void put_origin(const struct fmt_page *p)
 	if (end_ns > start_ns) {
 		text_str(p->out, "  recorded  ");
 		fmt_report_date(start_ns, p->out);
-		fmt_text_time(p->out, (int64_t)((uint64_t)end_ns - (uint64_t)start_ns));
-		text_char(p->out, '\n');
+		text_printf(p->out, "%s\n",
+			    fmt_time((int64_t)((uint64_t)end_ns - (uint64_t)start_ns)).s);
 	}
 	if (fmt_trace_n_ranks(t) > 0)
 		fmt_report_versions(t, 0, &versions);
