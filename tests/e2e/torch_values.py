@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of PyTorch's own kernels on an emulated GPU against those on the CPU: those that decide what a program does
 next, and those of small models."""
+import itertools
 import os
 
 import torch
 import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 
 def same(name, f, *inputs):
@@ -108,6 +110,57 @@ def functions():
     same('cross entropy of probabilities', lambda a, b: F.binary_cross_entropy(b.sigmoid(), a.sigmoid(), reduction='none'), x, y)
 
 
+def attend(device, dtype, backend, tensors, grad, mask, kept, **options):
+    """The result of attention, and its gradients; `kept` replaces dropout."""
+    q, k, v = (t.to(device, dtype).transpose(1, 2).requires_grad_() for t in tensors)
+    mask = mask if mask is None or mask.dtype == torch.bool else mask.to(dtype)
+    mask = None if mask is None else mask.to(device)
+    if kept is None:
+        with sdpa_kernel(backend):
+            result = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, **options)
+    else:
+        result = (F.softmax(q @ k.transpose(2, 3) / q.size(3)**0.5, 3) * kept) @ v
+    result.backward(grad.to(device, dtype))
+    return [t.detach().cpu().double() for t in (result, q.grad, k.grad, v.grad)]
+
+
+def near(name, got, want, tolerance):
+    for a, b in zip(got, want):
+        error = ((a - b).abs().max() / b.abs().max()).item()
+        assert error < tolerance, f'{name}: {error}'
+
+
+def attention():
+    """Each implementation gives the CPU's results in double precision, and drops the same weights in both directions."""
+    torch.manual_seed(5)
+    random = torch.randn
+    half = (torch.float16, 2e-3), (torch.bfloat16, 2e-2)
+    masked = torch.rand(2, 1, 20, 40) > 0.3
+    masked[..., 0] = True
+    for backend, dtypes in ((SDPBackend.MATH, ((torch.float32, 1e-5), *half)), (SDPBackend.FLASH_ATTENTION, half),
+                            (SDPBackend.EFFICIENT_ATTENTION, ((torch.float32, 1e-5), *half)), (SDPBackend.CUDNN_ATTENTION, half)):
+        for (dtype, tolerance), mask, options in itertools.product(dtypes, (None, masked, random(1, 4, 20, 40)),
+                                                                   (dict(), dict(is_causal=True), dict(scale=0.3), dict(enable_gqa=True))):
+            if mask is not None and (options or backend == SDPBackend.FLASH_ATTENTION):
+                continue
+            keys = 2 if options.get('enable_gqa') else 4
+            length = 20 if options.get('is_causal') else 40
+            tensors = [random(2, n, heads, 16).to(dtype).double() for n, heads in ((20, 4), (length, keys), (length, keys))]
+            if mask is not None and mask.is_floating_point():
+                mask = mask.to(dtype).double()
+            arguments = tensors, random(2, 4, 20, 16).to(dtype).double(), mask, None
+            near(f'{backend} {dtype} {options}', attend('cuda', dtype, backend, *arguments, **options),
+                 attend('cpu', torch.float64, SDPBackend.MATH, *arguments, **options), tolerance)
+        for dtype, tolerance in dtypes:
+            tensors = [random(2, n, 3, 64).to(dtype).double() for n in (33, 64, 64)]
+            tensors[2] = torch.eye(64).double().view(1, 64, 1, 64).expand(2, 64, 3, 64)  # so the result is the weights
+            arguments = tensors, random(2, 3, 33, 64).to(dtype).double(), None
+            got = attend('cuda', dtype, backend, *arguments, None, dropout_p=0.125)
+            kept = (got[0] != 0) / 0.875
+            assert abs(kept.mean() - 1) < 0.02, kept.mean()
+            near(f'dropout {backend} {dtype}', got, attend('cpu', torch.float64, None, *arguments, kept), tolerance)
+
+
 def decisions():
     x = torch.tensor([0, 3.0, 0, 0, 5, 7])
     assert torch.nonzero(x.cuda()).flatten().tolist() == [1, 4, 5]
@@ -202,6 +255,6 @@ def objects():
 if 'LOCAL_RANK' in os.environ:
     objects()
 else:
-    for test in (elements, functions, reductions, rows, random, scaler, optimizers, decisions):
+    for test in (elements, functions, reductions, rows, attention, random, scaler, optimizers, decisions):
         test()
 print('done')

@@ -37,3 +37,7 @@ int64_t emu_dnn_integer(const struct emu_dnn_descriptor *d, cudnnBackendAttribut
 			int64_t i, int64_t otherwise);
 double emu_dnn_number(const struct emu_dnn_descriptor *d, cudnnBackendAttributeName_t name,
 		      double otherwise);
+
+/* Returns the address of a tensor in a variant pack, or NULL. */
+const void *emu_dnn_address(const struct emu_dnn_descriptor *pack,
+			    const struct emu_dnn_descriptor *tensor);

@@ -2,7 +2,7 @@
 
 /* Executes plans of the backend API. A graph with one convolution runs as a convolution; any other
  * graph runs as one kernel, with the operations of its convolutions, products and attentions, and
- * the bytes of its tensors in memory. */
+ * the bytes of its tensors in memory. Of those, only attention computes results. */
 #include "replay/emugpu/cudnn/backend.h"
 #include "replay/emugpu/cudnn/descriptor.h"
 #include "replay/emugpu/cudnn/work.h"
@@ -37,9 +37,8 @@ static const struct convolution_op *convolution_of(const struct emu_dnn_descript
 	return NULL;
 }
 
-/* The address of a tensor in a variant pack, or NULL. */
-static const void *address_of(const struct emu_dnn_descriptor *pack,
-			      const struct emu_dnn_descriptor *tensor)
+const void *emu_dnn_address(const struct emu_dnn_descriptor *pack,
+			    const struct emu_dnn_descriptor *tensor)
 {
 	int64_t id = emu_dnn_integer(tensor, CUDNN_ATTR_TENSOR_UNIQUE_ID, 0, -1), n;
 	const struct emu_dnn_attribute *ids =
@@ -99,7 +98,7 @@ static cudnnStatus_t describe(const struct emu_dnn_descriptor *op, const struct 
 	c.beta = emu_dnn_number(op, a->beta, 0);
 	for (int i = 0; i < 3; i++) {
 		const struct emu_dnn_descriptor *t = emu_dnn_child(op, operands[i].name, 0);
-		cudnnStatus_t r = tensor_of(t, address_of(pack, t), operands[i].to);
+		cudnnStatus_t r = tensor_of(t, emu_dnn_address(pack, t), operands[i].to);
 
 		if (r != CUDNN_STATUS_SUCCESS)
 			return r;
@@ -237,7 +236,7 @@ static void add_operations(struct emu_dnn_work *w, const struct emu_dnn_descript
 static void add_tensor(struct emu_dnn_work *w, const struct emu_dnn_descriptor *tensor,
 		       const struct emu_dnn_descriptor *pack)
 {
-	const void *at = address_of(pack, tensor);
+	const void *at = emu_dnn_address(pack, tensor);
 	enum emu_type type = EMU_F32;
 	int i = 0;
 
@@ -263,6 +262,7 @@ static cudnnStatus_t run_fused(cudnnHandle_t handle, const struct emu_dnn_descri
 	struct emu_dnn_work w = {.kind = EMU_DNN_FUSED,
 				 .cost.math = tensor ? GPUEMU_TF32 : GPUEMU_FP32};
 	const struct emu_dnn_descriptor *op;
+	struct emu_dnn_attention attention;
 
 	for (int64_t i = 0; (op = emu_dnn_child(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, i)); i++) {
 		add_operations(&w, op);
@@ -274,6 +274,10 @@ static cudnnStatus_t run_fused(cudnnHandle_t handle, const struct emu_dnn_descri
 			if (t && t->type == CUDNN_BACKEND_TENSOR_DESCRIPTOR)
 				add_tensor(&w, t, pack);
 		}
+	}
+	if (emu_dnn_find_attention(graph, pack, &attention) == 0) {
+		w.kind = EMU_DNN_ATTENTION;
+		w.attention = attention;
 	}
 	return emu_dnn_launch(handle, &w);
 }

@@ -20,8 +20,17 @@ static int computes(const struct emu_dnn_work *w)
 		return 1;
 	if (value && strcmp(value, "0") == 0)
 		return 0;
-	return w->kind == EMU_DNN_CONVOLUTION ? w->cost.flops <= MOST_OPERATIONS
-					      : w->elements <= MOST_ELEMENTS;
+	return w->kind == EMU_DNN_BATCH_NORM ? w->elements <= MOST_ELEMENTS
+					     : w->cost.flops <= MOST_OPERATIONS;
+}
+
+static int attend(const struct emu_dnn_attention *w)
+{
+	struct emu_attention a = w->attention;
+
+	a.seed = w->seed ? (uint64_t)*w->seed : 0;
+	a.offset = w->offset ? (uint64_t)*w->offset : 0;
+	return w->backward ? emu_attention_backward(&a) : emu_attention_forward(&a);
 }
 
 static void run(struct gpuemu_launch *launch, void *const *args)
@@ -33,7 +42,8 @@ static void run(struct gpuemu_launch *launch, void *const *args)
 		return;
 	if (w->kind == EMU_DNN_BATCH_NORM)
 		emu_batch_norm_run(&w->norm);
-	else if (emu_convolution_run(&w->convolution) < 0)
+	else if ((w->kind == EMU_DNN_ATTENTION ? attend(&w->attention)
+					       : emu_convolution_run(&w->convolution)) < 0)
 		launch->error = CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -59,6 +69,7 @@ static const struct gpuemu_kernel kernels[] = {
 	[EMU_CONVOLUTION_KINDS + EMU_DNN_CONVOLUTION] = KERNEL("gpuemu_conv", NULL),
 	[EMU_CONVOLUTION_KINDS + EMU_DNN_BATCH_NORM] = KERNEL("gpuemu_batch_norm", run),
 	[EMU_CONVOLUTION_KINDS + EMU_DNN_FUSED] = KERNEL("gpuemu_dnn_fused", NULL),
+	[EMU_CONVOLUTION_KINDS + EMU_DNN_ATTENTION] = KERNEL("gpuemu_attention", run),
 	[EMU_CONVOLUTION_KINDS + EMU_DNN_RNN_INPUT] = KERNEL("gpuemu_rnn_input", NULL),
 	[EMU_CONVOLUTION_KINDS + EMU_DNN_RNN_STEP] = KERNEL("gpuemu_rnn_step", NULL),
 };

@@ -76,6 +76,8 @@ static const struct functor {
 	{"::trunc_kernel_cuda(", EMU_OP_TRUNC, LAMBDA, 1, 0},
 	{"bitwise_not_kernel_cuda(at::TensorIteratorBase&)::{lambda(bool)", EMU_OP_NOT, LAMBDA, 1,
 	 0},
+	{"isneginf_kernel_impl(", EMU_OP_IS_NEGATIVE_INFINITY, COMPARING, 1, 0},
+	{"isposinf_kernel_impl(", EMU_OP_IS_INFINITY, COMPARING, 1, 0},
 	{"silu_kernel(", EMU_OP_SILU, LAMBDA, 1, 0},
 	{"silu_backward_kernel(", EMU_OP_SILU_GRAD, LAMBDA, 2, 0},
 	{"mish_kernel(", EMU_OP_MISH, LAMBDA, 1, 0},
@@ -175,7 +177,7 @@ static int parse_binary(struct emu_torch *t, struct emu_part name)
 }
 
 /* The types of the parameters of the last lambda of a name. */
-static int lambda_types(struct emu_torch *t, struct emu_part name)
+static int lambda_types(struct emu_torch *t, struct emu_part name, int select)
 {
 	struct emu_part rest = name, last = {0};
 
@@ -189,7 +191,9 @@ static int lambda_types(struct emu_torch *t, struct emu_part name)
 			depth += last.at[len] == '<' ? 1 : last.at[len] == '>' ? -1 : 0;
 			len++;
 		}
-		if (emu_part_type((struct emu_part){last.at, len}, &t->in[i]) < 0)
+		if (select && len == 14 && memcmp(last.at, "unsigned short", len) == 0)
+			t->in[i] = EMU_F16; /* of the same size: not computed */
+		else if (emu_part_type((struct emu_part){last.at, len}, &t->in[i]) < 0)
 			return -ENOTSUP;
 		t->is_bool |= i == 0 && len == 4 && memcmp(last.at, "bool", 4) == 0;
 		len += len < last.len && last.at[len] == ',' ? 2 : 0;
@@ -210,7 +214,7 @@ static int parse_pow(struct emu_torch *t, struct emu_part name)
 		last = rest;
 	number = last.len ? last.at[0] - '1' : -1;
 	t->inputs = 1;
-	if (number < 0 || number > 3 || lambda_types(t, name) < 0)
+	if (number < 0 || number > 3 || lambda_types(t, name, 0) < 0)
 		return -ENOTSUP;
 	place(t, &(struct functor){"", ops[number], LAMBDA, 1, number == 3}, t->in[0], 0);
 	return 0;
@@ -241,7 +245,7 @@ static int parse_functor(struct emu_torch *t, struct emu_part name)
 			t->is_bool = emu_part_argument(part, 1).at[0] == 'b';
 		}
 	} else {
-		r = lambda_types(t, name);
+		r = lambda_types(t, name, f->op == EMU_OP_SELECT);
 	}
 	if (f->types == COMPARING)
 		t->out = EMU_U8;
@@ -276,9 +280,12 @@ static void read_scalars(const struct emu_torch *t, const char *functor, struct 
 static void one(const struct emu_torch *t, const struct operands *o, const uint64_t offsets[4])
 {
 	double in[3] = {0}, result;
+	int from = t->op == EMU_OP_SELECT		 ? (o->data[1][offsets[1]] ? 2 : 3)
+		   : t->op == EMU_OP_COPY && !t->is_bool ? 1
+							 : 0;
 
-	if (t->op == EMU_OP_COPY && !t->is_bool && o->types[0] == o->types[1]) {
-		memcpy(o->data[0] + offsets[0], o->data[1] + offsets[1],
+	if (from && o->types[0] == o->types[from]) {
+		memcpy(o->data[0] + offsets[0], o->data[from] + offsets[from],
 		       emu_type_bytes(o->types[0]));
 		return;
 	}

@@ -106,6 +106,10 @@ static double of_one(enum emu_torch_op op, double a, const double s[3])
 		return nearbyint(a);
 	case EMU_OP_TRUNC:
 		return trunc(a);
+	case EMU_OP_IS_INFINITY:
+		return a == INFINITY;
+	case EMU_OP_IS_NEGATIVE_INFINITY:
+		return a == -INFINITY;
 	case EMU_OP_NEG:
 		return -a;
 	case EMU_OP_ABS:

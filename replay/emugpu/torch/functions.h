@@ -7,6 +7,7 @@ enum emu_torch_op {
 	EMU_OP_NONE,
 	EMU_OP_COPY,
 	EMU_OP_FILL,
+	EMU_OP_SELECT,	   /* a ? b : c */
 	EMU_OP_ADD,	   /* a + s0 b */
 	EMU_OP_ADD_SCALED, /* a + s0 s1 */
 	EMU_OP_SCALED_ADD, /* s0 + s1 a */
@@ -19,7 +20,6 @@ enum emu_torch_op {
 	EMU_OP_XOR,
 	EMU_OP_MAX,
 	EMU_OP_MIN,
-	EMU_OP_SELECT,	   /* a ? b : c */
 	EMU_OP_MASK_FILL,  /* b ? s0 : a */
 	EMU_OP_MASK_SCALE, /* a b s0 */
 	EMU_OP_THRESHOLD,  /* a <= s0 ? s1 : b */
@@ -57,6 +57,8 @@ enum emu_torch_op {
 	EMU_OP_CEIL,
 	EMU_OP_ROUND,
 	EMU_OP_TRUNC,
+	EMU_OP_IS_INFINITY,
+	EMU_OP_IS_NEGATIVE_INFINITY,
 	EMU_OP_SILU,
 	EMU_OP_SILU_GRAD, /* a the gradient, b the input; so are other gradients, unless noted */
 	EMU_OP_MISH,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Random numbers as PyTorch computes them: cuRAND's generator Philox 4x32-10 (Salmon et al.,
- * Parallel random numbers: as easy as 1, 2, 3, SC 2011), with a sequence for each thread. */
+/* Random numbers as PyTorch computes them: Philox, with a sequence for each thread. */
 #include "replay/emugpu/torch/torch.h"
 
+#include "replay/emugpu/math/philox.h"
 #include "replay/emugpu/torch/offsets.h"
 
 #include <errno.h>
@@ -13,13 +13,7 @@
 
 enum { NORMAL, UNIFORM, BERNOULLI, EXPONENTIAL, INTEGER };
 
-/* PyTorch's PhiloxCudaState. In a graph, it contains the addresses of both numbers, and an
- * increment of the second. */
-struct state {
-	uint64_t seed, offset;
-};
-
-static int state_of(const void *param, size_t bytes, struct state *ret)
+int emu_torch_random_state_of(const void *param, size_t bytes, struct emu_torch_random_state *ret)
 {
 	const uint8_t *at = param;
 	uint64_t added = 0;
@@ -36,29 +30,10 @@ static int state_of(const void *param, size_t bytes, struct state *ret)
 }
 
 /* The numbers of call `number` of a thread. */
-static void philox(const struct state *s, uint64_t thread, uint64_t number, uint32_t ret[4])
+static void philox(const struct emu_torch_random_state *s, uint64_t thread, uint64_t number,
+		   uint32_t ret[4])
 {
-	uint64_t at = s->offset / 4 + number;
-	uint32_t c[4] = {(uint32_t)at, (uint32_t)(at >> 32), (uint32_t)thread,
-			 (uint32_t)(thread >> 32)};
-	uint32_t key[2] = {(uint32_t)s->seed, (uint32_t)(s->seed >> 32)};
-
-	for (int round = 0; round < 10; round++) {
-		uint64_t a = (uint64_t)0xd2511f53 * c[0], b = (uint64_t)0xcd9e8d57 * c[2];
-		uint32_t next[4] = {(uint32_t)(b >> 32) ^ c[1] ^ key[0], (uint32_t)b,
-				    (uint32_t)(a >> 32) ^ c[3] ^ key[1], (uint32_t)a};
-
-		memcpy(c, next, sizeof(c));
-		key[0] += 0x9e3779b9;
-		key[1] += 0xbb67ae85;
-	}
-	memcpy(ret, c, sizeof(c));
-}
-
-/* In (0, 1]. */
-static double uniform32(uint32_t x)
-{
-	return (float)x * 0x1p-32f + 0x1p-33f;
+	emu_philox(s->seed, thread, s->offset / 4 + number, ret);
 }
 
 static double uniform64(const uint32_t x[2])
@@ -76,14 +51,14 @@ static void make_normal(double *u)
 }
 
 /* The numbers of one call, uniform or normal: two doubles, or four floats (`t->vector`). */
-static void draw(const struct emu_torch *t, const struct state *s, uint64_t thread, uint64_t number,
-		 double ret[4])
+static void draw(const struct emu_torch *t, const struct emu_torch_random_state *s, uint64_t thread,
+		 uint64_t number, double ret[4])
 {
 	uint32_t x[4];
 
 	philox(s, thread, number, x);
 	for (int i = 0; i < t->vector; i++)
-		ret[i] = t->vector == 2 ? uniform64(x + 2 * i) : uniform32(x[i]);
+		ret[i] = t->vector == 2 ? uniform64(x + 2 * i) : emu_philox_uniform(x[i]);
 	for (int i = 0; t->op == NORMAL && i < t->vector; i += 2)
 		make_normal(ret + i);
 }
@@ -165,9 +140,10 @@ static int run_distribution(const struct emu_torch *t, const struct gpuemu_launc
 	int64_t n = emu_int_of(l, args, 0);
 	double p[3] = {0}, x[4];
 	uint32_t bits[4];
-	struct state s;
+	struct emu_torch_random_state s;
 
-	if (state_of(args[1], l->arg_bytes(l, 1), &s) < 0 || !emu_torch_computes_work((double)n))
+	if (emu_torch_random_state_of(args[1], l->arg_bytes(l, 1), &s) < 0 ||
+	    !emu_torch_computes_work((double)n))
 		return -ENOTSUP;
 	for (int i = 0; i < parameters[t->op]; i++) /* the bounds have the type of the elements */
 		p[i] = t->op == UNIFORM && i > 0
@@ -198,10 +174,11 @@ static int run_dropout(const struct emu_torch *t, const struct gpuemu_launch *l,
 	uint64_t threads = (uint64_t)l->grid[0] * l->block[0];
 	double keep = emu_load(t->in[1], args[4], 0), x[4];
 	int64_t n = emu_int_of(l, args, 3);
-	struct state s;
+	struct emu_torch_random_state s;
 
 	if (l->arg_bytes(l, 0) != sizeof(*from) || l->arg_bytes(l, 3) != 4 ||
-	    state_of(args[5], l->arg_bytes(l, 5), &s) < 0 || !emu_torch_computes_work((double)n))
+	    emu_torch_random_state_of(args[5], l->arg_bytes(l, 5), &s) < 0 ||
+	    !emu_torch_computes_work((double)n))
 		return -ENOTSUP;
 	for (int64_t i = 0; i < n; i++) {
 		uint64_t vector = (uint64_t)i / (uint64_t)t->depth, call = vector / threads;
@@ -236,6 +213,18 @@ static int parse_dropout(struct emu_torch *t, struct emu_part name)
 	return emu_part_type(emu_part_argument(kernel, 0), &t->in[0]);
 }
 
+/* unpack_cudnn(state, to the seed, to the offset) */
+static int run_unpack(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
+{
+	struct emu_torch_random_state s;
+
+	if (emu_torch_random_state_of(args[0], l->arg_bytes(l, 0), &s) < 0)
+		return -ENOTSUP;
+	memcpy(emu_pointer_of(args, 1), &s.seed, sizeof(s.seed));
+	memcpy(emu_pointer_of(args, 2), &s.offset, sizeof(s.offset));
+	return 0;
+}
+
 int emu_torch_random(struct emu_torch *t, struct emu_part name)
 {
 	static const char *const kinds[] = {
@@ -247,6 +236,10 @@ int emu_torch_random(struct emu_torch *t, struct emu_part name)
 	struct emu_part computes = emu_part_argument(kernel, 1);
 	uint8_t op = 0;
 
+	if (emu_part_has(name, "philox::unpack_cudnn")) {
+		t->run = run_unpack;
+		return 0;
+	}
 	if (emu_part_has(name, "::fused_dropout_kernel"))
 		return parse_dropout(t, name);
 	if (!emu_part_has(name, "::distribution_elementwise_grid_stride_kernel<"))

@@ -86,6 +86,14 @@ struct emu_torch_list_work {
 int emu_torch_list_work(int depth, size_t entry_bytes, const struct gpuemu_launch *l,
 			const void *meta, struct emu_torch_list_work *ret);
 
+/* PyTorch's PhiloxCudaState. In a graph, the parameter contains the addresses of both numbers, and
+ * an increment of the second. Returns 0 or -ENOTSUP. */
+struct emu_torch_random_state {
+	uint64_t seed, offset;
+};
+int emu_torch_random_state_of(const void *param, size_t bytes, struct emu_torch_random_state *ret);
+
+int emu_torch_attention_values(struct emu_torch *t, struct emu_part name);
 int emu_torch_elementwise(struct emu_torch *t, struct emu_part name);
 int emu_torch_indices(struct emu_torch *t, struct emu_part name);
 int emu_torch_lists(struct emu_torch *t, struct emu_part name);
