@@ -11,26 +11,13 @@
 #include "base/scope.h"
 
 #include <stdalign.h>
-#include <stddef.h>
 
 #define NOTHING SIM_REF_MASK /* no earlier moment */
 
-/* A point without its own time. */
-struct place {
-	uint32_t slot;
-	uint32_t wait; /* the first, or SIM_NONE */
-};
-
 /* A slice. */
 struct part {
-	uint64_t first; /* moment */
-	uint32_t n_slots, n_points;
-	uint32_t *templates; /* of its events */
-	int64_t *times;	     /* by run, then slot, on the rank's clock */
-	struct place *points;
-	struct sim_wait *waits;
-	uint64_t *far;
-	uint32_t *ends;	   /* by track: the end of its points */
+	const struct sim_block *block; /* kept by the clock */
+	uint32_t *templates;	       /* of its events */
 	uint32_t *by_slot; /* the number of the point, and whether it is INSIDE a call; NULL: not
 			      listed yet */
 };
@@ -119,68 +106,23 @@ static uint8_t kind_of(const struct path *p, uint32_t template)
 	return t ? t->kind : FMT_CALL;
 }
 
-static int take_arrays(struct path *p, const struct path_rank *r, struct part *part,
-		       const struct sim_program *from)
-{
-	const size_t sizes[] = {
-		part->n_slots / 2 * sizeof(*part->templates),
-		(size_t)part->n_slots * p->n_runs * sizeof(*part->times),
-		from->n_points * sizeof(*part->points),
-		from->n_waits * sizeof(*part->waits),
-		from->n_far * sizeof(*part->far),
-		r->n_tracks * sizeof(*part->ends),
-	};
-	void *arrays[ARRAY_SIZE(sizes)];
-
-	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
-		arrays[i] = arena_take(&p->arena, sizes[i] + 1, alignof(max_align_t));
-		if (!arrays[i])
-			return -ENOMEM;
-	}
-	part->templates = arrays[0];
-	part->times = arrays[1];
-	part->points = arrays[2];
-	part->waits = arrays[3];
-	part->far = arrays[4];
-	part->ends = arrays[5];
-	return 0;
-}
-
-static void copy(void *to, const void *from, size_t bytes)
-{
-	if (bytes > 0)
-		memcpy(to, from, bytes);
-}
-
 int path_add_block(struct path *p, const struct sim *sim, uint32_t rank,
-		   const struct fmt_slice *slice, const struct sim_block *b)
+		   const struct fmt_slice *slice, struct sim_block *b)
 {
 	struct path_rank *r = &p->ranks[rank];
-	const struct sim_program *from = b->program;
-	struct part part = {
-		.first = b->first,
-		.n_slots = b->n_slots,
-		.n_points = from->n_points,
-	};
+	struct part part = {.block = b};
 
 	if (slice->index < r->first)
 		return 0;
-	if (array_reserve(&r->parts, r->n_parts + 1, &r->cap) < 0 ||
-	    take_arrays(p, r, &part, from) < 0)
+	part.templates =
+		arena_take(&p->arena, slice->n_events * sizeof(*part.templates), alignof(uint32_t));
+	if (!part.templates || array_reserve(&r->parts, r->n_parts + 1, &r->cap) < 0)
 		return -ENOMEM;
 	p->sim = sim;
 	r->clock_ns = sim_clock_ns(sim, rank);
 	for (size_t i = 0; i < slice->n_events; i++)
 		part.templates[i] = slice->events[i].template;
-	for (uint32_t i = 0; i < from->n_points; i++)
-		part.points[i] = (struct place){from->points[i].slot, from->points[i].wait};
-	for (uint32_t i = 0; i < r->n_tracks; i++)
-		part.ends[i] = b->ranges[i].end;
-	copy(part.times, b->times, b->n_slots * sizeof(*b->times));
-	copy(part.times + b->n_slots, b->variants,
-	     (size_t)b->n_slots * (p->n_runs - 1) * sizeof(*b->variants));
-	copy(part.waits, from->waits, from->n_waits * sizeof(*from->waits));
-	copy(part.far, from->far, from->n_far * sizeof(*from->far));
+	b->kept = 1;
 	r->parts[r->n_parts++] = part;
 	return 0;
 }
@@ -230,29 +172,38 @@ static struct part *find_part(const struct path *p, uint64_t ref, uint32_t *slot
 {
 	const struct path_rank *r = &p->ranks[SIM_REF_RANK(ref)];
 	uint64_t moment = SIM_REF_MOMENT(ref);
-	size_t i = array_bound(k, 0, r->n_parts, r->parts[k].first <= moment);
+	size_t i = array_bound(k, 0, r->n_parts, r->parts[k].block->first <= moment);
 	struct part *part = i > 0 ? &r->parts[i - 1] : NULL;
 
-	if (!part || moment - part->first >= part->n_slots)
+	if (!part || moment - part->block->first >= part->block->n_slots)
 		return NULL;
-	*slot = (uint32_t)(moment - part->first);
+	*slot = (uint32_t)(moment - part->block->first);
 	return part;
+}
+
+/* Returns the time of a slot in a run, on the rank's clock. */
+static int64_t time_at(const struct part *part, uint32_t run, uint32_t slot)
+{
+	const struct sim_block *b = part->block;
+
+	return run == 0 ? b->times[slot] : b->variants[(size_t)(run - 1) * b->n_slots + slot];
 }
 
 /* Lists the points of a slice by slot. Those of a thread are nested. */
 static int list_slots(struct path *p, struct part *part)
 {
+	const struct sim_block *b = part->block;
 	uint32_t depth = 0;
 
 	if (part->by_slot)
 		return 0;
-	part->by_slot = arena_take(&p->arena, (part->n_slots + 1ul) * sizeof(*part->by_slot),
+	part->by_slot = arena_take(&p->arena, (b->n_slots + 1ul) * sizeof(*part->by_slot),
 				   alignof(uint32_t));
 	if (!part->by_slot)
 		return -ENOMEM;
-	memset(part->by_slot, 0, part->n_slots * sizeof(*part->by_slot));
-	for (uint32_t at = 0; at < part->n_points; at++) {
-		uint32_t slot = part->points[at].slot;
+	memset(part->by_slot, 0, b->n_slots * sizeof(*part->by_slot));
+	for (uint32_t at = 0; at < b->program->n_points; at++) {
+		uint32_t slot = b->program->points[at].slot;
 
 		part->by_slot[slot] = at | (depth > 0 ? INSIDE : 0);
 		depth += slot & 1 ? -1u : 1;
@@ -264,21 +215,24 @@ static int list_slots(struct path *p, struct part *part)
  * not stored. */
 static uint64_t moment_before(const struct path_rank *r, const struct part *part, uint32_t at)
 {
+	const struct sim_block *b = part->block;
 	uint32_t track = UINT32_MAX, first = 0;
 
 	for (uint32_t i = 0; i < r->n_tracks; i++) {
-		uint32_t end = part->ends[i];
+		uint32_t end = b->ranges[i].end;
 
-		if (end > at && (track == UINT32_MAX || end < part->ends[track]))
+		if (end > at && (track == UINT32_MAX || end < b->ranges[track].end))
 			track = i;
 		if (end <= at && end > first)
 			first = end;
 	}
 	if (at > first)
-		return part->first + part->points[at - 1].slot;
-	while (track < r->n_tracks && part-- > r->parts)
-		if (part->ends[track] > 0)
-			return part->first + part->points[part->ends[track] - 1].slot;
+		return b->first + b->program->points[at - 1].slot;
+	while (track < r->n_tracks && part-- > r->parts) {
+		b = part->block;
+		if (b->ranges[track].end > 0)
+			return b->first + b->program->points[b->ranges[track].end - 1].slot;
+	}
 	return NOTHING;
 }
 
@@ -287,10 +241,12 @@ static uint64_t moment_before(const struct path_rank *r, const struct part *part
 static const struct sim_wait *find_cause(const struct path *p, uint32_t run, uint32_t rank,
 					 const struct part *part, uint32_t at, uint64_t *ref)
 {
-	const struct place *point = &part->points[at];
-	int64_t t = part->times[(size_t)run * part->n_slots + point->slot];
+	const struct sim_program *program = part->block->program;
+	const struct sim_point *point = &program->points[at];
+	int64_t t = time_at(part, run, point->slot);
 
-	for (const struct sim_wait *w = &part->waits[point->wait]; point->wait != SIM_NONE; w++) {
+	for (const struct sim_wait *w = &program->waits[point->wait]; point->wait != SIM_NONE;
+	     w++) {
 		int64_t lag_ns = run == 0 ? w->lag_ns : sim_variants_lag(p->sim, run - 1, w);
 		int64_t when_ns = 0;
 		const struct part *from;
@@ -301,12 +257,12 @@ static const struct sim_wait *find_cause(const struct path *p, uint32_t run, uin
 			return w;
 		}
 		*ref = w->kind == SIM_AT      ? NOTHING
-		       : w->kind == SIM_OTHER ? part->far[w->operand]
-		       : w->kind == SIM_FAR   ? SIM_REF(rank, part->far[w->operand])
-					      : SIM_REF(rank, part->first + w->operand);
+		       : w->kind == SIM_OTHER ? program->far[w->operand]
+		       : w->kind == SIM_FAR   ? SIM_REF(rank, program->far[w->operand])
+					      : SIM_REF(rank, part->block->first + w->operand);
 		from = w->kind == SIM_AT ? NULL : find_part(p, *ref, &slot);
 		if (from)
-			when_ns = from->times[(size_t)run * from->n_slots + slot];
+			when_ns = time_at(from, run, slot);
 		if ((from || w->kind == SIM_AT) && when_ns > SIM_NEVER &&
 		    fmt_add(when_ns, lag_ns) == t)
 			return w;
@@ -342,8 +298,7 @@ static int find_moment(const struct path *p, uint32_t run, uint64_t ref, struct 
 		return 0;
 	*ret = (struct moment){
 		.ref = ref,
-		.at_ns = fmt_sub(part->times[(size_t)run * part->n_slots + slot],
-				 p->ranks[SIM_REF_RANK(ref)].clock_ns),
+		.at_ns = fmt_sub(time_at(part, run, slot), p->ranks[SIM_REF_RANK(ref)].clock_ns),
 		.template = part->templates[slot / 2],
 	};
 	return 1;

@@ -77,10 +77,10 @@ int path_new(const struct fmt_names *names, uint32_t n_ranks, uint32_t n_runs,
 	     const uint32_t *first, const uint32_t *source, struct path **ret);
 void path_free(struct path *p);
 
-/* Stores the next finished block of the rank, before its release. The clock must record causes
+/* Keeps the next finished block of the rank, before its release. The clock must record causes
  * (sim_record_causes()). */
 int path_add_block(struct path *p, const struct sim *sim, uint32_t rank,
-		   const struct fmt_slice *slice, const struct sim_block *b);
+		   const struct fmt_slice *slice, struct sim_block *b);
 
 /* Sets the time span of an iteration on a rank in a run: the iteration ends with the slice of the
  * last path_add_block() call. `thread`: the thread with its annotation. Call for run 0 first. */

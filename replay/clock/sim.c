@@ -182,21 +182,23 @@ int sim_block_new(struct sim *s, uint32_t rank, uint32_t n_slots, struct sim_blo
 	memset(b->ranges, 0, r->n_tracks * sizeof(*b->ranges));
 	b->program->n_points = b->program->n_waits = b->program->n_far = 0;
 	b->first = r->n_moments;
-	b->open = 0;
+	b->open = b->released = b->kept = 0;
 	*ret = b;
 	return 0;
 }
 
 static void drop_old(struct rank *r)
 {
-	while (r->n_kept > SIM_KEPT_BLOCKS &&
-	       r->kept_slots - r->oldest->n_slots >= SIM_KEPT_SLOTS) {
+	while (r->n_finished > SIM_KEPT_BLOCKS && r->oldest->released &&
+	       r->finished_slots - r->oldest->n_slots >= SIM_KEPT_SLOTS) {
 		struct sim_block *b = r->oldest;
 
-		r->kept_slots -= b->n_slots;
-		r->n_kept--;
+		r->finished_slots -= b->n_slots;
+		r->n_finished--;
 		r->oldest = b->newer;
 		r->oldest->older = NULL;
+		if (b->kept)
+			continue;
 		b->newer = r->spare;
 		r->spare = b;
 	}
@@ -309,6 +311,8 @@ int sim_finish(struct sim *s, uint32_t rank)
 			return -ENOMEM;
 		s->finished[s->n_finished++] = (struct finished){rank, r->unfinished};
 		r->n_unfinished--;
+		r->n_finished++;
+		r->finished_slots += r->unfinished->n_slots;
 	}
 	return 0;
 }
@@ -326,15 +330,19 @@ struct sim_block *sim_next_finished(struct sim *s, uint32_t *rank)
 	return f.block;
 }
 
-void sim_release(struct sim *s, uint32_t rank, struct sim_block *b)
+void sim_release_program(struct sim *s, struct sim_block *b)
 {
-	struct rank *r = &s->ranks[rank];
-
-	r->n_kept++;
-	r->kept_slots += b->n_slots;
-	b->owner = NULL;
+	if (!b->program || b->kept)
+		return;
 	b->program->next = s->programs;
 	s->programs = take(b->program);
+}
+
+void sim_release(struct sim *s, struct sim_block *b)
+{
+	sim_release_program(s, b);
+	b->owner = NULL;
+	b->released = 1;
 }
 
 void *sim_next_abandoned(struct sim *s)

@@ -15,7 +15,7 @@
  *     sim_push(sim, rank, b);
  *     sim_advance(sim);                           computes all times that can be known
  *     while ((b = sim_next_finished(sim, &rank)))      in the order of each rank's pushes
- *             use b->times, then sim_release(sim, rank, b);
+ *             use b->times, then sim_release(sim, b);
  *
  * The result does not depend on the order in which ranks and tracks are processed: there are only
  * sums and maxima. Times are nanoseconds; sums wrap. Not thread-safe. Functions return 0 or -ENOMEM
@@ -87,13 +87,13 @@ struct sim_block {
 	int64_t *times;	   /* by slot; SIM_PENDING at first */
 	int64_t *variants; /* times in variant k: variants[k * n_slots ..] */
 	uint32_t n_slots;
-	uint32_t open; /* internal: tracks with points left in this block */
+	uint8_t kept; /* the caller needs it and its program until sim_free() */
 	struct sim_program *program;
 	struct sim_range *ranges; /* by track; all empty at first */
 	void *owner;		  /* for the caller */
 
-	/* Internal. */
-	uint32_t times_cap, variants_cap;
+	/* Internal. `open`: number of tracks with points left in this block. */
+	uint32_t open, released, times_cap, variants_cap;
 	struct sim_block *older, *newer;
 };
 
@@ -143,7 +143,8 @@ int sim_advance(struct sim *s);
 
 /* Returns the next block whose times are all known, or NULL. Release it by sim_release(). */
 struct sim_block *sim_next_finished(struct sim *s, uint32_t *rank);
-void sim_release(struct sim *s, uint32_t rank, struct sim_block *b);
+void sim_release(struct sim *s, struct sim_block *b);
+void sim_release_program(struct sim *s, struct sim_block *b); /* earlier; optional */
 
 /* For clean-up after an error: returns the owner of a block that was pushed and not released, and
  * clears it; NULL after the last. */

@@ -30,15 +30,15 @@ struct rank {
 	int64_t clock_ns;
 	uint8_t ended, queued, idle;
 
-	/* Blocks, from older to newer: kept, finished, unfinished. */
+	/* Blocks, from older to newer: released, finished, unfinished. */
 	struct sim_block *unfinished; /* the oldest; NULL: none */
 	struct sim_block *newest, *oldest;
 	struct sim_block *spare; /* a list through `newer` */
-	uint32_t n_kept;	 /* released by the caller */
+	uint32_t n_finished;
 	uint32_t n_unfinished;
-	uint64_t kept_slots; /* number of slots of the kept blocks */
-	uint64_t n_moments;  /* in all blocks so far */
-	uint32_t *watchers;  /* owned: ranks that wait for a moment of this one */
+	uint64_t finished_slots; /* number of slots of the finished blocks */
+	uint64_t n_moments;	 /* in all blocks so far */
+	uint32_t *watchers;	 /* owned: ranks that wait for a moment of this one */
 	size_t n_watchers, watchers_cap;
 	int64_t *variant_now; /* by track, then variant: time of the last point */
 };

@@ -331,6 +331,8 @@ int reporter_add_slice(struct reporter *s, uint32_t rank, const struct fmt_slice
 		       const int64_t *times, const int64_t *variants, int more)
 {
 	struct rank_score *r = &s->ranks[rank];
+	uint32_t source = s->copies ? s->copies->source[rank] : rank;
+	int last = slice->index + 1 == fmt_trace_rank(s->trace, source)->n_slices;
 	int64_t *steps_ns = NULL;
 
 	if (find_ops(s, slice) < 0)
@@ -356,6 +358,9 @@ int reporter_add_slice(struct reporter *s, uint32_t rank, const struct fmt_slice
 				   r->sides[k].start_ns,
 				   fmt_add(r->sides[k].start_ns, steps_ns[k]));
 	r->begun = more;
+	for (uint32_t k = 0; last && k < s->n_busy; k++)
+		if (fmt_busy_run_end(&r->sides[k].busy) < 0)
+			return -ENOMEM;
 	return 0;
 }
 
@@ -364,16 +369,6 @@ static int by_iteration(const void *x, const void *y)
 	const struct replay_row *a = x, *b = y;
 
 	return array_order(a->iteration, b->iteration) ?: array_order(a->gpu, b->gpu);
-}
-
-/* The divisions of all ranks are complete. */
-static int end_busy(struct reporter *s)
-{
-	for (uint32_t i = 0; i < s->n_ranks; i++)
-		for (uint32_t k = 0; k < s->n_busy; k++)
-			if (fmt_busy_run_end(&s->ranks[i].sides[k].busy) < 0)
-				return -ENOMEM;
-	return 0;
 }
 
 static uint32_t number_of(const struct reporter *s, uint32_t rank)
@@ -463,7 +458,7 @@ static int finish_rows(struct reporter *s, struct replay_report *ret)
 	ret->rows = calloc(s->n_rows + 1, sizeof(*ret->rows));
 	ret->runs = calloc(s->n_ranks + 1ul, sizeof(*ret->runs));
 	ret->predicted = calloc(s->n_rows * n_predicted + 1, sizeof(*ret->predicted));
-	if (!ret->rows || !ret->runs || !ret->predicted || share_steps(s) < 0 || end_busy(s) < 0)
+	if (!ret->rows || !ret->runs || !ret->predicted || share_steps(s) < 0)
 		return -ENOMEM;
 	add_runs(s, ret);
 	for (size_t i = 0; i < s->n_rows; i++) {

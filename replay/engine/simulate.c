@@ -60,10 +60,9 @@ static int load_slice(struct simulation *f, uint32_t rank)
 static int release_taken(struct simulation *f, int wait)
 {
 	struct sim_block *b;
-	uint32_t rank;
 
-	while ((b = source_thread_next_done(f->thread, wait, &rank)))
-		sim_release(f->sim, rank, b);
+	while ((b = source_thread_next_done(f->thread, wait)))
+		sim_release(f->sim, b);
 	return source_thread_error(f->thread, f->err);
 }
 
@@ -76,6 +75,7 @@ static int take_finished(struct simulation *f)
 		int r = f->source->path ? path_add_block(f->source->path, f->sim, rank, b->owner, b)
 					: 0;
 
+		sim_release_program(f->sim, b);
 		if (r == 0)
 			r = source_thread_submit(f->thread, rank, b);
 		if (r < 0)

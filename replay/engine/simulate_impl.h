@@ -25,7 +25,7 @@ int source_thread_submit(struct source_thread *t, uint32_t rank, struct sim_bloc
 
 /* Returns the next block whose slice was passed to taken(); NULL: none yet. With `wait`, NULL means
  * that none is left. */
-struct sim_block *source_thread_next_done(struct source_thread *t, int wait, uint32_t *rank);
+struct sim_block *source_thread_next_done(struct source_thread *t, int wait);
 
 /* Returns the first error of source->taken(): 0 or a negative errno. */
 int source_thread_error(struct source_thread *t, struct fmt_error *err);

@@ -237,17 +237,15 @@ int source_thread_submit(struct source_thread *t, uint32_t rank, struct sim_bloc
 	return r;
 }
 
-struct sim_block *source_thread_next_done(struct source_thread *t, int wait, uint32_t *rank)
+struct sim_block *source_thread_next_done(struct source_thread *t, int wait)
 {
 	struct sim_block *ret = NULL;
 
 	pthread_mutex_lock(&t->lock);
 	while (wait && t->n_taken == t->taken.n && t->n_open > 0)
 		pthread_cond_wait(&t->answered, &t->lock);
-	if (t->n_taken < t->taken.n) {
-		ret = t->taken.job[t->n_taken].block;
-		*rank = t->taken.job[t->n_taken++].rank;
-	}
+	if (t->n_taken < t->taken.n)
+		ret = t->taken.job[t->n_taken++].block;
 	if (t->n_taken == t->taken.n)
 		t->n_taken = t->taken.n = 0;
 	pthread_mutex_unlock(&t->lock);

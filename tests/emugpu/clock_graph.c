@@ -307,7 +307,7 @@ unsigned graph_compare(const struct program *p, const struct costs *c)
 	while ((b = sim_next_finished(sim, &rank))) {
 		differ += compare(&graphs[rank], rank, b->times);
 		seen++;
-		sim_release(sim, rank, b);
+		sim_release(sim, b);
 	}
 	TRUE(seen == p->threads && sim_counts(sim)->broken == 0);
 	sim_free(sim);

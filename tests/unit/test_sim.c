@@ -217,7 +217,7 @@ static void collect(struct sim *sim)
 			ck_assert_int_eq(b->variants[i], b->times[i]);
 			ck_assert_int_eq(b->variants[SLOTS + i], 2 * b->times[i]);
 		}
-		sim_release(sim, rank, b);
+		sim_release(sim, b);
 	}
 }
 
@@ -328,7 +328,7 @@ TEST(test_transfers)
 		ck_assert_ptr_nonnull(b);
 		ck_assert_int_eq(b->times[1], transfers_ns[rank]);
 		ck_assert_int_eq(b->variants[1], want_ns[rank]);
-		sim_release(sim, rank, b);
+		sim_release(sim, b);
 	}
 	sim_free(sim);
 }

@@ -4,13 +4,8 @@
 #include "base/scope.h"
 #include "formats/render/time.h"
 
-/* A union of intervals that are added in order of start: its length and end so far. */
-struct cover {
-	int64_t length_ns, end_ns;
-};
-
 /* Without branches, since they would be unpredictable. */
-static inline void cover_span(struct cover *c, int64_t start_ns, int64_t end_ns)
+static inline void cover_span(struct fmt_busy_cover *c, int64_t start_ns, int64_t end_ns)
 {
 	int64_t from_ns = start_ns > c->end_ns ? start_ns : c->end_ns;
 	int64_t to_ns = end_ns > from_ns ? end_ns : from_ns;
@@ -101,7 +96,7 @@ struct fmt_busy_span fmt_busy_span(const struct fmt_busy_ops *ops, size_t first)
 int fmt_busy_divide(struct fmt_busy_ops *ops, const struct fmt_busy_span *span,
 		    struct fmt_busy *ret)
 {
-	struct cover any, of[2]; /* [1]: of collectives */
+	struct fmt_busy_cover any, of[2]; /* [1]: of collectives */
 	int64_t start_ns = span->start_ns, end_ns = span->end_ns;
 
 	if (!span->any) {
@@ -110,7 +105,7 @@ int fmt_busy_divide(struct fmt_busy_ops *ops, const struct fmt_busy_span *span,
 	}
 	if (sort(ops) < 0)
 		return -ENOMEM;
-	any = of[0] = of[1] = (struct cover){0, start_ns};
+	any = of[0] = of[1] = (struct fmt_busy_cover){0, start_ns};
 	for (size_t i = 0; i < ops->n && ops->op[i].start_ns < end_ns; i++) {
 		const struct fmt_busy_op *op = &ops->op[i];
 		int64_t upto_ns = op->end_ns < end_ns ? op->end_ns : end_ns;
@@ -134,85 +129,120 @@ void fmt_busy_ops_done(struct fmt_busy_ops *ops)
 	*ops = (struct fmt_busy_ops){0};
 }
 
-/* ---- all iterations of a GPU */
+/* ---- all iterations of a GPU ----
+ *
+ * A sweep over all operations in order of start measures their unions. A row gets the difference of
+ * the unions at its end and at its start. */
 
-#define PENDING (-1) /* idle_ns of a row that is not final */
-
-/* The last row is complete: notes its span. */
-static void close_row(struct fmt_busy_run *run)
+/* Sweeps to `ns`, no earlier than before, and measures the unions up to there. Operations [*at ..)
+ * are left. */
+static struct fmt_busy_unions sweep(struct fmt_busy_run *run, int64_t ns, size_t *at)
 {
-	struct fmt_busy_span own = fmt_busy_span(&run->ops, run->own), *all = &run->span;
-	struct fmt_busy *row = run->n_rows ? &run->rows[run->n_rows - 1] : NULL;
+	const struct fmt_busy_op *op = run->ops.op;
+	struct fmt_busy_cover all[3]; /* of collectives [1], of the others [0], of all */
+	int64_t length_ns[3];
 
-	if (!row || !own.any)
-		return;
-	row->start_ns = own.start_ns;
-	row->end_ns = own.end_ns;
-	row->idle_ns = PENDING;
-	if (!all->any) {
-		*all = own;
-		run->upto_ns = own.start_ns;
+	memcpy(all, run->covers, sizeof(all));
+	for (; *at < run->ops.n && op[*at].start_ns < ns; ++*at) {
+		cover_span(&all[op[*at].collective], op[*at].start_ns, op[*at].end_ns);
+		cover_span(&all[2], op[*at].start_ns, op[*at].end_ns);
 	}
-	if (own.end_ns > all->end_ns)
-		all->end_ns = own.end_ns;
+	memcpy(run->covers, all, sizeof(all));
+	/* Only the last interval of a union can reach beyond `ns`. */
+	for (int i = 0; i < 3; i++)
+		length_ns[i] = all[i].length_ns - (all[i].end_ns > ns ? all[i].end_ns - ns : 0);
+	return (struct fmt_busy_unions){length_ns[0], length_ns[1], length_ns[2]};
 }
 
-/* Adds the part of the whole up to `cut_ns`. */
-static int extend_whole(struct fmt_busy_run *run, int64_t cut_ns)
+static void divide(struct fmt_busy *row, const struct fmt_busy_unions *a,
+		   const struct fmt_busy_unions *b)
 {
-	struct fmt_busy_span next = {run->upto_ns, cut_ns, run->span.any};
-	struct fmt_busy part, *whole = &run->whole;
+	row->device_ns = row->end_ns - row->start_ns;
+	row->compute_ns = b->compute_ns - a->compute_ns;
+	row->idle_ns = row->device_ns - (b->any_ns - a->any_ns);
+	row->exposed_ns = (b->any_ns - a->any_ns) - row->compute_ns;
+	row->hidden_ns = (b->collective_ns - a->collective_ns) - row->exposed_ns;
+}
 
-	if (next.end_ns > run->span.end_ns)
-		next.end_ns = run->span.end_ns;
-	if (!next.any || next.end_ns <= next.start_ns)
+/* The last row is complete: notes its span. */
+static int close_row(struct fmt_busy_run *run)
+{
+	struct fmt_busy_span own = fmt_busy_span(&run->ops, run->own);
+	struct fmt_busy *row = run->n_rows ? &run->rows[run->n_rows - 1] : NULL;
+
+	run->own = run->ops.n;
+	if (!row || !own.any)
 		return 0;
-	if (fmt_busy_divide(&run->ops, &next, &part) < 0)
+	if (array_reserve(&run->pending, run->n_pending + 1, &run->pending_cap) < 0)
 		return -ENOMEM;
-	if (whole->device_ns == 0)
-		whole->start_ns = part.start_ns;
-	whole->end_ns = part.end_ns;
-	whole->device_ns += part.device_ns;
-	whole->compute_ns += part.compute_ns;
-	whole->exposed_ns += part.exposed_ns;
-	whole->hidden_ns += part.hidden_ns;
-	whole->idle_ns += part.idle_ns;
-	run->upto_ns = part.end_ns;
+	run->pending[run->n_pending++] = (struct fmt_busy_pending){.row = run->n_rows - 1};
+	row->start_ns = own.start_ns;
+	row->end_ns = own.end_ns;
+	if (!run->any)
+		run->whole = (struct fmt_busy){.start_ns = own.start_ns, .end_ns = own.end_ns};
+	run->any = 1;
+	if (own.end_ns > run->whole.end_ns)
+		run->whole.end_ns = own.end_ns;
 	return 0;
 }
 
-/* Drops operations that end before the cut and before any pending row. */
-static void drop_ops(struct fmt_busy_run *run, int64_t cut_ns)
+/* Returns the next start or end of a pending row, at most `cut_ns`. */
+static int64_t next_ns(const struct fmt_busy_run *run, int64_t cut_ns)
 {
-	size_t kept = 0, all_sorted = run->ops.sorted + 1 >= run->ops.n;
+	for (size_t i = 0; i < run->n_pending; i++) {
+		const struct fmt_busy *row = &run->rows[run->pending[i].row];
+		int64_t ns = run->pending[i].begun ? row->end_ns : row->start_ns;
 
-	for (size_t i = run->first_pending; i < run->n_rows; i++)
-		if (run->rows[i].idle_ns == PENDING && run->rows[i].start_ns < cut_ns)
-			cut_ns = run->rows[i].start_ns;
-	for (size_t i = 0; i < run->ops.n; i++)
-		if (run->ops.op[i].end_ns > cut_ns)
-			run->ops.op[kept++] = run->ops.op[i];
-	run->ops.n = kept;
-	run->ops.sorted = all_sorted && kept > 0 ? kept - 1 : 0;
+		cut_ns = ns < cut_ns ? ns : cut_ns;
+	}
+	return cut_ns;
+}
+
+/* The sweep is at `ns`: begins and ends pending rows. */
+static void advance_rows(struct fmt_busy_run *run, int64_t ns, const struct fmt_busy_unions *now)
+{
+	size_t kept = 0;
+
+	if (!run->begun && run->any && run->whole.start_ns <= ns) {
+		run->begun = 1;
+		run->before = *now;
+	}
+	for (size_t i = 0; i < run->n_pending; i++) {
+		struct fmt_busy_pending p = run->pending[i];
+		struct fmt_busy *row = &run->rows[p.row];
+
+		if (!p.begun && row->start_ns <= ns) {
+			p.begun = 1;
+			p.before = *now;
+		}
+		if (p.begun && row->end_ns <= ns)
+			divide(row, &p.before, now);
+		else
+			run->pending[kept++] = p;
+	}
+	run->n_pending = kept;
 }
 
 /* No further operation starts before `cut_ns`: divides the rows that end before it. */
 static int finish_until(struct fmt_busy_run *run, int64_t cut_ns)
 {
-	close_row(run);
-	for (size_t i = run->first_pending; i < run->n_rows; i++) {
-		struct fmt_busy *row = &run->rows[i];
-		struct fmt_busy_span span = {row->start_ns, row->end_ns, 1};
+	struct fmt_busy_ops *ops = &run->ops;
+	size_t at = 0;
 
-		if (row->idle_ns == PENDING && row->end_ns <= cut_ns &&
-		    fmt_busy_divide(&run->ops, &span, row) < 0)
-			return -ENOMEM;
-		if (row->idle_ns != PENDING && i == run->first_pending)
-			run->first_pending++;
-	}
-	if (extend_whole(run, cut_ns) < 0)
+	if (close_row(run) < 0 || sort(ops) < 0)
 		return -ENOMEM;
-	drop_ops(run, cut_ns);
+	while (run->swept_ns < cut_ns) {
+		int64_t ns = next_ns(run, cut_ns);
+
+		run->swept_ns = ns > run->swept_ns ? ns : run->swept_ns;
+		run->now = sweep(run, run->swept_ns, &at);
+		advance_rows(run, run->swept_ns, &run->now);
+	}
+	ops->n -= at;
+	if (at > 0)
+		memmove(ops->op, ops->op + at, ops->n * sizeof(*ops->op));
+	ops->sorted = ops->n > 0 ? ops->n - 1 : 0;
+	run->own = ops->n;
 	return 0;
 }
 
@@ -223,21 +253,29 @@ int fmt_busy_run_begin(struct fmt_busy_run *run, int64_t from_ns)
 	if ((run->n_rows > 0 && finish_until(run, run->from_ns) < 0) ||
 	    array_reserve(&run->rows, run->n_rows + 1, &run->rows_cap) < 0)
 		return -ENOMEM;
+	if (run->n_rows == 0) {
+		for (int i = 0; i < 3; i++)
+			run->covers[i].end_ns = INT64_MIN;
+		run->swept_ns = INT64_MIN;
+	}
 	if (run->n_rows == 0 || from_ns > run->from_ns)
 		run->from_ns = from_ns;
 	run->rows[run->n_rows++] = (struct fmt_busy){0};
-	run->own = run->ops.n;
 	return 0;
 }
 
 int fmt_busy_run_end(struct fmt_busy_run *run)
 {
-	return finish_until(run, INT64_MAX);
+	if (finish_until(run, INT64_MAX) < 0)
+		return -ENOMEM;
+	divide(&run->whole, &run->before, &run->now);
+	return 0;
 }
 
 void fmt_busy_run_done(struct fmt_busy_run *run)
 {
 	fmt_busy_ops_done(&run->ops);
+	free(run->pending);
 	free(run->rows);
 	*run = (struct fmt_busy_run){0};
 }

@@ -96,23 +96,43 @@ void fmt_busy_ops_done(struct fmt_busy_ops *ops);
 
 /* ---- all iterations of a GPU, in order */
 
-/* Initialise with zeros. Keeps an operation only while a row may need it. */
+/* Internal: a union of intervals that are added in order of start; its length and end so far. */
+struct fmt_busy_cover {
+	int64_t length_ns, end_ns;
+};
+
+/* Internal: the lengths of the unions up to some moment. */
+struct fmt_busy_unions {
+	int64_t compute_ns, collective_ns, any_ns;
+};
+
+/* Internal: a row that is not final. */
+struct fmt_busy_pending {
+	size_t row;
+	int begun;
+	struct fmt_busy_unions before; /* at its start, if begun */
+};
+
+/* Initialise with zeros. Keeps an operation only until all rows that it may start in are known. */
 struct fmt_busy_run {
 	struct fmt_busy *rows; /* one per fmt_busy_run_begin(); final after fmt_busy_run_end() */
 	size_t n_rows, rows_cap;
 	struct fmt_busy whole; /* of all rows; final after fmt_busy_run_end() */
 
 	/* Internal. */
-	struct fmt_busy_ops ops;   /* operations that rows may still need */
-	size_t own;		   /* index of the last row's first operation */
-	size_t first_pending;	   /* earlier rows are final */
-	int64_t from_ns;	   /* of the last row */
-	int64_t upto_ns;	   /* `whole` is complete up to this time */
-	struct fmt_busy_span span; /* of all operations so far */
+	struct fmt_busy_ops ops; /* operations after the sweep */
+	size_t own;		 /* index of the last row's first operation */
+	int64_t from_ns;	 /* of the last row */
+	int64_t swept_ns;	 /* time of the sweep */
+	struct fmt_busy_cover covers[3];
+	struct fmt_busy_unions now, before; /* at swept_ns; at the start of `whole`, if begun */
+	struct fmt_busy_pending *pending;
+	size_t n_pending, pending_cap;
+	uint8_t any, begun; /* `whole` has operations; the sweep has reached its start */
 };
 
-/* Begins the next row. No operation of this or a later row may start before `from_ns`, or `whole`
- * may be too small. */
+/* Begins the next row. Operations of later rows must not start before `from_ns`, or rows and
+ * `whole` may be too small. */
 int fmt_busy_run_begin(struct fmt_busy_run *run, int64_t from_ns);
 
 /* Operations of the row are added to run->ops. */
