@@ -71,7 +71,7 @@ TEST(test_a_walk_finds_the_slices_of_an_iteration)
 
 		snprintf(path, sizeof(path), "%s/%zu", folder, i);
 		t = trace_of_iterations(&m, path, rows[i].of);
-		ck_assert_int_eq(fmt_trace_rank(t, 1)->ordered, rows[i].ordered);
+		ck_assert_int_eq(!fmt_trace_rank(t, 1)->by_iteration, rows[i].ordered);
 		check_walk(t, rows[i].of, FMT_ANY);
 		for (int64_t wanted = FMT_AFTER; wanted < 7; wanted++)
 			check_walk(t, rows[i].of, wanted);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/render/export/chrome_head.h"
 
+#include "base/scope.h"
+#include "formats/trace/hash.h"
 #include "formats/trace/json.h"
 
 /* Prefix of gputrace's own facts, which are under one key in the document. */
@@ -15,15 +17,24 @@ static bool same_process(const struct fmt_track *a, const struct fmt_track *b)
 	return a->text_ids & 1 ? a->pid_text == b->pid_text : a->pid == b->pid;
 }
 
-/* Returns the rank's first track of the same process. */
-static uint32_t first_of(const struct fmt_names *names, uint32_t rank, uint32_t track)
+/* Finds the rank's first track of the same process, among those in `first_tracks`, or adds the
+ * track to them. Returns 0 or -ENOMEM. */
+static int find_first(struct fmt_hash_table *first_tracks, const struct fmt_names *names,
+		      uint32_t rank, uint32_t track, uint32_t *ret)
 {
 	const struct fmt_track *l = fmt_track(names, rank, track);
-	uint32_t i = 0;
+	bool is_text = l->text_ids & 1;
+	uint32_t hash = fmt_hash_numbers(is_text ? l->pid_text : (uint64_t)l->pid,
+					 l->kind * UINT64_C(2) + is_text);
+	struct fmt_hash_slot *slot;
 
-	while (i < track && !same_process(fmt_track(names, rank, i), l))
-		i++;
-	return i;
+	if (fmt_hash_reserve(first_tracks) < 0)
+		return -ENOMEM;
+	slot = fmt_hash_find(first_tracks, hash, i, same_process(fmt_track(names, rank, i), l));
+	if (!slot->number)
+		fmt_hash_set(first_tracks, slot, hash, track);
+	*ret = slot->number - 1;
+	return 0;
 }
 
 static void put_string(struct text *t, const struct fmt_names *names, fmt_str s)
@@ -60,6 +71,7 @@ static int64_t merged_step(const struct fmt_names *names, uint32_t n_ranks)
 static int add_rank(struct fmt_chrome_tracks *l, const struct fmt_names *names, uint32_t rank,
 		    int64_t step)
 {
+	scoped(fmt_hash_done) struct fmt_hash_table first_tracks = {0};
 	uint32_t n = fmt_n_tracks(names, rank);
 
 	l->tracks[rank] = calloc(n + 1u, sizeof(**l->tracks));
@@ -68,17 +80,20 @@ static int add_rank(struct fmt_chrome_tracks *l, const struct fmt_names *names, 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct fmt_track *track = fmt_track(names, rank, i);
 		size_t at = l->pool.len;
+		uint32_t first;
 
+		if (find_first(&first_tracks, names, rank, i, &first) < 0)
+			return -ENOMEM;
 		if (step)
-			text_i64(&l->pool, (rank + INT64_C(1)) * step + first_of(names, rank, i));
+			text_i64(&l->pool, (rank + INT64_C(1)) * step + first);
 		else
 			put_id(&l->pool, names, track->text_ids & 1, track->pid_text, track->pid);
 		text_str(&l->pool, ",\"tid\":");
 		put_id(&l->pool, names, track->text_ids & 2, track->tid_text, track->tid);
 		if (l->pool.len > UINT32_MAX)
 			return -EOVERFLOW;
-		l->tracks[rank][i] =
-			(struct fmt_chrome_track){(uint32_t)at, (uint32_t)(l->pool.len - at)};
+		l->tracks[rank][i] = (struct fmt_chrome_track){(uint32_t)at,
+							       (uint32_t)(l->pool.len - at), first};
 	}
 	return l->pool.error;
 }
@@ -265,7 +280,7 @@ static void put_track(const struct fmt_trace *t, const struct fmt_chrome_tracks 
 	const struct fmt_names *names = fmt_trace_names(t);
 	const struct fmt_track *track = fmt_track(names, rank, i);
 
-	if (first_of(names, rank, i) == i) {
+	if (l->tracks[rank][i].first == i) {
 		put_meta(out, "process_name", l, rank, i);
 		put_process_name(out, track, fmt_trace_rank(t, rank)->number);
 		put_meta(out, "process_sort_index", l, rank, i);
@@ -294,7 +309,7 @@ static void put_rank(struct fmt_json *j, const struct fmt_trace *t,
 	for (uint32_t i = 0; i < fmt_n_tracks(names, rank); i++) {
 		const struct fmt_track *track = fmt_track(names, rank, i);
 
-		if (first_of(names, rank, i) != i)
+		if (l->tracks[rank][i].first != i)
 			continue;
 		fmt_json_open(j, NULL, '[');
 		fmt_json_i64(j, NULL, strtoll(l->pool.data + l->tracks[rank][i].at, NULL, 10));

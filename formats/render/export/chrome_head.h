@@ -9,6 +9,7 @@
 
 struct fmt_chrome_track {
 	uint32_t at, len; /* in the pool: `0,"tid":7`, the text after `"pid":` */
+	uint32_t first;	  /* the rank's first track of the same process */
 };
 
 /* Process and thread ids of all ranks, as used in the events of a document. */

@@ -17,30 +17,39 @@ struct fmt_walk fmt_walk(const struct fmt_trace *t, const struct fmt_part *part)
 	return w;
 }
 
-/* Compares the slice with the iteration of the walk; 0 if it belongs to the part. */
-static int against(const struct fmt_walk *w, uint32_t slice)
+/* Compares the iteration of a slice with that of the walk. */
+static int compare(const struct fmt_walk *w, uint32_t slice)
 {
 	const struct fmt_slice_info *info = fmt_trace_slice(w->trace, w->rank, slice);
 
-	if (w->part.iteration == FMT_ANY)
-		return 0;
 	return fmt_iteration_order(info->iteration.number, w->part.iteration);
+}
+
+/* Returns the n-th slice by iteration. */
+static uint32_t nth_slice(const struct fmt_rank *rank, size_t n)
+{
+	return rank->by_iteration ? rank->by_iteration[n] : (uint32_t)n;
+}
+
+/* Returns true if the slice precedes those that the walk has not visited. */
+static bool is_before(const struct fmt_walk *w, uint32_t slice)
+{
+	int order = compare(w, slice);
+
+	return order < 0 || (order == 0 && slice < w->next);
 }
 
 /* Returns the next slice of the rank in the part, or the rank's number of slices. */
 static uint32_t seek(const struct fmt_walk *w, const struct fmt_rank *rank)
 {
-	uint32_t i, n = rank->n_slices;
+	uint32_t n = rank->n_slices, slice;
+	size_t at;
 
-	if (rank->ordered) {
-		i = w->next;
-		if (i == 0)
-			i = (uint32_t)array_bound(k, 0, n, against(w, (uint32_t)k) < 0);
-		return i < n && against(w, i) == 0 ? i : n;
-	}
-	for (i = w->next; i < n && against(w, i) != 0; i++)
-		;
-	return i;
+	if (w->part.iteration == FMT_ANY)
+		return w->next;
+	at = array_bound(i, 0, n, is_before(w, nth_slice(rank, i)));
+	slice = at < n ? nth_slice(rank, at) : n;
+	return slice < n && compare(w, slice) == 0 ? slice : n;
 }
 
 bool fmt_walk_next(struct fmt_walk *w)

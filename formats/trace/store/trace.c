@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/trace/store/trace.h"
 
+#include "base/array.h"
 #include "formats/trace/store/trace_impl.h"
 
 #include <inttypes.h>
@@ -30,6 +31,7 @@ void fmt_rank_done(struct fmt_rank_state *r)
 {
 	free(r->slices);
 	free(r->chunk_of);
+	free(r->info.by_iteration);
 	free(r->digests_of);
 	fmt_member_done(&r->member);
 	memset(r, 0, sizeof(*r));
@@ -96,6 +98,34 @@ static int too_much(const struct fmt_trace *t, const char *path, uint64_t offset
 			"more %s than a trace of %" PRIu64 " bytes can hold", what, t->bytes);
 }
 
+static int by_iteration(const void *a, const void *b, void *slices)
+{
+	const struct fmt_slice_info *infos = slices;
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+
+	return fmt_iteration_order(infos[i].iteration.number, infos[k].iteration.number)
+		       ?: array_order(i, k);
+}
+
+/* Sorts the slices unless they are stored by iteration. Returns 0 or -ENOMEM. */
+static int sort_slices(struct fmt_rank_state *r)
+{
+	uint32_t n = r->info.n_slices, i = 1;
+
+	while (i < n && fmt_iteration_order(r->slices[i - 1].iteration.number,
+					    r->slices[i].iteration.number) <= 0)
+		i++;
+	if (i >= n)
+		return 0;
+	r->info.by_iteration = malloc(n * sizeof(*r->info.by_iteration));
+	if (!r->info.by_iteration)
+		return -ENOMEM;
+	for (i = 0; i < n; i++)
+		r->info.by_iteration[i] = i;
+	qsort_r(r->info.by_iteration, n, sizeof(*r->info.by_iteration), by_iteration, r->slices);
+	return 0;
+}
+
 int fmt_rank_list_slices(struct fmt_rank_state *r, const char *path, struct fmt_error *err)
 {
 	const struct fmt_member *m = &r->member;
@@ -125,19 +155,16 @@ int fmt_rank_list_slices(struct fmt_rank_state *r, const char *path, struct fmt_
 			r->digests_of[m->chunks[i].slice] = (uint32_t)i + 1;
 		}
 	fill_holes(r);
-	r->info.ordered = 1;
 	for (size_t i = 0; i < n; i++) {
 		const struct fmt_iteration *it = &r->slices[i].iteration;
 		int64_t end = fmt_add(it->start_ns, it->duration_ns);
 
-		if (i > 0 && fmt_iteration_order(r->slices[i - 1].iteration.number, it->number) > 0)
-			r->info.ordered = 0;
 		if (i == 0 || it->start_ns < r->info.start_ns)
 			r->info.start_ns = it->start_ns;
 		if (i == 0 || end > r->info.end_ns)
 			r->info.end_ns = end;
 	}
-	return 0;
+	return sort_slices(r) < 0 ? fmt_fail(err, -ENOMEM, path, 0, "out of memory") : 0;
 }
 
 /* Reads the names in trace.chunks. Records damage; slices that need lost names cannot be read. */

@@ -47,7 +47,8 @@ struct fmt_rank {
 	uint64_t bytes;	  /* of the rank's file */
 	int64_t start_ns; /* earliest time in the file */
 	int64_t end_ns;
-	int ordered; /* 1: its slices are sorted by fmt_iteration_order() */
+	/* The slices sorted by fmt_iteration_order(); NULL if they are stored in this order. */
+	uint32_t *by_iteration;
 };
 
 /* Ranks are ordered by number. Owned by the trace. */
