@@ -22,7 +22,7 @@ struct copying {
 	size_t size;
 };
 
-static int fail(const struct copying *c, const char *path, int r)
+static int set_failed(const struct copying *c, const char *path, int r)
 {
 	snprintf(c->failed, c->size, "%s", path);
 	return r;
@@ -104,13 +104,13 @@ static int copy_entry(const struct copying *c, const struct fs_entry *e, const c
 	if (S_ISDIR(e->type))
 		return copy_dir(c, e->ino, path);
 	if (c->stopped())
-		return fail(c, path, -ECANCELED);
+		return set_failed(c, path, -ECANCELED);
 	r = fs_stat(c->fs, e->ino, &a);
 	if (r == -EIO)
 		return leave_out(c);
 	if (r == 0)
 		r = S_ISLNK(e->type) ? copy_link(c, &a, path) : copy_file(c, &a, path);
-	return r < 0 ? fail(c, path, r) : 0;
+	return r < 0 ? set_failed(c, path, r) : 0;
 }
 
 static int copy_dir(const struct copying *c, fs_ino dir, const char *path)
@@ -121,18 +121,18 @@ static int copy_dir(const struct copying *c, fs_ino dir, const char *path)
 	int r;
 
 	if (mkdir(path, 0777) < 0 && (errno != EEXIST || dir != c->top))
-		return fail(c, path, -errno);
+		return set_failed(c, path, -errno);
 	while ((r = fs_list(c->fs, dir, offset, &e)) == 1) {
 		offset = e.next;
 		if (!is_wanted(c, dir, &e))
 			continue;
 		if (snprintf(below, sizeof(below), "%s/%s", path, e.name) >= (int)sizeof(below))
-			return fail(c, path, -ENAMETOOLONG);
+			return set_failed(c, path, -ENAMETOOLONG);
 		r = copy_entry(c, &e, below);
 		if (r < 0)
 			return r;
 	}
-	return r < 0 ? fail(c, path, r) : 0;
+	return r < 0 ? set_failed(c, path, r) : 0;
 }
 
 int fs_copy(struct fs *fs, fs_ino ino, const char *path, unsigned what, int (*stopped)(void),

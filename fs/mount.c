@@ -174,7 +174,7 @@ static int receive_all(struct fs_server *s)
 
 /* ---- serving */
 
-static int store(void *context, fs_ino ino, uint64_t offset, const void *data, size_t size)
+static int store_pages(void *context, fs_ino ino, uint64_t offset, const void *data, size_t size)
 {
 	struct fs_server *s = context;
 	struct fuse_bufvec bytes = FUSE_BUFVEC_INIT(size);
@@ -232,7 +232,7 @@ static int mount_session(struct fuse_session *se, const struct fs_mount *mount,
 	return r < 0 ? refusal_error(refusal, err) : 0;
 }
 
-static int serve(struct fs_server *s, struct fmt_error *err)
+static int serve_requests(struct fs_server *s, struct fmt_error *err)
 {
 	int r;
 
@@ -255,10 +255,10 @@ int fs_mount_serve(struct fs *fs, const struct fs_mount *mount, struct fmt_error
 	int r;
 
 	s = (struct fs_server){.fs = fs, .mount = mount, .owner = getuid(), .group = getgid()};
-	fs_readahead_init(&s.ahead, fs, &s.pool, store, &s);
+	fs_readahead_init(&s.ahead, fs, &s.pool, store_pages, &s);
 	s.session = se = fuse_session_new(&args, &fs_fuse_ops, sizeof(fs_fuse_ops), &s);
 	fuse_opt_free_args(&args);
-	r = se ? serve(&s, err) : -EINVAL;
+	r = se ? serve_requests(&s, err) : -EINVAL;
 	if (fs_pool_is_busy(&s.emulator)) {
 		take(se);
 		return FS_STILL_EMULATING;

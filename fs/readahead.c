@@ -179,7 +179,7 @@ static bool claim_window(struct fs_readahead *a, fs_ino *ino, uint64_t *from, ui
 	return found;
 }
 
-static void follow(const struct fs_call *c)
+static void store_ahead(const struct fs_call *c)
 {
 	struct fs_readahead *a = c->request;
 	uint64_t from, end;
@@ -197,7 +197,7 @@ static void follow(const struct fs_call *c)
 
 void fs_readahead_before_read(struct fs_readahead *a, fs_ino ino, uint64_t offset, size_t size)
 {
-	struct fs_call c = {.answer = follow, .request = a};
+	struct fs_call c = {.answer = store_ahead, .request = a};
 
 	if (!fs_readahead_note(a, ino, offset, size) || fs_pool_submit(a->pool, &c) == 0)
 		return;

@@ -208,7 +208,7 @@ static int usage_error(const struct cli_command *c, bool only, const char *why, 
 }
 
 /* Appends a value to a list; NULL if the list gets too long. */
-static const char *join(struct cli_args *args, char separator, const char *value)
+static const char *append_to_list(struct cli_args *args, char separator, const char *value)
 {
 	size_t len = strlen(args->list);
 	int n = snprintf(args->list + len, sizeof(args->list) - len, "%.*s%s", len > 0, &separator,
@@ -218,7 +218,7 @@ static const char *join(struct cli_args *args, char separator, const char *value
 }
 
 /* Reports a failed write to standard output, unless another failure was reported. */
-static int finish(int status)
+static int check_output(int status)
 {
 	if ((fflush(stdout) == 0 && !ferror(stdout)) || status > CLI_FAILED)
 		return status;
@@ -253,7 +253,7 @@ static int run_command(const struct cli_command *c, bool only, int argc, char **
 			return usage_error(c, only, "unknown option: ", argv[optind - 1]);
 		args.values[i] = optarg ? optarg : "";
 		if (c->options[i].list)
-			args.values[i] = join(&args, c->options[i].list, optarg);
+			args.values[i] = append_to_list(&args, c->options[i].list, optarg);
 		if (!args.values[i])
 			return usage_error(c, only, "too many values of --", c->options[i].name);
 	}
@@ -282,7 +282,7 @@ static void ignore_signal(int number)
 
 /* Turns SIGXFSZ into an EFBIG error. Uses a handler, because child processes would inherit an
  * ignored signal. */
-static void prepare(void)
+static void prepare_process(void)
 {
 	struct sigaction action = {.sa_handler = ignore_signal};
 
@@ -293,12 +293,12 @@ static void prepare(void)
 int cli_main_one(const struct cli_command *command, int argc, char **argv)
 {
 	program_name = command->name;
-	prepare();
-	return finish(run_command(command, true, argc, argv));
+	prepare_process();
+	return check_output(run_command(command, true, argc, argv));
 }
 
-static int choose(const char *program, const char *what, const struct cli_command *const *commands,
-		  int argc, char **argv)
+static int run_chosen(const char *program, const char *what,
+		      const struct cli_command *const *commands, int argc, char **argv)
 {
 	if (argc < 2) {
 		cli_error("no command given; see `%s --help`", program);
@@ -324,8 +324,8 @@ int cli_main(const char *program, const char *what, const struct cli_command *co
 	     int argc, char **argv)
 {
 	program_name = program;
-	prepare();
-	return finish(choose(program, what, commands, argc, argv));
+	prepare_process();
+	return check_output(run_chosen(program, what, commands, argc, argv));
 }
 
 int cli_range(const struct cli_args *args, const struct cli_option *options, int option,

@@ -25,7 +25,7 @@ static const struct {
 };
 
 /* Returns the value of a variable from 0 to LAUNCHER_MOST, or -1. */
-static int32_t number(const char *variable)
+static int32_t variable_number(const char *variable)
 {
 	const char *value = variable ? getenv(variable) : NULL;
 	char *end;
@@ -54,13 +54,14 @@ void launcher_find(bool by_rank, struct launcher *ret)
 {
 	*ret = (struct launcher){.local = -1};
 	for (size_t i = 0; i < ARRAY_SIZE(launchers); i++) {
-		int32_t index = number(launchers[i].index), count = number(launchers[i].count);
+		int32_t index = variable_number(launchers[i].index),
+			count = variable_number(launchers[i].count);
 
 		if (index < 0 || index >= count || (launchers[i].by_rank && !by_rank))
 			continue;
 		ret->index = (uint32_t)index;
 		ret->count = (uint32_t)count;
-		ret->local = number(launchers[i].local);
+		ret->local = variable_number(launchers[i].local);
 		name_run(launchers[i].run, ret);
 		return;
 	}

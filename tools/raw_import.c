@@ -34,7 +34,7 @@ static int read_rest(struct rec_recorder *r)
 	return n < 0 ? (int)n : rec_recorder_finish(r);
 }
 
-static int complete(const char *path)
+static int run_recorder(const char *path)
 {
 	struct rec_recorder *recorder = NULL;
 	struct fmt_error err = {0};
@@ -64,14 +64,15 @@ int raw_import_complete(const struct recordings *recordings)
 		const char *suffix = strrchr(recordings->files[i], '.');
 
 		if (suffix && strcmp(suffix, ".recording") == 0)
-			status = complete(recordings->files[i]);
+			status = run_recorder(recordings->files[i]);
 	}
 	return status;
 }
 
 /* ---- a trace */
 
-static int fail(int r, const struct fmt_error *err, const struct output *target, const char *hint)
+static int report_failure(int r, const struct fmt_error *err, const struct output *target,
+			  const char *hint)
 {
 	char text[PATH_MAX + 128] = "";
 
@@ -129,7 +130,7 @@ int raw_import(const struct recordings *recordings, const char *output, int forc
 	if (r == 0)
 		r = import_into(recordings, &target, ret, &err);
 	if (r < 0)
-		status = fail(r, &err, &target, hint);
+		status = report_failure(r, &err, &target, hint);
 	output_done(&target);
 	return status;
 }

@@ -56,7 +56,7 @@ static uint64_t ticks_now(void)
 #endif
 
 /* Reads both clocks together: the best of some tries, with the counter read before and after. */
-static void sample(uint64_t *ret_ticks, int64_t *ret_ns)
+static void read_clocks(uint64_t *ret_ticks, int64_t *ret_ns)
 {
 	uint64_t closest = UINT64_MAX;
 
@@ -75,7 +75,7 @@ static void sample(uint64_t *ret_ticks, int64_t *ret_ns)
 	}
 }
 
-static int append(struct cap_clock *c, uint64_t ticks, int64_t ns, double slope)
+static int append_segment(struct cap_clock *c, uint64_t ticks, int64_t ns, double slope)
 {
 	if (array_reserve(&c->segments, c->n + 1, &c->cap) < 0)
 		return -ENOMEM;
@@ -90,9 +90,9 @@ int cap_clock_init(struct cap_clock *c)
 	int64_t ns;
 
 	*c = (struct cap_clock){0};
-	sample(&c->first_ticks, &c->first_ns);
+	read_clocks(&c->first_ticks, &c->first_ns);
 	nanosleep(&gap, NULL);
-	sample(&ticks, &ns);
+	read_clocks(&ticks, &ns);
 	return cap_clock_add(c, ticks, ns);
 }
 
@@ -111,11 +111,11 @@ int cap_clock_add(struct cap_clock *c, uint64_t ticks, int64_t ns)
 		return 0;
 	rate = (double)(ns - c->first_ns) / (double)(ticks - c->first_ticks);
 	if (c->n == 0)
-		return append(c, c->first_ticks, c->first_ns, rate);
+		return append_segment(c, c->first_ticks, c->first_ns, rate);
 	reached = cap_clock_ns(c, ticks);
 	slew = (double)(ns - reached) / CATCH_UP_NS;
 	slew = slew > MOST_SLEW ? MOST_SLEW : slew < -MOST_SLEW ? -MOST_SLEW : slew;
-	return append(c, ticks, reached, rate * (1 + slew));
+	return append_segment(c, ticks, reached, rate * (1 + slew));
 }
 
 int cap_clock_sample(struct cap_clock *c)
@@ -123,7 +123,7 @@ int cap_clock_sample(struct cap_clock *c)
 	uint64_t ticks;
 	int64_t ns;
 
-	sample(&ticks, &ns);
+	read_clocks(&ticks, &ns);
 	if (c->n && cap_clock_ns(c, ticks) - c->segments[c->n - 1].ns < SAMPLE_GAP_NS)
 		return 0;
 	return cap_clock_add(c, ticks, ns);

@@ -82,8 +82,8 @@ static void rate(struct text *t, const struct fmt_names *n, const struct fmt_eve
 	text_bytes(t, buf, (size_t)fmt_rate_text(bytes, ns, buf));
 }
 
-static void value(struct text *t, const struct fmt_names *n, const struct fmt_event *e,
-		  const struct fmt_template *s, const int64_t *values, uint32_t arg, bool bare)
+static void put_value(struct text *t, const struct fmt_names *n, const struct fmt_event *e,
+		      const struct fmt_template *s, const int64_t *values, uint32_t arg, bool bare)
 {
 	int64_t v = value_of(s, values, arg);
 	const char *string;
@@ -114,11 +114,11 @@ static void value(struct text *t, const struct fmt_names *n, const struct fmt_ev
 void fmt_value_json(struct text *t, const struct fmt_names *n, const struct fmt_event *e,
 		    const struct fmt_template *s, const int64_t *values, uint32_t arg)
 {
-	value(t, n, e, s, values, arg, false);
+	put_value(t, n, e, s, values, arg, false);
 }
 
 void fmt_value_text(struct text *t, const struct fmt_names *n, const struct fmt_event *e,
 		    const struct fmt_template *s, const int64_t *values, uint32_t arg)
 {
-	value(t, n, e, s, values, arg, true);
+	put_value(t, n, e, s, values, arg, true);
 }

@@ -12,7 +12,7 @@ int emu_counting;
 
 static const struct emu_counts *counts;
 
-static void forget(void)
+static void reset_counts(void)
 {
 	for (unsigned i = 0; i < counts->n; i++)
 		counts->calls[i] = 0;
@@ -25,7 +25,7 @@ void emu_counts_start(const struct emu_counts *c)
 	if (!path || !*path)
 		return;
 	counts = c;
-	pthread_atfork(NULL, NULL, forget);
+	pthread_atfork(NULL, NULL, reset_counts);
 	emu_counting |= EMU_COUNTED;
 }
 

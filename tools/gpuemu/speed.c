@@ -6,13 +6,14 @@
 #include <stdint.h>
 #include <time.h>
 
-/* The CPU time of work() on the reference host, a core of an AMD EPYC (family 25, model 17). */
+/* The CPU time of run_reference() on the reference host, a core of an AMD EPYC (family 25, model
+ * 17). */
 #define REFERENCE_NS 10.1e6
 
 enum { ITEMS = 1 << 15, ROUNDS = 1 << 21 };
 
 /* Resembles an interpreter: dependent loads in a table of 256 KiB, and data-dependent branches. */
-static uint64_t work(void)
+static uint64_t run_reference(void)
 {
 	static uint64_t table[ITEMS];
 	uint64_t x = 88172645463325252, sum = 0;
@@ -40,7 +41,7 @@ double gpuemu_host_speed(void)
 	while (host_clock_ns(CLOCK_MONOTONIC) - begin_ns < 500000000) {
 		int64_t before_ns = host_clock_ns(CLOCK_THREAD_CPUTIME_ID), ns;
 
-		result = work();
+		result = run_reference();
 		ns = host_clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
 		shortest_ns = ns < shortest_ns ? ns : shortest_ns;
 	}

@@ -120,7 +120,8 @@ static int row_of(const struct fmt_names *names, const struct fmt_slice *slice,
 	}
 }
 
-static int collect(struct rows *l, const struct fmt_names *names, const struct fmt_slice *slice)
+static int collect_rows(struct rows *l, const struct fmt_names *names,
+			const struct fmt_slice *slice)
 {
 	for (size_t i = 0; i < slice->n_events; i++) {
 		struct row row;
@@ -211,7 +212,7 @@ int gpuemu_timing_write(struct fmt_trace *trace, int fd, struct fmt_error *err)
 			int r = fmt_slice_load(trace, rank, i, FMT_WANT_OPS, &slice, err);
 
 			if (r == 0)
-				r = collect(&l, names, slice);
+				r = collect_rows(&l, names, slice);
 			if (r < 0)
 				return r;
 		}

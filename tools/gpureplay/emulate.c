@@ -77,7 +77,7 @@ static void on_progress(void *context, double share)
 }
 
 /* Prints why the emulation failed; the exit status. */
-static int fail(const struct cli_args *args, int r, const struct fmt_error *err)
+static int report_failure(const struct cli_args *args, int r, const struct fmt_error *err)
 {
 	if (r == -EINVAL) {
 		cli_error("--what-if %s", err->what);
@@ -122,7 +122,7 @@ static int emulate(const struct cli_args *args, const struct what_ifs *what_ifs,
 		    : replay_emulate(trace, &how, out ? job.target.trace : NULL, report, &err);
 	progress_end(&job.bar);
 	if (r < 0)
-		status = fail(args, r, &err);
+		status = report_failure(args, r, &err);
 	else if (out && (r = output_commit(&job.target)) < 0)
 		status = output_fail(r, out, 1);
 	output_done(&job.target);
@@ -150,7 +150,7 @@ static void report_to(const struct replay_report *report, const struct sensitivi
 }
 
 /* Checks which options go together. */
-static int check(const struct cli_args *args, const struct what_ifs *what_ifs)
+static int check_options(const struct cli_args *args, const struct what_ifs *what_ifs)
 {
 	if (args->values[OPT_SENSITIVITY] && (what_ifs->n > 0 || args->values[OPT_OUTPUT])) {
 		cli_error("--sensitivity: expected no --what-if and no -o");
@@ -177,7 +177,7 @@ int gpureplay_emulate(const struct cli_args *args)
 	 * between. */
 	mallopt(M_TRIM_THRESHOLD, INT_MAX);
 	if (r == CLI_OK)
-		r = check(args, &what_ifs);
+		r = check_options(args, &what_ifs);
 	if (r == CLI_OK)
 		r = trace_arg_open(args->operands[0], &trace);
 	if (r == CLI_OK)

@@ -91,7 +91,7 @@ static int gather_processes(struct launched *l, uint64_t own)
 }
 
 /* Waits until process 0 lists this one. */
-static int join(struct launched *l, uint64_t own)
+static int wait_for_list(struct launched *l, uint64_t own)
 {
 	size_t bytes = (l->launcher.count + 1) * sizeof(uint64_t);
 	scoped(free_ptr) uint64_t *list = calloc(1, bytes);
@@ -151,7 +151,7 @@ int launched_begin(struct launched *l, const char *output)
 	if (getrandom(&own, sizeof(own), 0) != sizeof(own))
 		return -EIO;
 	if (l->launcher.index > 0)
-		return join(l, own);
+		return wait_for_list(l, own);
 	remove_sessions(l->folder);
 	snprintf(l->session, sizeof(l->session), "%s/%016" PRIx64, l->folder, own);
 	r = mkdir(l->session, 0777) < 0 ? -errno : gather_processes(l, own);
@@ -180,8 +180,8 @@ static bool has_ended(const struct launched *l, uint32_t index, struct ended *re
 	return read_file(l->session, name, ret, sizeof(*ret)) == sizeof(*ret);
 }
 
-static int publish(const struct launched *l, int status, bool is_killed,
-		   const struct rex_counts *counts)
+static int publish_end(const struct launched *l, int status, bool is_killed,
+		       const struct rex_counts *counts)
 {
 	struct ended ended = {.status = status, .counts = *counts};
 	struct launched_failure failure;
@@ -198,7 +198,7 @@ static int publish(const struct launched *l, int status, bool is_killed,
 
 int launched_end(const struct launched *l, int status, const struct rex_counts *counts)
 {
-	return publish(l, status, false, counts);
+	return publish_end(l, status, false, counts);
 }
 
 /* Waits until the process whose pipe this is has ended. If it was killed, says so to the others,
@@ -217,7 +217,7 @@ static void guard(const struct launched *l, pid_t program, int pipe)
 		n = read(pipe, &byte, 1);
 	} while (n > 0 || (n < 0 && errno == EINTR));
 	if (!has_ended(l, l->launcher.index, &ended) && access(l->session, F_OK) == 0) {
-		publish(l, CLI_MACHINE, true, &none);
+		publish_end(l, CLI_MACHINE, true, &none);
 		kill(program, SIGTERM);
 	}
 	_exit(0);

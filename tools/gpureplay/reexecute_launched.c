@@ -69,7 +69,7 @@ int reexecution_choose_launched(struct reexecution *job)
 }
 
 /* Waits for the other processes, and renames the executed run. For process 0. */
-static int collect(struct reexecution *job)
+static int wait_for_others(struct reexecution *job)
 {
 	const char *out = job->args->values[OPT_OUTPUT];
 	scoped(output_done) struct output target = {0};
@@ -130,7 +130,7 @@ int reexecution_run_launched(struct reexecution *job)
 	if (job->share)
 		rex_share_get_counts(job->share, &job->counts);
 	if (status == CLI_OK && l->launcher.index == 0)
-		status = collect(job);
+		status = wait_for_others(job);
 	if (status == CLI_OK && l->launcher.index == 0) {
 		work_folder_remove(l->folder);
 		r = trace_arg_open((char *)job->args->values[OPT_OUTPUT], &job->replayed);

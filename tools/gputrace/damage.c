@@ -9,7 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static int add(void *context, const struct fmt_error *e)
+static int add_error(void *context, const struct fmt_error *e)
 {
 	struct damage *d = context;
 
@@ -21,12 +21,12 @@ static int add(void *context, const struct fmt_error *e)
 
 void damage_add_trace(struct damage *d, struct fmt_trace *t)
 {
-	fmt_trace_damage(t, add, d);
+	fmt_trace_damage(t, add_error, d);
 }
 
 int damage_add_problem(void *context, const struct fmt_problem *p)
 {
-	return add(context, &p->error);
+	return add_error(context, &p->error);
 }
 
 int damage_print(const struct damage *d, const char *path, const char *consequence, ...)

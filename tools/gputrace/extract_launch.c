@@ -33,8 +33,8 @@ void extract_launch_done(struct extract_launch *l)
 }
 
 /* Sets ret->why, and returns `r`. */
-__attribute__((format(printf, 3, 4))) static int fail(struct extract_search *s, int r,
-						      const char *format, ...)
+__attribute__((format(printf, 3, 4))) static int set_reason(struct extract_search *s, int r,
+							    const char *format, ...)
 {
 	va_list args;
 
@@ -57,18 +57,18 @@ static int find_op(struct extract_search *s, fmt_number number, struct fmt_slice
 	int r;
 
 	if (i == 0)
-		return fail(s, -ENOENT, "no operation %" PRIu64, number);
+		return set_reason(s, -ENOENT, "no operation %" PRIu64, number);
 	r = fmt_slice_load(s->trace, s->rank, i - 1,
 			   FMT_WANT_CALLS | FMT_WANT_OPS | FMT_WANT_DIGESTS, slice, err);
 	if (r < 0)
 		return r;
 	if (number - (*slice)->first_number >= (*slice)->n_events)
-		return fail(s, -ENOENT, "no operation %" PRIu64, number);
+		return set_reason(s, -ENOENT, "no operation %" PRIu64, number);
 	*ret = &(*slice)->events[number - (*slice)->first_number];
 	t = fmt_template(fmt_trace_names(s->trace), (*ret)->template);
 	return t && t->kind == FMT_KERNEL
 		       ? 0
-		       : fail(s, -ENOTSUP, "%" PRIu64 " is not a kernel launch", number);
+		       : set_reason(s, -ENOTSUP, "%" PRIu64 " is not a kernel launch", number);
 }
 
 /* Reads the process, and finds the call that has the kernel of the operation. */
@@ -87,9 +87,9 @@ static int find_call(struct extract_search *s, struct fmt_error *err)
 		if (s->process.calls[i].correlation == s->correlation)
 			s->call = &s->process.calls[i];
 	if (!s->call)
-		return fail(s, -ENOENT, "its call is not recorded");
+		return set_reason(s, -ENOENT, "its call is not recorded");
 	if (s->call->api->class == API_CLASS_GRAPH_LAUNCH)
-		return fail(s, -ENOTSUP, "a graph; expected the launch of one kernel");
+		return set_reason(s, -ENOTSUP, "a graph; expected the launch of one kernel");
 	return 0;
 }
 
@@ -143,7 +143,8 @@ static int read_size(struct extract_search *s)
 		(i < 3 ? s->ret->grid : s->ret->block)[i % 3] = (unsigned)number_of(s, keys[i]);
 	s->ret->shared_bytes = (unsigned)number_of(s, "sharedMemBytes");
 	read_attributes(s);
-	return s->ret->grid[0] > 0 ? 0 : fail(s, -ENOTSUP, "launched by %s", s->call->api->name);
+	return s->ret->grid[0] > 0 ? 0
+				   : set_reason(s, -ENOTSUP, "launched by %s", s->call->api->name);
 }
 
 /* ---- the code */
@@ -199,7 +200,7 @@ static int read_image(struct extract_search *s, const struct rex_call *c)
 	int r = rex_build_image(&b, &image, &s->ret->image_bytes);
 
 	if (r < 0)
-		fail(s, r, "%s", b.why);
+		set_reason(s, r, "%s", b.why);
 	s->ret->image = r == 0 ? malloc(s->ret->image_bytes + 1) : NULL;
 	if (s->ret->image)
 		memcpy(s->ret->image, image, s->ret->image_bytes);
@@ -235,10 +236,10 @@ static int find_code(struct extract_search *s)
 		if (!s->ret->kernel && name)
 			s->ret->kernel = strdup(name);
 		if (name && !is_line(name))
-			return fail(s, -EBADMSG, "the kernel's name has control characters");
+			return set_reason(s, -EBADMSG, "the kernel's name has control characters");
 		if (rex_args_text(&c->args, "image.hash", NULL))
 			return s->ret->kernel ? read_image(s, c)
-					      : fail(s, -ENOENT, "the kernel has no name");
+					      : set_reason(s, -ENOENT, "the kernel has no name");
 		for (size_t i = 0; i < ARRAY_SIZE(from) && !found; i++)
 			for (unsigned k = 0; k < c->api->n_args && !found; k++)
 				found = c->api->args[k].meaning == from[i] &&
@@ -248,7 +249,7 @@ static int find_code(struct extract_search *s)
 			break;
 		end = (size_t)(c - s->process.calls);
 	}
-	return fail(s, -ENOENT, "the loading of its code is not recorded");
+	return set_reason(s, -ENOENT, "the loading of its code is not recorded");
 }
 
 /* ---- parameters */
@@ -271,7 +272,7 @@ static int read_parameters(struct extract_search *s)
 	if (r == 0)
 		r = rex_build_params(&b, prefix, (void **)&pointers);
 	if (r < 0)
-		fail(s, r, "%s", b.why);
+		set_reason(s, r, "%s", b.why);
 	for (const char *at = layout; r == 0 && *at; at = end + strspn(end, " ")) {
 		size_t n;
 

@@ -13,7 +13,7 @@ struct sums {
 	uint64_t by_kind[FMT_KINDS];
 };
 
-static struct sums sum(const struct kineto_report *r)
+static struct sums sum_ranks(const struct kineto_report *r)
 {
 	struct sums s = {0};
 
@@ -123,7 +123,7 @@ static void put_notes(struct text *t, const struct sums *s)
 void import_report_text(struct text *t, const struct kineto_report *r, const char *output,
 			const struct fmt_trace *trace)
 {
-	struct sums s = sum(r);
+	struct sums s = sum_ranks(r);
 	uint64_t bytes = fmt_trace_bytes(trace);
 
 	text_printf(t, "%s: %s", output, fmt_plural(r->n_ranks, "rank", "ranks").s);
@@ -189,7 +189,7 @@ void import_report_json(struct text *t, const struct kineto_report *r, const cha
 			const struct fmt_trace *trace)
 {
 	struct fmt_json j = {.text = t, .broken = 3};
-	struct sums s = sum(r);
+	struct sums s = sum_ranks(r);
 
 	fmt_json_open(&j, NULL, '{');
 	fmt_json_str(&j, "output", output);

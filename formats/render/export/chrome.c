@@ -228,8 +228,8 @@ static int make_template(struct fmt_chrome *x, uint32_t number)
 }
 
 /* Makes the templates of the events, and checks the events' references. */
-static int prepare(struct fmt_chrome *x, const struct fmt_slice *slice,
-		   const struct fmt_event *events, size_t n)
+static int make_templates(struct fmt_chrome *x, const struct fmt_slice *slice,
+			  const struct fmt_event *events, size_t n)
 {
 	uint32_t n_tracks;
 
@@ -254,10 +254,10 @@ static int prepare(struct fmt_chrome *x, const struct fmt_slice *slice,
 
 static int begin_slice(struct fmt_chrome *x, const struct fmt_slice *slice, struct launches *l)
 {
-	int r = prepare(x, slice, slice->events, slice->n_events);
+	int r = make_templates(x, slice, slice->events, slice->n_events);
 
 	if (r == 0)
-		r = prepare(x, slice, slice->ranges, slice->n_ranges);
+		r = make_templates(x, slice, slice->ranges, slice->n_ranges);
 	return r < 0 ? r : note_correlations(x, slice, l);
 }
 

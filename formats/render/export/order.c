@@ -29,8 +29,8 @@ static size_t run_end(const struct fmt_order_item *items, size_t from, size_t n)
 	return i < n ? i : n;
 }
 
-static void merge(const struct fmt_order_item *a, size_t middle, size_t n,
-		  struct fmt_order_item *out)
+static void merge_runs(const struct fmt_order_item *a, size_t middle, size_t n,
+		       struct fmt_order_item *out)
 {
 	size_t i = 0, j = middle;
 
@@ -49,7 +49,7 @@ static size_t merge_pass(const struct fmt_order_item *from, size_t n, struct fmt
 		size_t middle = run_end(from, at, n);
 		size_t end = middle < n ? run_end(from, middle, n) : n;
 
-		merge(from + at, middle - at, end - at, to + at);
+		merge_runs(from + at, middle - at, end - at, to + at);
 		runs += middle < n;
 		at = end;
 	}

@@ -40,7 +40,7 @@ void fmt_row_template_free(struct fmt_row_template *m)
 	free(m);
 }
 
-static void add(struct making *m, struct fmt_row_template_part part)
+static void append_part(struct making *m, struct fmt_row_template_part part)
 {
 	if (m->error)
 		return;
@@ -52,18 +52,19 @@ static void add(struct making *m, struct fmt_row_template_part part)
 static void end_literal(struct making *m)
 {
 	if (m->text.len > m->literal_from)
-		add(m, (struct fmt_row_template_part){
-			       .field = FMT_FIELD_TEXT,
-			       .at = m->literal_from,
-			       .len = (uint32_t)m->text.len - m->literal_from,
-		       });
+		append_part(m, (struct fmt_row_template_part){
+				       .field = FMT_FIELD_TEXT,
+				       .at = m->literal_from,
+				       .len = (uint32_t)m->text.len - m->literal_from,
+			       });
 	m->literal_from = (uint32_t)m->text.len;
 }
 
 static void add_field(struct making *m, enum fmt_field field, uint32_t index, const char *special)
 {
 	end_literal(m);
-	add(m, (struct fmt_row_template_part){.field = field, .index = index, .special = special});
+	append_part(m, (struct fmt_row_template_part){
+			       .field = field, .index = index, .special = special});
 }
 
 static void add_string(struct making *m, fmt_str s, const char *special)
@@ -325,7 +326,7 @@ void fmt_row_template_row(const struct fmt_row_template *m, const struct fmt_row
 /* ---- fields */
 
 /* Returns the letter that represents `c` after a backslash, or 0 if c is not escaped. */
-static char escape(char c)
+static char escape_letter(char c)
 {
 	switch (c) {
 	case '\t':
@@ -348,7 +349,7 @@ void fmt_field_text(struct text *out, const char *s, size_t len, const char *spe
 	size_t from = 0;
 
 	for (size_t i = 0; i < len; i++) {
-		char pair[2] = {'\\', escape(s[i])};
+		char pair[2] = {'\\', escape_letter(s[i])};
 
 		if (!pair[1] && *special && strchr(special, s[i]))
 			pair[1] = s[i];

@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 
-static bool begins(const char *s, size_t len, const char *with)
+static bool starts_with(const char *s, size_t len, const char *with)
 {
 	size_t n = strlen(with);
 
@@ -33,14 +33,15 @@ static struct fmt_brief_form without_parameters(struct fmt_brief_form f)
 {
 	size_t at;
 
-	if (begins(f.s, f.len, "void ")) {
+	if (starts_with(f.s, f.len, "void ")) {
 		f.s += 5;
 		f.len -= 5;
 	}
 	if (f.len == 0 || f.s[f.len - 1] != ')')
 		return f;
 	at = opening_bracket(f.s, f.len);
-	if (at > 0 && f.s[at - 1] != ' ' && !begins(f.s + at, f.len - at, "(anonymous namespace)"))
+	if (at > 0 && f.s[at - 1] != ' ' &&
+	    !starts_with(f.s + at, f.len - at, "(anonymous namespace)"))
 		f.len = at;
 	return f;
 }
@@ -53,11 +54,11 @@ static void find_function(const struct fmt_brief_form *f, size_t *start, size_t 
 
 	*start = 0;
 	for (*end = 0; *end < f->len && f->s[*end] != '<'; ++*end) {
-		if (begins(f->s + *end, f->len - *end, anonymous))
+		if (starts_with(f->s + *end, f->len - *end, anonymous))
 			*end += sizeof(anonymous) - 2;
 		else if (f->s[*end] == '(' && *end > 0 && f->s[*end - 1] != ' ')
 			break;
-		else if (begins(f->s + *end, f->len - *end, "::"))
+		else if (starts_with(f->s + *end, f->len - *end, "::"))
 			*start = *end + 2;
 	}
 }
@@ -88,7 +89,7 @@ static struct fmt_brief_form plain_of(struct fmt_brief_form f)
 	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
 		size_t n = strlen(prefixes[i]);
 
-		if (f.len > n && begins(f.s, f.len, prefixes[i])) {
+		if (f.len > n && starts_with(f.s, f.len, prefixes[i])) {
 			f.s += n;
 			f.len -= n;
 		}

@@ -43,7 +43,8 @@ static size_t run_end(const struct fmt_busy_op *op, size_t at, size_t n)
 }
 
 /* Merges the ascending runs [a, b) and [b, end). `spare` has space for the first one. */
-static void merge(struct fmt_busy_op *op, size_t a, size_t b, size_t end, struct fmt_busy_op *spare)
+static void merge_runs(struct fmt_busy_op *op, size_t a, size_t b, size_t end,
+		       struct fmt_busy_op *spare)
 {
 	size_t to = array_bound(i, a, b, op[i].start_ns <= op[b].start_ns), n = b - to;
 
@@ -69,7 +70,7 @@ static int sort(struct fmt_busy_ops *ops)
 		ops->sorted = 0;
 		for (size_t a = 0; b < ops->n; a = end) {
 			end = run_end(ops->op, b, ops->n);
-			merge(ops->op, a, b, end, spare);
+			merge_runs(ops->op, a, b, end, spare);
 			ops->sorted = a == 0 ? end - 1 : ops->sorted;
 			b = end < ops->n ? run_end(ops->op, end, ops->n) : end;
 		}

@@ -161,8 +161,8 @@ static enum fmt_cause_kind compare_bytes(const struct pair *p, const struct fmt_
 	return found->kind;
 }
 
-static int taint(struct fmt_cause_finding *f, const struct fmt_cause_side *s,
-		 const struct fmt_cause_item *x)
+static int note_other_input(struct fmt_cause_finding *f, const struct fmt_cause_side *s,
+			    const struct fmt_cause_item *x)
 {
 	struct fmt_cause_tainted t = {fmt_cause_side_value(s, x, FMT_KEY_COMM),
 				      fmt_cause_side_value(s, x, FMT_KEY_SEQ)};
@@ -204,7 +204,7 @@ static int add_bytes(struct fmt_cause_finding *f, const struct pair *p,
 	}
 	counts->causes += found.kind == FMT_CAUSE_WRITTEN;
 	if (found.kind == FMT_CAUSE_READ)
-		r = taint(f, p->a, x);
+		r = note_other_input(f, p->a, x);
 	if (r < 0 || seen[found.kind])
 		return r;
 	seen[found.kind] = found.kind == FMT_CAUSE_READ ||
@@ -239,7 +239,7 @@ static const struct fmt_cause_wait *next_wait(struct waits *w, const struct fmt_
 }
 
 /* Returns the number of operations of the other stream that the wait covers. */
-static size_t waited(const struct fmt_cause_side *s, const struct fmt_cause_wait *w)
+static size_t n_awaited(const struct fmt_cause_side *s, const struct fmt_cause_wait *w)
 {
 	return w && w->other < s->n_tracks ? fmt_cause_side_before(s, w->other, w->recorded_ns) : 0;
 }
@@ -260,7 +260,7 @@ static bool same_wait(const struct pair *p, const struct fmt_cause_wait *v,
 		      const struct fmt_cause_wait *w, bool may_end_earlier)
 {
 	bool known = v->other < p->a->n_tracks && w->other < p->b->n_tracks;
-	size_t n = waited(p->a, v), m = waited(p->b, w);
+	size_t n = n_awaited(p->a, v), m = n_awaited(p->b, w);
 
 	if (!has_operations(p->a, v) && !has_operations(p->b, w))
 		return true;
@@ -275,7 +275,7 @@ static bool same_wait(const struct pair *p, const struct fmt_cause_wait *v,
 static void describe_wait(const struct fmt_cause_side *s, const struct fmt_cause_wait *w,
 			  struct text *out)
 {
-	size_t n = waited(s, w);
+	size_t n = n_awaited(s, w);
 	char track[64] = "an event";
 
 	if (!w) {

@@ -15,8 +15,8 @@ static bool has_number(const struct fmt_cause_side *a, uint32_t x, const struct 
 }
 
 /* Counts the equal operations at the start of two tracks. */
-static size_t shared(const struct fmt_cause_side *a, const struct fmt_cause_track *x,
-		     const struct fmt_cause_side *b, const struct fmt_cause_track *y)
+static size_t common_prefix(const struct fmt_cause_side *a, const struct fmt_cause_track *x,
+			    const struct fmt_cause_side *b, const struct fmt_cause_track *y)
 {
 	size_t n = x->n < y->n ? x->n : y->n, i = 0;
 
@@ -71,7 +71,7 @@ static int64_t best_match(const struct fmt_cause_side *a, uint32_t x,
 		if (t->match >= 0 || t->n == 0 ||
 		    fmt_track(a->names, a->rank, x)->kind != fmt_track(b->names, b->rank, y)->kind)
 			continue;
-		n = shared(a, of, b, t);
+		n = common_prefix(a, of, b, t);
 		is_same_number = has_number(a, x, b, y);
 		if (best.track >= 0 && n == best.shared) {
 			if (best.digests == NOT_COUNTED)

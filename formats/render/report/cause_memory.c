@@ -20,7 +20,7 @@ static uint64_t hash_text(const char *s, size_t len)
 	return hash;
 }
 
-static int add(struct fmt_cause_memory *m, uint32_t rank, const char *object, size_t len)
+static int add_allocation(struct fmt_cause_memory *m, uint32_t rank, const char *object, size_t len)
 {
 	const char *kind;
 	size_t kind_len = fmt_json_member_text(object, len, "kind", &kind);
@@ -48,7 +48,7 @@ static int add_rank(struct fmt_cause_memory *m, const struct fmt_names *names, u
 
 	end = at ? at + strlen(at) : NULL;
 	while (r == 0 && at && fmt_json_element(&at, end, &object, &len))
-		r = add(m, nth, object, len);
+		r = add_allocation(m, nth, object, len);
 	return r;
 }
 

@@ -28,8 +28,8 @@ static bool contains_bytes(const struct search *f, uint64_t allocation, uint64_t
 }
 
 /* An argument KEY.MEMBER of the call. */
-static bool number(const struct fmt_cause_side *s, const struct fmt_cause_call *c, const char *key,
-		   const char *member, int64_t *ret)
+static bool int_argument(const struct fmt_cause_side *s, const struct fmt_cause_call *c,
+			 const char *key, const char *member, int64_t *ret)
 {
 	const struct fmt_template *t = fmt_template(s->names, c->event->template);
 	char whole[64];
@@ -52,8 +52,8 @@ static bool is_copied(const struct search *f, const struct fmt_cause_side *s,
 		return false;
 	for (unsigned i = 0; i < call->n_args; i++)
 		if (call->args[i].direction == API_DIRECTION_WRITES &&
-		    number(s, x->call, call->args[i].name, "id", &id) &&
-		    number(s, x->call, call->args[i].name, "offset", &offset))
+		    int_argument(s, x->call, call->args[i].name, "id", &id) &&
+		    int_argument(s, x->call, call->args[i].name, "offset", &offset))
 			return contains_bytes(f, (uint64_t)id, (uint64_t)offset, (uint64_t)bytes);
 	return false;
 }

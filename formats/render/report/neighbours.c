@@ -31,8 +31,9 @@ static int note_iteration(struct fmt_neighbours *n, int64_t number)
 }
 
 /* Loads a slice and hands it to `each`. *ret is NULL if the slice is damaged. */
-static int visit(struct fmt_neighbours *n, uint32_t rank, uint32_t slice, fmt_slice_visitor *each,
-		 void *context, struct fmt_slice **ret, struct fmt_error *err)
+static int visit_slice(struct fmt_neighbours *n, uint32_t rank, uint32_t slice,
+		       fmt_slice_visitor *each, void *context, struct fmt_slice **ret,
+		       struct fmt_error *err)
 {
 	int r = fmt_slice_load(n->trace, rank, slice, FMT_WANT_OPS, ret, err);
 
@@ -100,7 +101,7 @@ static int visit_side(struct fmt_neighbours *n, uint32_t rank, int step,
 		info = fmt_trace_slice(n->trace, rank, at);
 		if (step > 0 && info->iteration.start_ns >= span->end_ns)
 			break;
-		r = visit(n, rank, at, each, context, &slice, err);
+		r = visit_slice(n, rank, at, each, context, &slice, err);
 		if (r == 0)
 			r = note_iteration(n, info->iteration.number);
 		streams_close(&streams, slice, step, span);
@@ -142,7 +143,7 @@ static int visit_rest(struct fmt_neighbours *n, int64_t iteration, fmt_slice_vis
 		if ((iteration == FMT_ANY && w.rank == n->part.rank) ||
 		    (w.slice >= n->read[w.rank].first && w.slice < n->read[w.rank].end))
 			continue;
-		r = visit(n, w.rank, w.slice, each, context, &slice, err);
+		r = visit_slice(n, w.rank, w.slice, each, context, &slice, err);
 		if (r < 0)
 			return r;
 	}

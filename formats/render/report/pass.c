@@ -179,7 +179,7 @@ static int begin_row(struct fmt_report_pass *p, const struct fmt_walk *w)
 	return 0;
 }
 
-static void count(struct fmt_report_pass *p, const struct fmt_slice_info *info)
+static void count_records(struct fmt_report_pass *p, const struct fmt_slice_info *info)
 {
 	struct fmt_report *r = p->r;
 
@@ -202,7 +202,7 @@ static int add_slice(struct fmt_report_pass *p, const struct fmt_walk *w,
 
 	if (r < 0)
 		return r;
-	count(p, w->info);
+	count_records(p, w->info);
 	if (loaded == -EBADMSG) {
 		p->r->gpus[p->r->n_gpus - 1].n_damaged++;
 		fmt_part_left_out(&p->r->part);

@@ -93,7 +93,8 @@ static bool is_nearer(const struct merge *m, uint32_t n, uint32_t first, uint32_
 	return llabs(h[a].start_ns - h[first].start_ns) > llabs(h[b].start_ns - h[first].start_ns);
 }
 
-static void append(struct merge *m, uint32_t rank, uint32_t op, uint32_t comm, int64_t seq)
+static void append_participation(struct merge *m, uint32_t rank, uint32_t op, uint32_t comm,
+				 int64_t seq)
 {
 	m->out[m->n_out++] = (struct fmt_participation){rank, op, comm, seq};
 }
@@ -120,7 +121,7 @@ static int merge_one(struct merge *m, uint32_t comm, int64_t seq)
 		    !overlap(&m->heads[first], &m->heads[i]))
 			continue;
 		if (!pairs) {
-			append(m, m->heads[i].rank, m->heads[i].op, comm, seq);
+			append_participation(m, m->heads[i].rank, m->heads[i].op, comm, seq);
 			take_next(m, members[i], &m->heads[i], &m->n_processed[i]);
 		} else if (partner == NONE || is_nearer(m, c->n, first, i, partner)) {
 			partner = i;
@@ -131,10 +132,10 @@ static int merge_one(struct merge *m, uint32_t comm, int64_t seq)
 		m->counted[partner * c->n + first]++;
 	}
 	if (partner != NONE) {
-		append(m, m->heads[partner].rank, m->heads[partner].op, comm, seq);
+		append_participation(m, m->heads[partner].rank, m->heads[partner].op, comm, seq);
 		take_next(m, members[partner], &m->heads[partner], &m->n_processed[partner]);
 	}
-	append(m, m->heads[first].rank, m->heads[first].op, comm, seq);
+	append_participation(m, m->heads[first].rank, m->heads[first].op, comm, seq);
 	take_next(m, members[first], &m->heads[first], &m->n_processed[first]);
 	return 1;
 }
@@ -164,7 +165,7 @@ static int take_recorded(struct merge *m, uint32_t comm)
 				m->n_out = before;
 				return 0;
 			}
-			append(m, row->rank, op->op, comm, op->seq);
+			append_participation(m, row->rank, op->op, comm, op->seq);
 			last = op->seq;
 		}
 	}
@@ -206,7 +207,8 @@ static int match_order(struct merge *m, uint32_t comm)
 		}
 		lowest = -agree.shift < lowest ? -agree.shift : lowest;
 		for (uint32_t k = 0; k < row->n; k++)
-			append(m, row->rank, e->ops[row->first + k].op, comm, k - agree.shift);
+			append_participation(m, row->rank, e->ops[row->first + k].op, comm,
+					     k - agree.shift);
 	}
 	for (size_t i = before; i < m->n_out; i++)
 		m->out[i].seq -= lowest;

@@ -85,7 +85,7 @@ static int list_items(struct job *j, const struct fmt_participant *participants,
 	return 0;
 }
 
-static uint32_t root(struct job *j, uint32_t i)
+static uint32_t set_root(struct job *j, uint32_t i)
 {
 	while (j->items[i].parent != i)
 		i = j->items[i].parent = j->items[j->items[i].parent].parent;
@@ -94,8 +94,8 @@ static uint32_t root(struct job *j, uint32_t i)
 
 static void join_items(struct job *j, uint32_t a, uint32_t b)
 {
-	a = root(j, a);
-	b = root(j, b);
+	a = set_root(j, a);
+	b = set_root(j, b);
 	if (a != b)
 		j->items[a < b ? b : a].parent = a < b ? a : b;
 }
@@ -242,7 +242,7 @@ static int join_messages(struct job *j)
 static void count_ready(struct job *j, const struct progress *m)
 {
 	if (m->n_numbered < m->n)
-		j->items[root(j, m->first + m->n_numbered)].ready++;
+		j->items[set_root(j, m->first + m->n_numbered)].ready++;
 }
 
 static uint32_t next_complete(struct job *j, size_t n)
@@ -255,7 +255,7 @@ static uint32_t next_complete(struct job *j, size_t n)
 
 		if (m->n_numbered >= m->n)
 			continue;
-		at = root(j, m->first + m->n_numbered);
+		at = set_root(j, m->first + m->n_numbered);
 		if (j->items[at].seq < 0 && j->items[at].ready >= j->items[at].count)
 			return at;
 		forced = forced == NONE ? at : forced;
@@ -272,9 +272,9 @@ static void number_items(struct job *j, size_t n)
 	uint32_t next;
 
 	for (uint32_t i = 0; i < j->n_items; i++)
-		j->items[root(j, i)].count++;
+		j->items[set_root(j, i)].count++;
 	for (uint32_t i = 0; i < j->n_items; i++) {
-		struct item *all = &j->items[root(j, i)];
+		struct item *all = &j->items[set_root(j, i)];
 
 		all->in_pairs |= j->items[i].n_peers > 0 && j->items[i].n_peers + 1 < all->count;
 	}
@@ -286,7 +286,7 @@ static void number_items(struct job *j, size_t n)
 			struct progress *m = &j->progress[i];
 
 			while (m->n_numbered < m->n &&
-			       j->items[root(j, m->first + m->n_numbered)].seq >= 0) {
+			       j->items[set_root(j, m->first + m->n_numbered)].seq >= 0) {
 				m->n_numbered++;
 				count_ready(j, m);
 			}
@@ -309,7 +309,7 @@ static int list_peers(struct job *j, const struct fmt_participant *participants,
 	const struct pair *p = &j->pairs[j->items[i].first_peer];
 
 	*ret = 0;
-	if (!j->items[root(j, i)].in_pairs)
+	if (!j->items[set_root(j, i)].in_pairs)
 		return 0;
 	for (uint32_t k = 0; k < j->items[i].n_peers; k++)
 		text_printf(&t, "%s%u", k ? ", " : "[", participants[p[k].participant].number);
@@ -350,7 +350,7 @@ static int number_comm(struct job *j, struct fmt_participant *participants, size
 	if (r == 0)
 		number_items(j, n);
 	for (uint32_t i = 0; i < j->n_items && r == 0; i++) {
-		j->items[i].op->seq = j->items[root(j, i)].seq;
+		j->items[i].op->seq = j->items[set_root(j, i)].seq;
 		r = list_peers(j, participants, i, &j->items[i].op->peers);
 	}
 	return r;

@@ -387,7 +387,7 @@ static int make_trace(struct import *m, struct fmt_error *err)
 }
 
 /* Finds the plan. The second reading converts times of several hosts to one clock. */
-static int plan(struct import *m)
+static int plan_trace(struct import *m)
 {
 	int r;
 
@@ -419,7 +419,7 @@ static int write_trace(struct import *m, struct fmt_error *err)
 		rec_plan_done(&m->plan);
 		r = read_all(m);
 		if (r == 0)
-			r = plan(m);
+			r = plan_trace(m);
 		if (r == 0)
 			r = make_trace(m, err);
 	}
@@ -486,7 +486,7 @@ int rec_import(const struct rec_import *options, struct rec_import_report *ret,
 	if (r == 0)
 		r = check_same_run(&m, err);
 	if (r == 0)
-		r = plan(&m);
+		r = plan_trace(&m);
 	if (r == 0)
 		r = write_trace(&m, err);
 	return r < 0 ? r : rec_list_killed(&m.list, &ret->killed, &ret->n_killed);

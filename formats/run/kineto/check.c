@@ -92,7 +92,7 @@ static void number_split(struct kineto_import *im)
 		im->ranks[i]->number = differ ? im->ranks[i]->ordinal : (int64_t)i;
 }
 
-static int number(struct kineto_import *im, struct fmt_error *err)
+static int number_ranks(struct kineto_import *im, struct fmt_error *err)
 {
 	for (size_t i = 0; i < im->n_ranks; i++) {
 		struct kineto_rank *k = im->ranks[i];
@@ -242,7 +242,7 @@ static int copy_shared(struct kineto_import *im)
 
 int kineto_check_ranks(struct kineto_import *im, struct fmt_error *err)
 {
-	int r = number(im, err);
+	int r = number_ranks(im, err);
 
 	if (r == 0)
 		r = copy_shared(im);

@@ -73,7 +73,7 @@ static int read_id(const struct reading *r, const struct value *v, struct kineto
 }
 
 /* Reads an array of exactly `n` elements. Returns 1, or 0 for anything else. */
-static int elements(const struct value *list, struct value *ret, size_t n)
+static int read_elements(const struct value *list, struct value *ret, size_t n)
 {
 	const char *at = list->json, *end = at + list->len;
 	struct value more;
@@ -85,8 +85,8 @@ static int elements(const struct value *list, struct value *ret, size_t n)
 }
 
 /* Calls read() for each element of an array. 0, or the error of a call; -EBADMSG: not an array. */
-static int each(struct reading *r, const struct value *list,
-		int (*read)(struct reading *r, const struct value *v))
+static int for_each_element(struct reading *r, const struct value *list,
+			    int (*read)(struct reading *r, const struct value *v))
 {
 	const char *at = list->json, *end = at + list->len;
 	int e = *at == '[' ? 0 : -EBADMSG;
@@ -105,7 +105,7 @@ static int read_name(struct reading *r, const struct value *v)
 	struct value parts[4];
 	int e;
 
-	if (!elements(v, parts, 4) || !is_string(&parts[0]))
+	if (!read_elements(v, parts, 4) || !is_string(&parts[0]))
 		return -EBADMSG;
 	e = intern(r, parts[0].json + 1, parts[0].len - 2, &m.name);
 	if (e == 0)
@@ -127,7 +127,7 @@ static int read_fact(struct reading *r, uint32_t key, const struct value *v)
 		return 0; /* measured again */
 	r->x->has_facts = true;
 	if (strcmp(name, "gputrace.metadata") == 0)
-		return each(r, v, read_name);
+		return for_each_element(r, v, read_name);
 	e = fmt_strings_add(&r->im->strings, v->json, v->len, &json);
 	return e < 0 ? e : kineto_rank_fact(last_rank(r), key, json);
 }
@@ -177,7 +177,7 @@ static int read_pid(struct reading *r, const struct value *v)
 	struct kineto_exported_pid p = {.rank = r->im->n_ranks - 1};
 	struct fmt_hash_slot *slot;
 	struct value pair[2];
-	int e = elements(v, pair, 2) ? read_id(r, &pair[0], &p.shown) : -EBADMSG;
+	int e = read_elements(v, pair, 2) ? read_id(r, &pair[0], &p.shown) : -EBADMSG;
 
 	if (e == 0)
 		e = read_id(r, &pair[1], &p.real);
@@ -215,7 +215,7 @@ static int read_rank(struct reading *r, const struct value *v)
 	if (member(v, "facts", &value))
 		e = read_facts(r, &value);
 	if (e == 0 && member(v, "pids", &value) && *value.json == '[')
-		e = each(r, &value, read_pid);
+		e = for_each_element(r, &value, read_pid);
 	return e;
 }
 
@@ -229,7 +229,7 @@ int kineto_exported_read(struct kineto_exported *x, struct kineto_import *im, si
 
 	x->is_present = true;
 	x->has_base = fmt_json_member_integer(json, len, "base_ns", &x->base_ns);
-	e = member(&all, "ranks", &ranks) ? each(&r, &ranks, read_rank) : -EBADMSG;
+	e = member(&all, "ranks", &ranks) ? for_each_element(&r, &ranks, read_rank) : -EBADMSG;
 	if (e == -EBADMSG)
 		*why = r.why ?: "invalid \"gputrace\"";
 	return e;

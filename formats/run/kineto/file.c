@@ -24,7 +24,7 @@ static void file_done(struct file *f)
 	kineto_exported_done(&f->exported);
 }
 
-static int refuse(struct file *f, const char *why)
+static int refuse_file(struct file *f, const char *why)
 {
 	f->why = why;
 	return -EBADMSG;
@@ -38,7 +38,7 @@ static int on_base_time(struct file *f, const char *json)
 
 	errno = 0;
 	f->base_ns = strtoll(json, &end, 10);
-	return errno || *end ? refuse(f, "baseTimeNanoseconds is not a 64-bit integer") : 0;
+	return errno || *end ? refuse_file(f, "baseTimeNanoseconds is not a 64-bit integer") : 0;
 }
 
 static int on_member(void *context, uint32_t key, const char *json, size_t len)
@@ -53,7 +53,7 @@ static int on_member(void *context, uint32_t key, const char *json, size_t len)
 		return r;
 	json = strings->strings[value].s;
 	if (key == KINETO_GPUTRACE && k->tally.events > 0)
-		return refuse(f, "\"gputrace\" must precede \"traceEvents\"");
+		return refuse_file(f, "\"gputrace\" must precede \"traceEvents\"");
 	if (key == KINETO_GPUTRACE)
 		return kineto_exported_read(&f->exported, f->im, f->first, json, len, &f->why);
 	if (fmt_strings_is(strings, key, "baseTimeNanoseconds", 19) && !f->exported.has_base) {
@@ -64,11 +64,11 @@ static int on_member(void *context, uint32_t key, const char *json, size_t len)
 	if (f->exported.has_facts)
 		return 0;
 	if (k->n_facts >= MAX_FACTS)
-		return refuse(f, "it has too many members beside traceEvents");
+		return refuse_file(f, "it has too many members beside traceEvents");
 	if (fmt_strings_is(strings, key, "distributedInfo", 15) && k->number < 0 &&
 	    fmt_json_member_integer(json, len, "rank", &k->number) &&
 	    (k->number < 0 || k->number > UINT32_MAX))
-		return refuse(f, "distributedInfo: invalid rank");
+		return refuse_file(f, "distributedInfo: invalid rank");
 	return kineto_rank_fact(k, key, value);
 }
 
@@ -85,7 +85,7 @@ static int on_event(void *context, const struct kineto_event *e)
 		const struct kineto_exported_pid *p = kineto_exported_find(&f->exported, &e->pid);
 
 		if (!p)
-			return refuse(f, "a pid that \"gputrace\" does not list");
+			return refuse_file(f, "a pid that \"gputrace\" does not list");
 		k = f->im->ranks[p->rank];
 		moved = *e;
 		moved.pid = p->real;

@@ -72,7 +72,7 @@ static int read_files(struct job *j, struct fmt_error *err)
 }
 
 /* Makes a rank's part of the run, without names. */
-static int prepare(struct job *j, size_t i)
+static int prepare_rank(struct job *j, size_t i)
 {
 	struct fmt_run_rank *run = &j->run.ranks[i];
 	struct kineto_rank *k = j->im.ranks[i];
@@ -140,7 +140,7 @@ static int make_run(struct job *j)
 		return -ENOMEM;
 	j->run.n_ranks = (uint32_t)n;
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = prepare(j, i);
+		r = prepare_rank(j, i);
 	if (r == 0)
 		r = fmt_names_new(&j->names);
 	j->run.names = j->names;

@@ -406,7 +406,7 @@ static int fill_window(struct reader *r, struct kineto_source *s, struct fmt_err
 /* ---- faults ------------------------------------------------------------------------------ */
 
 /* Reports the error at the scanner's position. */
-static int fail(const struct reader *r, struct fmt_error *err)
+static int report_error(const struct reader *r, struct fmt_error *err)
 {
 	uint64_t offset = r->base + (uint64_t)(r->scan.at - r->window);
 	const char *before = r->scan.at;
@@ -444,7 +444,7 @@ static int read_window(struct reader *r, struct fmt_error *err)
 		if (read_unit(r))
 			continue;
 		if (r->error < 0 || r->scan.at < r->scan.end || r->ended)
-			return fail(r, err);
+			return report_error(r, err);
 		r->scan = before;
 		return 0;
 	}

@@ -228,8 +228,8 @@ static bool describes_collective(const struct kineto_templates *templates,
 	       (kineto_is_collective_range(name) || kineto_is_collective(name));
 }
 
-static void add(struct arguments *a, const struct kineto_templates *templates,
-		const struct kineto_event *e, uint32_t key, uint8_t type, int64_t value)
+static void add_argument(struct arguments *a, const struct kineto_templates *templates,
+			 const struct kineto_event *e, uint32_t key, uint8_t type, int64_t value)
 {
 	bool varies = kineto_templates_is_varying(templates, e->cat, key, type) &&
 		      !describes_collective(templates, e, key);
@@ -250,13 +250,13 @@ static int add_others(struct arguments *a, struct kineto_templates *templates,
 		r = dotted(templates, KINETO_PH, &key);
 		if (r < 0)
 			return r;
-		add(a, templates, e, key, FMT_STRING, e->ph);
+		add_argument(a, templates, e, key, FMT_STRING, e->ph);
 	}
 	for (size_t i = 0; i < e->n_others; i++) {
 		r = dotted(templates, e->others[i].key, &key);
 		if (r < 0)
 			return r;
-		add(a, templates, e, key, (uint8_t)e->others[i].type, e->others[i].value);
+		add_argument(a, templates, e, key, (uint8_t)e->others[i].type, e->others[i].value);
 	}
 	return 0;
 }
@@ -277,12 +277,12 @@ static int add_args(struct arguments *a, struct kineto_templates *templates,
 		if (numbered && v->type == FMT_INT && correlation > 0 &&
 		    (key == KINETO_CORRELATION || key == KINETO_EXTERNAL_ID) &&
 		    (uint64_t)v->value == correlation) {
-			add(a, templates, e, key, FMT_CORRELATION, 0);
+			add_argument(a, templates, e, key, FMT_CORRELATION, 0);
 			continue;
 		}
 		if (key == KINETO_BANDWIDTH && v->type != FMT_STRING &&
 		    is_rate(templates, e, v, &rest)) {
-			add(a, templates, e, key, FMT_RATE, rest);
+			add_argument(a, templates, e, key, FMT_RATE, rest);
 			continue;
 		}
 		if (key >= KINETO_KNOWN && templates->strings->strings[key].s[0] == '.') {
@@ -293,7 +293,7 @@ static int add_args(struct arguments *a, struct kineto_templates *templates,
 		} else if (key >= KINETO_KNOWN && is_ours(&templates->strings->strings[key])) {
 			continue;
 		}
-		add(a, templates, e, key, (uint8_t)v->type, v->value);
+		add_argument(a, templates, e, key, (uint8_t)v->type, v->value);
 	}
 	return 0;
 }

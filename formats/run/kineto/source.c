@@ -42,7 +42,7 @@ void kineto_source_close(struct kineto_source *s)
 }
 
 /* Reads more of the file once the buffer is used up. */
-static int fill(struct kineto_source *s)
+static int read_more(struct kineto_source *s)
 {
 	ssize_t n;
 
@@ -62,7 +62,7 @@ static int fill(struct kineto_source *s)
 	return 0;
 }
 
-static int detect(struct kineto_source *s, struct fmt_error *err)
+static int detect_format(struct kineto_source *s, struct fmt_error *err)
 {
 	static const uint8_t zstd_magic[] = {0x28, 0xb5, 0x2f, 0xfd};
 
@@ -95,10 +95,10 @@ int kineto_source_open(const char *path, struct kineto_source **ret, struct fmt_
 	s->fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
 	if (s->fd < 0)
 		return fmt_fail(err, -errno, path, FMT_NO_OFFSET, "%s", strerror(errno));
-	r = fill(s);
+	r = read_more(s);
 	if (r < 0)
 		return fmt_fail(err, r, path, FMT_NO_OFFSET, "%s", strerror(-r));
-	r = detect(s, err);
+	r = detect_format(s, err);
 	if (r < 0)
 		return r;
 	*ret = take(s);
@@ -164,7 +164,7 @@ static ssize_t read_some(struct kineto_source *s, uint8_t *buf, size_t n, struct
 	const char *name = s->packing == GZIP ? "gzip" : "zstd";
 
 	for (;;) {
-		ssize_t got = s->packing == PLAIN ? read_plain(s, buf, n) : fill(s);
+		ssize_t got = s->packing == PLAIN ? read_plain(s, buf, n) : read_more(s);
 		bool empty = s->at == s->len;
 
 		if (got < 0)

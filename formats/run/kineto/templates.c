@@ -123,8 +123,8 @@ static uint32_t hash_of(const struct kineto_template *s, const struct kineto_slo
 	return (uint32_t)XXH3_64bits_withSeed(args, s->n_args * sizeof(*args), head);
 }
 
-static bool same(const struct kineto_templates *t, const struct kineto_template *a,
-		 const struct kineto_template *b, const struct kineto_slot_arg *args)
+static bool same_template(const struct kineto_templates *t, const struct kineto_template *a,
+			  const struct kineto_template *b, const struct kineto_slot_arg *args)
 {
 	if (a->cat != b->cat || a->name != b->name || a->class != b->class ||
 	    a->n_args != b->n_args || a->refined != b->refined)
@@ -136,8 +136,8 @@ static bool same(const struct kineto_templates *t, const struct kineto_template 
 }
 
 /* Appends a template, its arguments copied. */
-static int append(struct kineto_templates *t, const struct kineto_template *s,
-		  const struct kineto_slot_arg *args, uint32_t *ret)
+static int append_template(struct kineto_templates *t, const struct kineto_template *s,
+			   const struct kineto_slot_arg *args, uint32_t *ret)
 {
 	if (t->n >= UINT32_MAX - 2 || t->n_args + s->n_args > UINT32_MAX)
 		return -EOVERFLOW;
@@ -169,7 +169,7 @@ static int intern(struct kineto_templates *t, struct kineto_template *s,
 
 	if (fmt_hash_reserve(&t->table) < 0)
 		return -ENOMEM;
-	slot = fmt_hash_find(&t->table, hash, i, same(t, &t->templates[i], s, args));
+	slot = fmt_hash_find(&t->table, hash, i, same_template(t, &t->templates[i], s, args));
 	if (slot->number) {
 		*ret = slot->number - 1;
 		t->templates[*ret].events++;
@@ -179,7 +179,7 @@ static int intern(struct kineto_templates *t, struct kineto_template *s,
 	if (r < 0)
 		return r;
 	s->events = 1;
-	r = append(t, s, args, ret);
+	r = append_template(t, s, args, ret);
 	if (r < 0)
 		return r;
 	fmt_hash_set(&t->table, slot, hash, *ret);
@@ -227,7 +227,7 @@ static int seen_order(const void *a, const void *b)
 	return array_order(x->value, y->value);
 }
 
-static size_t gather(const struct kineto_templates *t, struct seen *ret)
+static size_t gather_values(const struct kineto_templates *t, struct seen *ret)
 {
 	size_t n = 0;
 
@@ -247,7 +247,7 @@ static size_t gather(const struct kineto_templates *t, struct seen *ret)
 
 /* Marks arguments with many values as varying; `last`: also those with several values that occur in
  * few events each. */
-static int mark(struct kineto_templates *t, const struct seen *seen, size_t n, bool last)
+static int mark_varying(struct kineto_templates *t, const struct seen *seen, size_t n, bool last)
 {
 	size_t n_varying = t->n_varying;
 
@@ -282,7 +282,7 @@ static int review_variation(struct kineto_templates *t, bool last)
 	if (!seen)
 		return -ENOMEM;
 	t->next_look = t->n * 2;
-	return mark(t, seen, gather(t, seen), last);
+	return mark_varying(t, seen, gather_values(t, seen), last);
 }
 
 int kineto_templates_finish(struct kineto_templates *t)

@@ -54,7 +54,7 @@ void fmt_bases_free(struct fmt_trace *t)
 }
 
 /* Drops the least recently used bases, while there are too many. With the lock held. */
-static void trim(struct fmt_trace *t)
+static void drop_unused_bases(struct fmt_trace *t)
 {
 	while (t->base_bytes > t->bases_limit) {
 		size_t oldest = t->n_bases;
@@ -84,8 +84,8 @@ static struct fmt_cached *find_cached(struct fmt_trace *t, uint32_t rank, uint64
 
 /* Takes over the payload of a base, unless another thread was faster. The caller uses *ret until
  * release_base(). */
-static int cache(struct fmt_trace *t, uint32_t rank, const struct fmt_chunk *chunk,
-		 uint8_t *payload, const struct fmt_cursor *structure, struct fmt_cached **ret)
+static int keep_base(struct fmt_trace *t, uint32_t rank, const struct fmt_chunk *chunk,
+		     uint8_t *payload, const struct fmt_cursor *structure, struct fmt_cached **ret)
 {
 	struct fmt_cached *c = malloc(sizeof(*c));
 	int r = 0;
@@ -106,7 +106,7 @@ static int cache(struct fmt_trace *t, uint32_t rank, const struct fmt_chunk *chu
 					 .users = 1};
 		t->bases[t->n_bases++] = *ret = c;
 		t->base_bytes += c->bytes;
-		trim(t);
+		drop_unused_bases(t);
 	}
 	pthread_mutex_unlock(&t->lock);
 	return r;
@@ -135,7 +135,7 @@ static int read_base(struct fmt_trace *t, uint32_t rank, uint64_t slice, struct 
 		return r;
 	if (fmt_slice_head_get(fmt_cursor(raw, c.raw_bytes), &head) < 0 || head.back)
 		return fmt_fail(err, -EBADMSG, path, c.offset, "invalid base of another slice");
-	return cache(t, rank, &c, take(raw), &head.structure, ret);
+	return keep_base(t, rank, &c, take(raw), &head.structure, ret);
 }
 
 static int get_base(struct fmt_trace *t, uint32_t rank, uint64_t slice, struct fmt_cached **ret,
@@ -153,7 +153,7 @@ static void release_base(struct fmt_trace *t, struct fmt_cached *c)
 		return;
 	pthread_mutex_lock(&t->lock);
 	c->users--;
-	trim(t);
+	drop_unused_bases(t);
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -181,7 +181,7 @@ static int decode(struct fmt_trace *t, uint32_t rank, uint8_t **raw, const struc
 		fmt_fail(err, r, "", c->offset, "invalid slice");
 	/* Later slices may be patches of it; if out of memory, it is read again. */
 	if (r == 0 && !head.back)
-		cache(t, rank, c, take(*raw), &head.structure, &own);
+		keep_base(t, rank, c, take(*raw), &head.structure, &own);
 	release_base(t, own);
 	release_base(t, base);
 	return r;

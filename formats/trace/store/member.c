@@ -34,7 +34,7 @@ static void note_damage(struct fmt_damage *d, const char *path, uint64_t offset,
 }
 
 /* Sets the message for an unreadable file; returns `r`. */
-static int failed(int r, const char *path, uint64_t at, struct fmt_error *err)
+static int unreadable_file(int r, const char *path, uint64_t at, struct fmt_error *err)
 {
 	if (r == -ENOTSUP)
 		return fmt_fail(err, r, path, at, "written by a newer version of the format");
@@ -146,7 +146,7 @@ static int open_by_scan(struct fmt_member *m, int fd, const char *path, struct f
 		m->chunks[m->n_chunks++] = f.chunk;
 	}
 	if (r < 0)
-		return failed(r, path, scan.at, err);
+		return unreadable_file(r, path, scan.at, err);
 	if (!known)
 		return fmt_fail(err, -EBADMSG, path, 0,
 				m->n_chunks == 0 ? "not a trace"
@@ -180,7 +180,7 @@ int fmt_member_open(struct fmt_member *m, const char *path, struct fmt_damage *d
 	} else if (r == 1) {
 		r = 0;
 	} else {
-		failed(r, path, at, err);
+		unreadable_file(r, path, at, err);
 	}
 	fmt_source_close(&m->source, fd);
 	return r;

@@ -25,7 +25,7 @@ int fmt_write_all(int fd, const char *data, size_t len)
 
 /* The file is open only during writes, so that a writer of thousands of ranks needs few
  * descriptors. */
-static int append(struct fmt_output *o, const struct text *t, struct fmt_error *err)
+static int append_bytes(struct fmt_output *o, const struct text *t, struct fmt_error *err)
 {
 	scoped(close_fd) int opened = -1;
 	int fd = o->fd, r;
@@ -63,7 +63,7 @@ int fmt_merkle_add_chunk(struct fmt_merkle *m, const struct fmt_chunk *c, const 
 	return t.error;
 }
 
-static int start(struct fmt_output *o, struct fmt_error *err)
+static int write_header(struct fmt_output *o, struct fmt_error *err)
 {
 	int r;
 
@@ -71,7 +71,7 @@ static int start(struct fmt_output *o, struct fmt_error *err)
 	r = fmt_merkle_add_file(&o->tree, &o->header);
 	if (r < 0)
 		return fmt_fail(err, r, o->path, 0, "%s", strerror(-r));
-	return append(o, &o->buf, err);
+	return append_bytes(o, &o->buf, err);
 }
 
 static int init(struct fmt_output *o, const char *path, const struct fmt_file_header *h,
@@ -96,7 +96,7 @@ int fmt_output_open(struct fmt_output *o, const char *path, const struct fmt_fil
 	if (fd < 0)
 		return fmt_fail(err, -errno, path, FMT_NO_OFFSET, "cannot create: %s",
 				strerror(errno));
-	return start(o, err);
+	return write_header(o, err);
 }
 
 int fmt_output_part(struct fmt_output *o, int fd, const char *path, const struct fmt_file_header *h,
@@ -108,7 +108,7 @@ int fmt_output_part(struct fmt_output *o, int fd, const char *path, const struct
 		return r;
 	o->fd = fd;
 	o->lent_fd = 1;
-	return start(o, err);
+	return write_header(o, err);
 }
 
 /* Each block takes at least four bytes, so a payload in blocks of this size never exceeds the
@@ -178,7 +178,7 @@ int fmt_output_chunk(struct fmt_output *o, struct fmt_chunk *c, const char *raw,
 	c->header_bytes = o->buf.len;
 	text_bytes(&o->buf, frame.data, frame.len);
 	o->chunks[o->n_chunks++] = *c;
-	return append(o, &o->buf, err);
+	return append_bytes(o, &o->buf, err);
 }
 
 int fmt_output_tail(struct fmt_output *o, struct text *tail, struct fmt_error *err)
@@ -203,7 +203,7 @@ int fmt_output_end(struct fmt_output *o, struct fmt_error *err)
 
 	o->buf.len = 0;
 	r = fmt_output_tail(o, &o->buf, err);
-	return r < 0 ? r : append(o, &o->buf, err);
+	return r < 0 ? r : append_bytes(o, &o->buf, err);
 }
 
 void fmt_output_done(struct fmt_output *o)

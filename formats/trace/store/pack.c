@@ -35,8 +35,9 @@ static int write_at_end(int fd, const char *path, const char *data, size_t len,
 }
 
 /* Copies the bytes [from, to) of a member to `fd`, or into `text`. */
-static int copy(const struct fmt_trace *t, const struct fmt_member *m, uint64_t from, uint64_t to,
-		int fd, const char *path, struct text *text, struct fmt_error *err)
+static int copy_member(const struct fmt_trace *t, const struct fmt_member *m, uint64_t from,
+		       uint64_t to, int fd, const char *path, struct text *text,
+		       struct fmt_error *err)
 {
 	scoped(free_ptr) char *buf = malloc(PIECE);
 	char name[512];
@@ -76,8 +77,10 @@ static int pack_as_is(struct packing *p, const struct fmt_trace *t, const struct
 
 	span->tail_bytes = tail_of(m);
 	span->data_bytes = m->source.bytes - span->tail_bytes;
-	r = copy(t, m, 0, span->data_bytes, p->fd, p->path, NULL, err);
-	return r < 0 ? r : copy(t, m, span->data_bytes, m->source.bytes, -1, NULL, &p->tails, err);
+	r = copy_member(t, m, 0, span->data_bytes, p->fd, p->path, NULL, err);
+	return r < 0 ? r
+		     : copy_member(t, m, span->data_bytes, m->source.bytes, -1, NULL, &p->tails,
+				   err);
 }
 
 static int pack_anew(struct packing *p, const struct fmt_trace *t, const struct fmt_member *m,
@@ -118,7 +121,7 @@ static int pack_member(struct packing *p, const struct fmt_trace *t, const struc
 }
 
 /* Writes the tails, the index of the members and the footer. */
-static int finish(struct packing *p, struct fmt_trace *t, struct fmt_error *err)
+static int write_tail(struct packing *p, struct fmt_trace *t, struct fmt_error *err)
 {
 	struct fmt_footer f = {0};
 	size_t before = p->tails.len;
@@ -159,7 +162,7 @@ int fmt_pack(const char *from, const char *to, int level, struct fmt_error *err)
 	r = write_at_end(p.fd, to, header.data, header.len, err);
 	while (r == 0 && (m = fmt_member_next(t, &next)))
 		r = pack_member(&p, t, m, level, err);
-	return r < 0 ? r : finish(&p, t, err);
+	return r < 0 ? r : write_tail(&p, t, err);
 }
 
 static int unpack_member(const struct fmt_trace *t, const struct fmt_member *m, const char *to,
@@ -176,7 +179,7 @@ static int unpack_member(const struct fmt_trace *t, const struct fmt_member *m, 
 	if (fd < 0)
 		return fmt_fail(err, -errno, path.data, FMT_NO_OFFSET, "cannot create: %s",
 				strerror(errno));
-	return copy(t, m, 0, m->source.bytes, fd, path.data, NULL, err);
+	return copy_member(t, m, 0, m->source.bytes, fd, path.data, NULL, err);
 }
 
 int fmt_unpack(const char *from, const char *to, struct fmt_error *err)

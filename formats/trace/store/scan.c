@@ -26,7 +26,7 @@ void fmt_scan_done(struct fmt_scan *s)
 }
 
 /* Reads up to `len` bytes at `offset` into s->buf. */
-static long fetch(struct fmt_scan *s, uint64_t offset, size_t len)
+static long read_bytes(struct fmt_scan *s, uint64_t offset, size_t len)
 {
 	if (array_reserve(&s->buf, len, &s->cap) < 0)
 		return -ENOMEM;
@@ -51,7 +51,7 @@ static int read_other(struct fmt_scan *s, uint64_t offset, uint32_t body, struct
 		f->why = "cut short in a header";
 		return -EBADMSG;
 	}
-	n = fetch(s, offset, len);
+	n = read_bytes(s, offset, len);
 	if (n < 0)
 		return (int)n;
 	f->bytes = len;
@@ -68,7 +68,7 @@ static int read_other(struct fmt_scan *s, uint64_t offset, uint32_t body, struct
 /* Checks for a complete frame at `offset`. Returns 1, or 0 and f->why, or -errno. */
 static int try_frame(struct fmt_scan *s, uint64_t offset, struct fmt_frame *f)
 {
-	long n = fetch(s, offset, PROBE);
+	long n = read_bytes(s, offset, PROBE);
 	int r;
 
 	if (n < 0)
@@ -97,7 +97,7 @@ static int try_frame(struct fmt_scan *s, uint64_t offset, struct fmt_frame *f)
 }
 
 /* Looks for a whole frame from `from` on. */
-static int search(struct fmt_scan *s, uint64_t from, struct fmt_frame *f)
+static int find_chunk(struct fmt_scan *s, uint64_t from, struct fmt_frame *f)
 {
 	static const uint8_t magic[4] = {FMT_SKIP_MAGIC & 0xff, FMT_SKIP_MAGIC >> 8 & 0xff,
 					 FMT_SKIP_MAGIC >> 16 & 0xff, FMT_SKIP_MAGIC >> 24};
@@ -138,7 +138,7 @@ int fmt_scan_next(struct fmt_scan *s, struct fmt_frame *ret)
 	r = try_frame(s, at, &f);
 	if (r == 0) {
 		why = f.why;
-		r = search(s, at + 1, &f);
+		r = find_chunk(s, at + 1, &f);
 		f.lost_at = at;
 		f.lost_bytes = f.offset - at;
 		f.why = s->why = why;

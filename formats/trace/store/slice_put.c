@@ -69,7 +69,7 @@ void fmt_slice_parts_done(struct fmt_slice_parts *p)
 	text_done(&p->low_bytes);
 }
 
-static int before(const struct fmt_event *a, const struct fmt_event *b)
+static int starts_before(const struct fmt_event *a, const struct fmt_event *b)
 {
 	if (a->start_ns != b->start_ns)
 		return a->start_ns < b->start_ns;
@@ -87,7 +87,7 @@ static const struct fmt_event *next_item(struct writing *w, uint32_t track)
 		e = NULL;
 	if (g && g->track != track)
 		g = NULL;
-	if (g && (!e || !before(e, g))) {
+	if (g && (!e || !starts_before(e, g))) {
 		w->next_range++;
 		return g;
 	}

@@ -160,7 +160,7 @@ static const char *type_name(uint8_t type)
 }
 
 /* Adds a problem, or returns the existing one at that offset. */
-static struct fmt_problem *add(struct verifying *v, uint64_t offset, const char *what)
+static struct fmt_problem *add_problem(struct verifying *v, uint64_t offset, const char *what)
 {
 	struct fmt_problem p = {.chunk = -1, .rank = -1, .slice = -1};
 
@@ -212,14 +212,14 @@ static int check_slice(struct verifying *v, const struct fmt_chunk *c, int64_t c
 	v->result->slices++;
 	if (c->slice < v->rank->info.n_slices && v->rank->chunk_of[c->slice] != chunk_index + 1) {
 		fmt_fail(&err, -EBADMSG, "", 0, "another chunk of slice %" PRIu64, c->slice);
-		say_chunk(add(v, c->offset, err.what), v, c, chunk_index);
+		say_chunk(add_problem(v, c->offset, err.what), v, c, chunk_index);
 		return 1; /* not damage of these bytes */
 	}
 	if (v->depth == FMT_VERIFY_BYTES)
 		return 1;
 	r = fmt_slice_load(v->t, v->rank_index, (uint32_t)c->slice, FMT_WANT_ALL, &s, &err);
 	if (r < 0)
-		say_chunk(add(v, c->offset, err.what), v, c, chunk_index);
+		say_chunk(add_problem(v, c->offset, err.what), v, c, chunk_index);
 	fmt_slice_free(s);
 	return r == 0;
 }
@@ -236,7 +236,7 @@ static int check_chunk(struct verifying *v, const struct fmt_chunk *found, int64
 
 	v->result->chunks++;
 	if (r != 0) {
-		say_chunk(add(v, found->offset, err.what), v, found, chunk_index);
+		say_chunk(add_problem(v, found->offset, err.what), v, found, chunk_index);
 		return 0;
 	}
 	if (fmt_merkle_add_chunk(tree, &c, raw) < 0)
@@ -244,7 +244,7 @@ static int check_chunk(struct verifying *v, const struct fmt_chunk *found, int64
 	if (v->member == &v->t->blobs && check_contents(&v->contents, &c, raw, &why) < 0)
 		return 0;
 	if (why)
-		say_chunk(add(v, found->offset, why), v, &c, chunk_index);
+		say_chunk(add_problem(v, found->offset, why), v, &c, chunk_index);
 	return c.type == FMT_CHUNK_SLICE && v->rank ? check_slice(v, &c, chunk_index) : 1;
 }
 
@@ -261,14 +261,14 @@ static void check_sequence(struct verifying *v)
 
 		if (rank->chunk_of[i] == 0) {
 			fmt_fail(&e, -EBADMSG, "", 0, "slice %u is missing", i);
-			add(v, FMT_NO_OFFSET, e.what);
+			add_problem(v, FMT_NO_OFFSET, e.what);
 			return;
 		}
 		c = &rank->member.chunks[rank->chunk_of[i] - 1];
 		if (c->first_number != next)
-			say_chunk(add(v, c->offset,
-				      "a slice whose first event does not follow the slice "
-				      "before it"),
+			say_chunk(add_problem(v, c->offset,
+					      "a slice whose first event does not follow the slice "
+					      "before it"),
 				  v, c, (int64_t)rank->chunk_of[i] - 1);
 		next = c->first_number;
 		for (int k = 0; k < FMT_RANGE; k++)
@@ -286,7 +286,7 @@ static void check_whole(struct verifying *v)
 	if (v->member == &v->t->blobs)
 		why = check_images(&v->contents, fmt_trace_names(v->t));
 	if (why)
-		add(v, FMT_NO_OFFSET, why);
+		add_problem(v, FMT_NO_OFFSET, why);
 }
 
 /* Reports skipped bytes as the chunks that the index lists there; without such chunks, as bytes. */
@@ -300,10 +300,10 @@ static void say_lost(struct verifying *v, uint64_t at, uint64_t bytes, const cha
 		const struct fmt_chunk *c = &m->chunks[i];
 
 		any = 1;
-		say_chunk(add(v, c->offset, why), v, c, (int64_t)i);
+		say_chunk(add_problem(v, c->offset, why), v, c, (int64_t)i);
 	}
 	if (!any)
-		add(v, at, why);
+		add_problem(v, at, why);
 }
 
 static int has_root(const struct fmt_merkle *tree, const uint8_t root[FMT_SHA_BYTES])
@@ -344,33 +344,34 @@ static int check_member(struct verifying *v)
 				chunk_index++;
 			if ((size_t)chunk_index >= m->n_chunks ||
 			    !same_fields(&m->chunks[chunk_index], &f.chunk))
-				say_chunk(add(v, f.offset,
-					      "the chunk's header differs from the index"),
+				say_chunk(add_problem(v, f.offset,
+						      "the chunk's header differs from the index"),
 					  v, &f.chunk, chunk_index);
 			whole &= check_chunk(v, &f.chunk, chunk_index, &tree);
 		}
 		if (f.tag == 'E' && whole && !has_root(&tree, f.footer.root))
-			add(v, f.offset, "the root in the footer is not that of the chunks");
+			add_problem(v, f.offset,
+				    "the root in the footer is not that of the chunks");
 	}
 	if (r == 0 && scan.why)
 		say_lost(v, scan.end, v->member->source.bytes - scan.end, scan.why);
 	if (r == 0 && !header)
-		add(v, 0, "the file header is damaged");
+		add_problem(v, 0, "the file header is damaged");
 	if (r == 0 && whole)
 		check_whole(v);
 	fmt_source_close(&v->member->source, fd);
 	return r;
 }
 
-static int order(const struct fmt_error *x, const struct fmt_error *y)
+static int compare_positions(const struct fmt_error *x, const struct fmt_error *y)
 {
 	return strcmp(x->file, y->file) ?: array_order(x->offset, y->offset);
 }
 
 static int by_offset(const void *a, const void *b)
 {
-	return order(&((const struct fmt_problem *)a)->error,
-		     &((const struct fmt_problem *)b)->error);
+	return compare_positions(&((const struct fmt_problem *)a)->error,
+				 &((const struct fmt_problem *)b)->error);
 }
 
 static void sort(struct verifying *v)
@@ -384,9 +385,9 @@ static void sort(struct verifying *v)
 static int take_damage(void *context, const struct fmt_error *e)
 {
 	struct verifying *v = context;
-	size_t at = array_bound(i, 0, v->first, order(&v->problems[i].error, e) < 0);
+	size_t at = array_bound(i, 0, v->first, compare_positions(&v->problems[i].error, e) < 0);
 
-	if (at < v->first && order(&v->problems[at].error, e) == 0)
+	if (at < v->first && compare_positions(&v->problems[at].error, e) == 0)
 		return 0;
 	if (array_reserve(&v->problems, v->n + 1, &v->cap) < 0)
 		return -ENOMEM;
@@ -408,7 +409,8 @@ static void check_packed(struct verifying *v)
 		return;
 	v->rank = NULL;
 	snprintf(v->path, sizeof(v->path), "%s", v->t->path);
-	add(v, v->t->bytes - FMT_FOOTER_BYTES, "the id in the footer is not that of the files");
+	add_problem(v, v->t->bytes - FMT_FOOTER_BYTES,
+		    "the id in the footer is not that of the files");
 }
 
 int fmt_verify(const char *path, int (*each)(void *context, const struct fmt_problem *p),

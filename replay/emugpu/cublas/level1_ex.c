@@ -2,9 +2,10 @@
 #include "replay/emugpu/cublas/vector.h"
 
 /* Vector operations with types as arguments. */
-static cublasStatus_t map(cublasHandle_t handle, enum emu_map map, int64_t n, const void *alpha,
-			  cudaDataType alpha_type, const void *x, cudaDataType x_type, int64_t incx,
-			  void *y, cudaDataType y_type, int64_t incy)
+static cublasStatus_t map_vector(cublasHandle_t handle, enum emu_map map, int64_t n,
+				 const void *alpha, cudaDataType alpha_type, const void *x,
+				 cudaDataType x_type, int64_t incx, void *y, cudaDataType y_type,
+				 int64_t incy)
 {
 	struct emu_strided u = {x, incx, EMU_F32}, v = {y, incy, EMU_F32};
 	enum emu_type scalar;
@@ -15,9 +16,10 @@ static cublasStatus_t map(cublasHandle_t handle, enum emu_map map, int64_t n, co
 	return emu_map_launch(handle, map, n, alpha, scalar, NULL, scalar, u, v);
 }
 
-static cublasStatus_t fold(cublasHandle_t handle, enum emu_fold fold, int64_t n, const void *x,
-			   cudaDataType x_type, int64_t incx, const void *y, cudaDataType y_type,
-			   int64_t incy, void *result, cudaDataType result_type)
+static cublasStatus_t reduce_vectors(cublasHandle_t handle, enum emu_fold fold, int64_t n,
+				     const void *x, cudaDataType x_type, int64_t incx,
+				     const void *y, cudaDataType y_type, int64_t incy, void *result,
+				     cudaDataType result_type)
 {
 	struct emu_strided u = {x, incx, EMU_F32}, v = {y, incy, EMU_F32};
 	enum emu_type type;
@@ -33,7 +35,8 @@ static cublasStatus_t fold(cublasHandle_t handle, enum emu_fold fold, int64_t n,
 						    cudaDataType xType, I incx, void *y,           \
 						    cudaDataType yType, I incy)                    \
 	{                                                                                          \
-		return map(handle, operation, n, NULL, xType, x, xType, incx, y, yType, incy);     \
+		return map_vector(handle, operation, n, NULL, xType, x, xType, incx, y, yType,     \
+				  incy);                                                           \
 	}
 
 #define MAPS(suffix, I)                                                                            \
@@ -42,13 +45,15 @@ static cublasStatus_t fold(cublasHandle_t handle, enum emu_fold fold, int64_t n,
 		const void *x, cudaDataType xType, I incx, void *y, cudaDataType yType, I incy,    \
 		cudaDataType executiontype)                                                        \
 	{                                                                                          \
-		return map(handle, EMU_AXPY, n, alpha, alphaType, x, xType, incx, y, yType, incy); \
+		return map_vector(handle, EMU_AXPY, n, alpha, alphaType, x, xType, incx, y, yType, \
+				  incy);                                                           \
 	}                                                                                          \
 	EMU_API cublasStatus_t cublasScalEx##suffix(                                               \
 		cublasHandle_t handle, I n, const void *alpha, cudaDataType alphaType, void *x,    \
 		cudaDataType xType, I incx, cudaDataType executionType)                            \
 	{                                                                                          \
-		return map(handle, EMU_SCAL, n, alpha, alphaType, x, xType, incx, NULL, xType, 0); \
+		return map_vector(handle, EMU_SCAL, n, alpha, alphaType, x, xType, incx, NULL,     \
+				  xType, 0);                                                       \
 	}                                                                                          \
 	TWO_MAP(CopyEx, EMU_COPY, const, suffix, I)                                                \
 	TWO_MAP(SwapEx, EMU_SWAP, , suffix, I)
@@ -61,8 +66,8 @@ EMU_SIZES(MAPS)
 		const void *y, cudaDataType yType, I incy, void *result, cudaDataType resultType,  \
 		cudaDataType executionType)                                                        \
 	{                                                                                          \
-		return fold(handle, operation, n, x, xType, incx, y, yType, incy, result,          \
-			    resultType);                                                           \
+		return reduce_vectors(handle, operation, n, x, xType, incx, y, yType, incy,        \
+				      result, resultType);                                         \
 	}
 
 #define NORM(name, operation, suffix, I)                                                           \
@@ -70,16 +75,16 @@ EMU_SIZES(MAPS)
 		cublasHandle_t handle, I n, const void *x, cudaDataType xType, I incx,             \
 		void *result, cudaDataType resultType, cudaDataType executionType)                 \
 	{                                                                                          \
-		return fold(handle, operation, n, x, xType, incx, NULL, xType, 0, result,          \
-			    resultType);                                                           \
+		return reduce_vectors(handle, operation, n, x, xType, incx, NULL, xType, 0,        \
+				      result, resultType);                                         \
 	}
 
 #define EXTREME(name, operation, suffix, I, integer)                                               \
 	EMU_API cublasStatus_t cublas##name##suffix(cublasHandle_t handle, I n, const void *x,     \
 						    cudaDataType xType, I incx, I *result)         \
 	{                                                                                          \
-		return fold(handle, operation, n, x, xType, incx, NULL, xType, 0, result,          \
-			    integer);                                                              \
+		return reduce_vectors(handle, operation, n, x, xType, incx, NULL, xType, 0,        \
+				      result, integer);                                            \
 	}
 
 #define FOLDS(suffix, I, integer)                                                                  \

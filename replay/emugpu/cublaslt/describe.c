@@ -98,8 +98,8 @@ static const struct field *find_field(const struct field *fields, int attribute)
 	return NULL;
 }
 
-static cublasStatus_t set(void *descriptor, const struct field *fields, int attribute,
-			  const void *buf, size_t bytes)
+static cublasStatus_t set_attribute(void *descriptor, const struct field *fields, int attribute,
+				    const void *buf, size_t bytes)
 {
 	const struct field *f = find_field(fields, attribute);
 
@@ -109,8 +109,8 @@ static cublasStatus_t set(void *descriptor, const struct field *fields, int attr
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-static cublasStatus_t get(const void *descriptor, const struct field *fields, int attribute,
-			  void *buf, size_t bytes, size_t *written)
+static cublasStatus_t get_attribute(const void *descriptor, const struct field *fields,
+				    int attribute, void *buf, size_t bytes, size_t *written)
 {
 	const struct field *f = find_field(fields, attribute);
 
@@ -129,12 +129,12 @@ static cublasStatus_t get(const void *descriptor, const struct field *fields, in
 	EMU_API cublasStatus_t cublasLt##name##SetAttribute(handle d, attribute attr,              \
 							    const void *buf, size_t sizeInBytes)   \
 	{                                                                                          \
-		return set(d, fields, (int)attr, buf, sizeInBytes);                                \
+		return set_attribute(d, fields, (int)attr, buf, sizeInBytes);                      \
 	}                                                                                          \
 	EMU_API cublasStatus_t cublasLt##name##GetAttribute(                                       \
 		handle d, attribute attr, void *buf, size_t sizeInBytes, size_t *sizeWritten)      \
 	{                                                                                          \
-		return get(d, fields, (int)attr, buf, sizeInBytes, sizeWritten);                   \
+		return get_attribute(d, fields, (int)attr, buf, sizeInBytes, sizeWritten);         \
 	}                                                                                          \
 	EMU_API cublasStatus_t cublasLt##name##Destroy(handle d)                                   \
 	{                                                                                          \
@@ -149,7 +149,8 @@ ACCESS(MatrixTransformDesc, cublasLtMatrixTransformDesc_t, cublasLtMatrixTransfo
 ACCESS(MatmulPreference, cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t,
        preference_fields)
 
-static cublasStatus_t init(void *descriptor, size_t size, const void *value, size_t bytes)
+static cublasStatus_t init_descriptor(void *descriptor, size_t size, const void *value,
+				      size_t bytes)
 {
 	if (!descriptor || size < bytes)
 		return CUBLAS_STATUS_INVALID_VALUE;
@@ -165,7 +166,7 @@ EMU_API cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t 
 	struct emu_lt_layout l = {
 		.type = type, .rows = rows, .columns = cols, .ld = ld, .batch = 1};
 
-	return init(matLayout, size, &l, sizeof(l));
+	return init_descriptor(matLayout, size, &l, sizeof(l));
 }
 
 EMU_API cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t matmulDesc, size_t size,
@@ -179,7 +180,7 @@ EMU_API cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t matm
 				  .aux_type = -1,
 				  .bias_type = -1};
 
-	return init(matmulDesc, size, &d, sizeof(d));
+	return init_descriptor(matmulDesc, size, &d, sizeof(d));
 }
 
 EMU_API cublasStatus_t cublasLtMatrixTransformDescInit_internal(
@@ -187,7 +188,7 @@ EMU_API cublasStatus_t cublasLtMatrixTransformDescInit_internal(
 {
 	struct emu_lt_transform t = {.scale = scaleType};
 
-	return init(transformDesc, size, &t, sizeof(t));
+	return init_descriptor(transformDesc, size, &t, sizeof(t));
 }
 
 EMU_API cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t pref,
@@ -197,7 +198,7 @@ EMU_API cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPrefe
 				      .alignment = {256, 256, 256, 256},
 				      .impl = UINT32_MAX};
 
-	return init(pref, size, &p, sizeof(p));
+	return init_descriptor(pref, size, &p, sizeof(p));
 }
 
 /* Allocated with the size of the public opaque type. */

@@ -76,7 +76,7 @@ static void call_back(CUpti_ApiCallbackSite site, int *result)
 		f(subscriber.data, self.domain, self.function->id, &data);
 }
 
-static void enter(const char *name)
+static void begin_call(const char *name)
 {
 	static uint32_t correlations;
 
@@ -95,7 +95,7 @@ static void enter(const char *name)
 	cupti_resume();
 }
 
-static void record(int64_t end_ns, int result)
+static void record_call(int64_t end_ns, int result)
 {
 	CUpti_ActivityKind kind = self.domain == CUPTI_CB_DOMAIN_RUNTIME_API
 					  ? CUPTI_ACTIVITY_KIND_RUNTIME
@@ -109,7 +109,7 @@ static void record(int64_t end_ns, int result)
 			       end_ns, self.correlation);
 }
 
-static void leave(int result)
+static void end_call(int result)
 {
 	int64_t end_ns;
 
@@ -120,7 +120,7 @@ static void leave(int result)
 	end_ns = cupti_now_ns();
 	cupti_pause();
 	if (self.function) {
-		record(end_ns, result);
+		record_call(end_ns, result);
 		call_back(CUPTI_API_EXIT, &result);
 	}
 	self.correlation = 0;
@@ -133,7 +133,7 @@ static uint32_t correlation(void)
 	return self.correlation;
 }
 
-static void waits(enum emu_observed_wait wait, uint32_t context, uint32_t stream)
+static void note_wait(enum emu_observed_wait wait, uint32_t context, uint32_t stream)
 {
 	if (self.wait)
 		return;
@@ -142,7 +142,8 @@ static void waits(enum emu_observed_wait wait, uint32_t context, uint32_t stream
 	self.wait_stream = stream;
 }
 
-const struct emu_observer cupti_observer = {enter, leave, correlation, cupti_put_op, waits};
+const struct emu_observer cupti_observer = {begin_call, end_call, correlation, cupti_put_op,
+					    note_wait};
 
 /* ---- subscribing ---- */
 
@@ -180,7 +181,7 @@ EMU_API CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle s)
 	return CUPTI_SUCCESS;
 }
 
-static CUptiResult check(CUpti_SubscriberHandle s, CUpti_CallbackDomain domain)
+static CUptiResult check_subscriber(CUpti_SubscriberHandle s, CUpti_CallbackDomain domain)
 {
 	if (s != &subscriber || !subscriber.callback || domain <= CUPTI_CB_DOMAIN_INVALID ||
 	    domain >= CUPTI_CB_DOMAIN_SIZE)
@@ -201,7 +202,7 @@ static void enable(CUpti_CallbackDomain domain, uint32_t id, int on)
 EMU_API CUptiResult cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle s,
 					CUpti_CallbackDomain domain, CUpti_CallbackId id)
 {
-	CUptiResult r = check(s, domain);
+	CUptiResult r = check_subscriber(s, domain);
 
 	if (r)
 		return r;
@@ -215,7 +216,7 @@ EMU_API CUptiResult cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle s,
 EMU_API CUptiResult cuptiEnableDomain(uint32_t on, CUpti_SubscriberHandle s,
 				      CUpti_CallbackDomain domain)
 {
-	CUptiResult r = check(s, domain);
+	CUptiResult r = check_subscriber(s, domain);
 
 	for (uint32_t id = 0; !r && id < CUPTI_CBIDS; id++)
 		enable(domain, id, on != 0);

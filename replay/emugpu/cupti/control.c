@@ -19,7 +19,7 @@ static struct {
 
 static uint8_t wanted[CUPTI_ACTIVITY_KIND_COUNT];
 
-static gpuemu_observe_fn *observed(const char *library)
+static gpuemu_observe_fn *observe_function(const char *library)
 {
 	void *l = dlopen(library, RTLD_NOW);
 
@@ -38,8 +38,8 @@ static void find_driver(void)
 	emulated.pause = (void (*)(void))dlsym(driver, "gpuemu_clock_pause");
 	emulated.resume = (void (*)(void))dlsym(driver, "gpuemu_clock_resume");
 	zero_ns = (int64_t(*)(void))dlsym(driver, "gpuemu_zero_ns");
-	emulated.driver = observed("libcuda.so.1");
-	emulated.runtime = observed("libcudart.so.13");
+	emulated.driver = observe_function("libcuda.so.1");
+	emulated.runtime = observe_function("libcudart.so.13");
 	if (!emulated.host_ns || !emulated.pause || !emulated.resume || !zero_ns) {
 		emulated.driver = NULL; /* not the emulated driver */
 		return;
@@ -135,7 +135,7 @@ EMU_API CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
 	return set_wanted(kind, 0);
 }
 
-static CUptiResult skip(CUpti_CallbackDomain domain, CUpti_CallbackId id, uint8_t enable)
+static CUptiResult skip_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, uint8_t enable)
 {
 	if (id >= CUPTI_CBIDS)
 		return CUPTI_ERROR_INVALID_PARAMETER;
@@ -145,12 +145,12 @@ static CUptiResult skip(CUpti_CallbackDomain domain, CUpti_CallbackId id, uint8_
 
 EMU_API CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId id, uint8_t enable)
 {
-	return skip(CUPTI_CB_DOMAIN_DRIVER_API, id, enable);
+	return skip_callback(CUPTI_CB_DOMAIN_DRIVER_API, id, enable);
 }
 
 EMU_API CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, uint8_t enable)
 {
-	return skip(CUPTI_CB_DOMAIN_RUNTIME_API, id, enable);
+	return skip_callback(CUPTI_CB_DOMAIN_RUNTIME_API, id, enable);
 }
 
 /* The client provides the buffers, so sizes have no effect. */

@@ -38,7 +38,7 @@ static void hand_over(uint8_t *buffer, size_t bytes, size_t used)
 		out.complete(NULL, 0, buffer, bytes, used);
 }
 
-static int fits(size_t bytes)
+static int has_space(size_t bytes)
 {
 	return out.buffer && out.used + bytes <= out.bytes &&
 	       (out.most_records == 0 || out.records < out.most_records);
@@ -50,7 +50,7 @@ static void put_record(const void *record, size_t bytes)
 	size_t full_bytes = 0, full_used = 0;
 
 	pthread_mutex_lock(&out.lock);
-	if (!fits(bytes) && out.request) {
+	if (!has_space(bytes) && out.request) {
 		full = out.buffer;
 		full_bytes = out.bytes;
 		full_used = out.used;
@@ -58,7 +58,7 @@ static void put_record(const void *record, size_t bytes)
 		out.bytes = out.used = out.records = out.most_records = 0;
 		out.request(&out.buffer, &out.bytes, &out.most_records);
 	}
-	if (fits(bytes)) {
+	if (has_space(bytes)) {
 		memcpy(out.buffer + out.used, record, bytes);
 		out.used += bytes;
 		out.records++;

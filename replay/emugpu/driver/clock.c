@@ -132,7 +132,7 @@ int emu_poll(struct emu_thread *t, int64_t end_ns)
 }
 
 /* Waits until the call has taken as long in real time as in virtual time. */
-static void pace(struct emu_thread *t)
+static void sleep_until_due(struct emu_thread *t)
 {
 	int64_t until = t->entered_ns + t->now_ns - t->before_ns;
 	struct timespec at = {until / 1000000000, until % 1000000000};
@@ -144,7 +144,7 @@ static void pace(struct emu_thread *t)
 	}
 }
 
-static void publish(int64_t now_ns, int64_t slack_ns)
+static void publish_time(int64_t now_ns, int64_t slack_ns)
 {
 	int64_t *at = &clock_.process->now_ns, seen = emu_horizon_ns();
 
@@ -165,12 +165,12 @@ void emu_leave(struct emu_thread **self)
 	t->polled = t->polls > 0;
 	t->left_ns = host_clock_ns(CLOCK_MONOTONIC);
 	if (clock_.pace)
-		pace(t);
+		sleep_until_due(t);
 	else
 		exclude_time(t, t->entered_ns, t->left_ns);
 	if (!__atomic_load_n(&clock_.process->calls, __ATOMIC_RELAXED))
 		__atomic_store_n(&clock_.process->calls, 1, __ATOMIC_RELAXED);
-	publish(t->now_ns, EMU_SHORT_NS);
+	publish_time(t->now_ns, EMU_SHORT_NS);
 }
 
 EMU_API uint64_t gpuemu_host_ns(void)
@@ -211,7 +211,7 @@ EMU_API void gpuemu_thread_not_before(int64_t ns)
 
 EMU_API void gpuemu_thread_hands_on(void)
 {
-	publish((int64_t)gpuemu_host_ns(), 0);
+	publish_time((int64_t)gpuemu_host_ns(), 0);
 	if (!clock_.process->calls)
 		emu_run_mark(clock_.process);
 }
@@ -300,7 +300,7 @@ static void start_in_child(void)
 /* Not reached in a killed process, whose row then still shows it as running. */
 __attribute__((destructor)) static void write_end(void)
 {
-	publish((int64_t)gpuemu_host_ns(), 0);
+	publish_time((int64_t)gpuemu_host_ns(), 0);
 	clock_.process->ended_ns = host_clock_ns(CLOCK_MONOTONIC);
 	clock_.process->end = EMU_RUN_EXITED;
 }

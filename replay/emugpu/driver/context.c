@@ -157,7 +157,7 @@ EMU_API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
 
 /* ---- contexts created by the program ---- */
 
-static CUresult push(struct emu_thread *self, struct emu_context *c)
+static CUresult push_context(struct emu_thread *self, struct emu_context *c)
 {
 	if (self->n_contexts == EMU_CONTEXT_STACK)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -179,7 +179,7 @@ EMU_API CUresult cuCtxCreate_v2(CUcontext *ret, unsigned flags, CUdevice device)
 	c = context_new(d, flags);
 	if (!c)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	r = push(self, c);
+	r = push_context(self, c);
 	if (!r)
 		*ret = (CUcontext)c;
 	return r;
@@ -220,7 +220,7 @@ EMU_API CUresult cuCtxPushCurrent_v2(CUcontext context)
 
 	if (!emu_is_context(context))
 		return CUDA_ERROR_INVALID_CONTEXT;
-	return push(self, (struct emu_context *)context);
+	return push_context(self, (struct emu_context *)context);
 }
 
 EMU_API CUresult cuCtxPopCurrent_v2(CUcontext *ret)
@@ -248,7 +248,7 @@ EMU_API CUresult cuCtxSetCurrent(CUcontext context)
 		return CUDA_SUCCESS;
 	}
 	if (self->n_contexts == 0)
-		return push(self, (struct emu_context *)context);
+		return push_context(self, (struct emu_context *)context);
 	self->contexts[self->n_contexts - 1] = (struct emu_context *)context;
 	return CUDA_SUCCESS;
 }

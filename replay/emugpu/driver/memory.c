@@ -80,7 +80,7 @@ int emu_memory_new(unsigned physical, size_t bytes, struct emu_memory **ret)
 }
 
 /* Returns the index of the first span that starts above `at`. */
-static size_t above(const struct spans *s, uintptr_t at)
+static size_t first_above(const struct spans *s, uintptr_t at)
 {
 	return array_bound(i, 0, s->n, s->items[i].base <= at);
 }
@@ -128,7 +128,7 @@ static int alloc_locked(struct emu_memory *m, size_t bytes, uintptr_t *ret)
 	struct span *gap = &m->gaps.items[i];
 	struct span got = {gap->base, bytes, emu_new_id()};
 
-	if (insert(&m->held, above(&m->held, got.base), got) < 0)
+	if (insert(&m->held, first_above(&m->held, got.base), got) < 0)
 		return -ENOMEM;
 	gap->base += bytes;
 	gap->bytes -= bytes;
@@ -155,7 +155,7 @@ int emu_memory_alloc(struct emu_memory *m, size_t bytes, uintptr_t *ret)
 /* Merges a freed span with adjacent gaps. */
 static int add_gap(struct spans *gaps, struct span s)
 {
-	size_t i = above(gaps, s.base);
+	size_t i = first_above(gaps, s.base);
 	struct span *before = i > 0 ? &gaps->items[i - 1] : NULL;
 	struct span *after = i < gaps->n ? &gaps->items[i] : NULL;
 
@@ -180,7 +180,7 @@ int emu_memory_free(struct emu_memory *m, uintptr_t at, size_t *bytes)
 	int r = -EINVAL;
 
 	pthread_mutex_lock(&m->lock);
-	size_t i = above(&m->held, at);
+	size_t i = first_above(&m->held, at);
 
 	if (i > 0 && m->held.items[i - 1].base == at) {
 		struct span s = m->held.items[i - 1];
@@ -212,7 +212,7 @@ int emu_memory_find(struct emu_memory *m, uintptr_t at, uintptr_t *base, size_t 
 	int r = -EINVAL;
 
 	pthread_mutex_lock(&m->lock);
-	size_t i = above(&m->held, at);
+	size_t i = first_above(&m->held, at);
 
 	if (i > 0 && at - m->held.items[i - 1].base < m->held.items[i - 1].bytes) {
 		*base = m->held.items[i - 1].base;

@@ -33,7 +33,7 @@ int emu_point_reached(const struct emu_point *p)
 	return __atomic_load_n(&p->done, __ATOMIC_ACQUIRE) == REACHED;
 }
 
-static void reach(struct emu_point *p, int64_t end_ns)
+static void reach_point(struct emu_point *p, int64_t end_ns)
 {
 	p->end_ns = end_ns;
 	if (__atomic_exchange_n(&p->done, REACHED, __ATOMIC_ACQ_REL) == AWAITED)
@@ -120,7 +120,7 @@ static int own_point(struct emu_op *op)
 
 static int64_t run_record(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
-	reach(op->point, ready_ns);
+	reach_point(op->point, ready_ns);
 	return ready_ns;
 }
 
@@ -148,7 +148,7 @@ const struct emu_op_type emu_wait_type = {
 
 /* ---- host functions ---- */
 
-static int always(const struct emu_op *op)
+static int always_true(const struct emu_op *op)
 {
 	return 1;
 }
@@ -170,6 +170,6 @@ static int64_t run_host(struct emu_op *op, struct emu_track *track, int64_t read
 const struct emu_op_type emu_host_type = {
 	.name = "host function",
 	.node = CU_GRAPH_NODE_TYPE_HOST,
-	.blocks = always,
+	.blocks = always_true,
 	.run = run_host,
 };

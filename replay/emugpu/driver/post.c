@@ -30,7 +30,7 @@ static int is_settled(struct emu_op *op)
 	return 1;
 }
 
-static int64_t marked(const struct emu_stream *s, const struct emu_op *op, int64_t tail_ns)
+static int64_t mark_time(const struct emu_stream *s, const struct emu_op *op, int64_t tail_ns)
 {
 	if (op->type == &emu_wait_type)
 		return moment_wait(tail_ns, op->ready_ns, 0);
@@ -44,7 +44,7 @@ void emu_post_queued(struct emu_stream *s)
 
 	for (; (op = a->unseen) && a->posted && is_settled(op); a->unseen = op->next) {
 		if (op->type == &emu_wait_type || op->type == &emu_record_type)
-			a->since_ns = marked(s, op, a->since_ns);
+			a->since_ns = mark_time(s, op, a->since_ns);
 		else if (emu_post(s, op, a->posted, a->since_ns))
 			emu_post_after(s, op);
 		else

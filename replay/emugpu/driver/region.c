@@ -10,7 +10,7 @@ static struct {
 	size_t n, cap;
 } regions = {.lock = PTHREAD_RWLOCK_INITIALIZER};
 
-static size_t above(uintptr_t at)
+static size_t first_above(uintptr_t at)
 {
 	return array_bound(i, 0, regions.n, regions.items[i].base <= at);
 }
@@ -31,7 +31,7 @@ int emu_region_add(const struct emu_region *r)
 	int error = 0;
 
 	pthread_rwlock_wrlock(&regions.lock);
-	size_t i = above(r->base);
+	size_t i = first_above(r->base);
 
 	if (overlaps(i, r)) {
 		error = -EEXIST;
@@ -52,7 +52,7 @@ int emu_region_remove(uintptr_t base, enum emu_region_kind kind, struct emu_regi
 	int r = -EINVAL;
 
 	pthread_rwlock_wrlock(&regions.lock);
-	for (size_t i = above(base); i > 0 && regions.items[i - 1].base == base; i--) {
+	for (size_t i = first_above(base); i > 0 && regions.items[i - 1].base == base; i--) {
 		if (regions.items[i - 1].kind != kind)
 			continue;
 		*ret = regions.items[i - 1];
@@ -102,7 +102,7 @@ struct emu_region emu_region_find(uintptr_t at)
 		return found;
 	pthread_rwlock_rdlock(&regions.lock);
 	/* A mapping is sorted after the reservation that contains it. */
-	for (size_t i = above(at); i > 0; i--) {
+	for (size_t i = first_above(at); i > 0; i--) {
 		const struct emu_region *r = &regions.items[i - 1];
 
 		if (at - r->base < r->bytes) {

@@ -12,7 +12,7 @@ enum { GENERATIONS = 64 };
 
 static struct emu_run *run; /* of this process and its forked children */
 
-static uint32_t used(void)
+static uint32_t n_used_rows(void)
 {
 	uint32_t n = __atomic_load_n(&run->n_processes, __ATOMIC_ACQUIRE);
 
@@ -23,7 +23,7 @@ static struct emu_run_process *find_row(uint64_t pid)
 {
 	uint64_t started = host_process_started(pid);
 
-	for (uint32_t i = 0; i < used(); i++) {
+	for (uint32_t i = 0; i < n_used_rows(); i++) {
 		struct emu_run_process *p = &run->processes[i];
 
 		if (__atomic_load_n(&p->pid, __ATOMIC_ACQUIRE) == pid && p->started == started)
@@ -36,7 +36,7 @@ EMU_API int64_t gpuemu_process_ended(int32_t pid, int status)
 {
 	int64_t now_ns = 0;
 
-	for (uint32_t i = 0; run && i < used(); i++) {
+	for (uint32_t i = 0; run && i < n_used_rows(); i++) {
 		struct emu_run_process *p = &run->processes[i];
 
 		/* A reused process id may belong to a later row, of a running process. */

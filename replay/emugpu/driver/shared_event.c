@@ -16,7 +16,7 @@ struct emu_shared_event {
 	int64_t end_ns;	       /* of the last record that has happened */
 };
 
-static int happened(const struct emu_shared_event *e, uint32_t number)
+static int is_recorded(const struct emu_shared_event *e, uint32_t number)
 {
 	return (int32_t)(__atomic_load_n(&e->done, __ATOMIC_ACQUIRE) - number) >= 0;
 }
@@ -78,10 +78,10 @@ int64_t emu_shared_wait(struct emu_shared_event *e, uint32_t number)
 {
 	struct timespec a_second = {.tv_sec = 1};
 
-	while (!happened(e, number)) {
+	while (!is_recorded(e, number)) {
 		uint32_t seen = __atomic_load_n(&e->done, __ATOMIC_ACQUIRE);
 
-		if (!happened(e, number))
+		if (!is_recorded(e, number))
 			syscall(SYS_futex, &e->done, FUTEX_WAIT, seen, &a_second, NULL, 0);
 	}
 	return e->end_ns;
@@ -95,7 +95,7 @@ static int64_t shared_wait_run(struct emu_op *op, struct emu_track *track, int64
 
 static int shared_wait_blocks(const struct emu_op *op)
 {
-	return !happened(op->shared.event, op->shared.number);
+	return !is_recorded(op->shared.event, op->shared.number);
 }
 
 static const struct emu_op_type shared_wait_type = {
@@ -122,7 +122,7 @@ struct emu_op emu_shared_op(struct emu_shared_event *e, int records)
 
 int emu_shared_known(const struct emu_shared_event *e, int64_t *end_ns)
 {
-	if (!happened(e, emu_shared_issued(e)))
+	if (!is_recorded(e, emu_shared_issued(e)))
 		return 0;
 	*end_ns = e->end_ns;
 	return 1;

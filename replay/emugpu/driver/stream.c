@@ -86,7 +86,7 @@ CUresult emu_stream_of(struct emu_thread *self, CUstream handle, struct emu_stre
 
 /* ---- the stream's worker thread ---- */
 
-static struct emu_op *pop(struct emu_stream *s)
+static struct emu_op *pop_op(struct emu_stream *s)
 {
 	struct emu_op *op = s->head;
 
@@ -103,7 +103,7 @@ static struct emu_op *pop(struct emu_stream *s)
 }
 
 /* Posts the op taken from the queue, unless already posted, and the ops that may follow it. */
-static void post(struct emu_stream *s, struct emu_op *op)
+static void post_op(struct emu_stream *s, struct emu_op *op)
 {
 	pthread_mutex_lock(&s->lock);
 	if (!op->posted && emu_post(s, op, NULL, s->track.tail_ns))
@@ -113,7 +113,7 @@ static void post(struct emu_stream *s, struct emu_op *op)
 }
 
 /* Resets s->ahead.posted if it is the op, whose arguments are about to be freed. */
-static void ended(struct emu_stream *s, const struct emu_op *op)
+static void forget_op(struct emu_stream *s, const struct emu_op *op)
 {
 	pthread_mutex_lock(&s->lock);
 	if (s->ahead.posted == op)
@@ -122,7 +122,7 @@ static void ended(struct emu_stream *s, const struct emu_op *op)
 }
 
 /* Marks the worker as idle; with the lock held. */
-static void rest(struct emu_stream *s)
+static void become_idle(struct emu_stream *s)
 {
 	s->pending = 0;
 	__atomic_add_fetch(&s->rests, 1, __ATOMIC_RELEASE);
@@ -142,7 +142,7 @@ static void run_worker(struct emu_stream *s, struct emu_op *op)
 	emu_op_run(op, &s->track);
 	if (marks) {
 		if (!s->head)
-			rest(s);
+			become_idle(s);
 		pthread_mutex_unlock(&s->lock);
 	}
 }
@@ -154,9 +154,9 @@ static void *work(void *arg)
 
 	pthread_mutex_lock(&s->lock);
 	for (;;) {
-		while (!(op = pop(s)) && !s->closing) {
+		while (!(op = pop_op(s)) && !s->closing) {
 			if (s->pending)
-				rest(s);
+				become_idle(s);
 			pthread_cond_wait(&s->wake, &s->lock);
 		}
 		if (!op)
@@ -165,10 +165,10 @@ static void *work(void *arg)
 		for (unsigned i = 0; i < op->n_deps; i++)
 			op->ready_ns = moment_wait(op->ready_ns, emu_dep_wait(&op->deps[i]), 0);
 		if (op->type->post)
-			post(s, op);
+			post_op(s, op);
 		run_worker(s, op);
 		if (op->type->post)
-			ended(s, op);
+			forget_op(s, op);
 		emu_op_done(op);
 		pthread_mutex_lock(&s->lock);
 		op->next = s->spare;
@@ -184,7 +184,7 @@ static void *work(void *arg)
 }
 
 /* With the lock held. */
-static CUresult queue(struct emu_stream *s, struct emu_op *op)
+static CUresult queue_op(struct emu_stream *s, struct emu_op *op)
 {
 	struct emu_op *kept = s->spare ? s->spare : malloc(sizeof(*kept));
 	pthread_t thread;
@@ -256,7 +256,7 @@ static struct emu_dep stream_tail(struct emu_stream *s)
 		op.point = d.point;
 		op.issued_ns = MOMENT_NEVER;
 		d.point->refs = 2;
-		if (queue(s, &op)) {
+		if (queue_op(s, &op)) {
 			emu_point_drop(d.point);
 			emu_point_drop(take(d.point));
 		}
@@ -328,7 +328,7 @@ CUresult emu_submit(struct emu_thread *self, struct emu_stream *s, struct emu_op
 			pthread_mutex_lock(&s->lock);
 		}
 		if (owned < 0 || (owned > 0 && would_wait(s, op))) {
-			r = owned < 0 ? CUDA_ERROR_OUT_OF_MEMORY : queue(s, op);
+			r = owned < 0 ? CUDA_ERROR_OUT_OF_MEMORY : queue_op(s, op);
 			pthread_mutex_unlock(&s->lock);
 			if (r)
 				emu_op_done(op);
@@ -415,7 +415,7 @@ EMU_API CUresult cuStreamDestroy_v2(CUstream handle)
 }
 
 /* Returns the stream to query or wait for; an error if it is in capture. */
-static CUresult asked(struct emu_thread *self, CUstream handle, struct emu_stream **ret)
+static CUresult stream_to_query(struct emu_thread *self, CUstream handle, struct emu_stream **ret)
 {
 	CUresult r = emu_stream_of(self, handle, ret);
 
@@ -426,7 +426,7 @@ EMU_API CUresult cuStreamSynchronize(CUstream handle)
 {
 	EMU_ENTER(EMU_CALL_QUERY);
 	struct emu_stream *s;
-	CUresult r = asked(self, handle, &s);
+	CUresult r = stream_to_query(self, handle, &s);
 
 	if (r)
 		return r;
@@ -456,7 +456,7 @@ EMU_API CUresult cuStreamQuery(CUstream handle)
 {
 	EMU_ENTER(EMU_CALL_QUERY);
 	struct emu_stream *s;
-	CUresult r = asked(self, handle, &s);
+	CUresult r = stream_to_query(self, handle, &s);
 
 	if (r)
 		return r;

@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-static int holds(const struct emu_value_op *v)
+static int is_satisfied(const struct emu_value_op *v)
 {
 	uint64_t now = v->bytes == 4
 			       ? __atomic_load_n((volatile uint32_t *)v->at, __ATOMIC_ACQUIRE)
@@ -26,7 +26,7 @@ static int holds(const struct emu_value_op *v)
 
 static int value_blocks(const struct emu_op *op)
 {
-	return !op->value.writes && !holds(&op->value);
+	return !op->value.writes && !is_satisfied(&op->value);
 }
 
 static int64_t value_run(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
@@ -38,10 +38,10 @@ static int64_t value_run(struct emu_op *op, struct emu_track *track, int64_t rea
 		__atomic_store_n((volatile uint32_t *)v->at, (uint32_t)v->value, __ATOMIC_RELEASE);
 	else if (v->writes)
 		__atomic_store_n((volatile uint64_t *)v->at, v->value, __ATOMIC_RELEASE);
-	else if (!holds(v)) {
+	else if (!is_satisfied(v)) {
 		/* The time of the write is unknown, but not later than the latest clock of all
 		 * threads. */
-		while (!holds(v))
+		while (!is_satisfied(v))
 			nanosleep(&pause, NULL);
 		ready_ns = emu_horizon_ns() > ready_ns ? emu_horizon_ns() : ready_ns;
 	}
@@ -56,8 +56,8 @@ static const struct emu_op_type value_type = {
 	.run = value_run,
 };
 
-static CUresult submit(CUstream stream, CUdeviceptr at, uint64_t value, unsigned flags,
-		       uint8_t bytes, uint8_t writes)
+static CUresult submit_value_op(CUstream stream, CUdeviceptr at, uint64_t value, unsigned flags,
+				uint8_t bytes, uint8_t writes)
 {
 	EMU_ENTER(EMU_CALL_EVENT);
 	struct emu_op op = {
@@ -80,12 +80,12 @@ static CUresult submit(CUstream stream, CUdeviceptr at, uint64_t value, unsigned
 	EMU_API CUresult cuStreamWaitValue##bits##_v2(CUstream stream, CUdeviceptr at,             \
 						      cuuint##bits##_t value, unsigned flags)      \
 	{                                                                                          \
-		return submit(stream, at, value, flags, bits / 8, 0);                              \
+		return submit_value_op(stream, at, value, flags, bits / 8, 0);                     \
 	}                                                                                          \
 	EMU_API CUresult cuStreamWriteValue##bits##_v2(CUstream stream, CUdeviceptr at,            \
 						       cuuint##bits##_t value, unsigned flags)     \
 	{                                                                                          \
-		return submit(stream, at, value, flags, bits / 8, 1);                              \
+		return submit_value_op(stream, at, value, flags, bits / 8, 1);                     \
 	}
 
 VALUES(32)

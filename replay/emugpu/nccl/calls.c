@@ -91,8 +91,9 @@ EMU_NCCL(ncclScatter, const void *sendbuff, void *recvbuff, size_t count, ncclDa
 			  stream);
 }
 
-static ncclResult_t transfer(ncclComm_t comm, const void *data, size_t count, ncclDataType_t type,
-			     int peer, int receives, cudaStream_t stream)
+static ncclResult_t send_or_receive(ncclComm_t comm, const void *data, size_t count,
+				    ncclDataType_t type, int peer, int receives,
+				    cudaStream_t stream)
 {
 	struct emu_message t = {.data = (void *)(uintptr_t)data, .peer = (uint32_t)peer};
 	enum emu_type element;
@@ -107,13 +108,13 @@ static ncclResult_t transfer(ncclComm_t comm, const void *data, size_t count, nc
 EMU_NCCL(ncclSend, const void *sendbuff, size_t count, ncclDataType_t datatype, int peer,
 	 ncclComm_t comm, cudaStream_t stream)
 {
-	return transfer(comm, sendbuff, count, datatype, peer, 0, stream);
+	return send_or_receive(comm, sendbuff, count, datatype, peer, 0, stream);
 }
 
 EMU_NCCL(ncclRecv, void *recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
 	 cudaStream_t stream)
 {
-	return transfer(comm, recvbuff, count, datatype, peer, 1, stream);
+	return send_or_receive(comm, recvbuff, count, datatype, peer, 1, stream);
 }
 
 EMU_NCCL(ncclRedOpCreatePreMulSum, ncclRedOp_t *op, void *scalar, ncclDataType_t datatype,

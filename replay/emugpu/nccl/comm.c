@@ -52,7 +52,7 @@ ncclResult_t emu_comm_state(ncclComm_t comm)
 
 /* Returns whether $NCCL_ALGO allows an algorithm: a list of names; after ^, of those to avoid.
  * Ignores lists by operation ("allreduce:ring"). */
-static int allows(const char *algorithm)
+static int algorithm_is_allowed(const char *algorithm)
 {
 	const char *list = getenv("NCCL_ALGO");
 	int avoids = list && *list == '^', listed = 0;
@@ -87,9 +87,9 @@ static void find_links(ncclComm_t comm)
 	gpu->gpuemu_device_value(comm->device, "gap_ns", &gap_ns);
 	comm->gap_ns = (int64_t)gap_ns;
 	l->step_us = step_ns / 1000;
-	l->excluded =
-		(allows("tree") ? 0 : 1u << COST_TREE) | (allows("ring") ? 0 : 1u << COST_RING);
-	if (!allows("nvls") || (nvls && strcmp(nvls, "0") == 0))
+	l->excluded = (algorithm_is_allowed("tree") ? 0 : 1u << COST_TREE) |
+		      (algorithm_is_allowed("ring") ? 0 : 1u << COST_RING);
+	if (!algorithm_is_allowed("nvls") || (nvls && strcmp(nvls, "0") == 0))
 		l->switch_bytes_per_s = 0;
 	l->ranks = comm->n;
 	l->hosts = 1;
@@ -106,7 +106,7 @@ struct wish {
 };
 
 /* The first rank of each color makes the id of the new communicator. */
-static int leads(const struct wish *all, uint32_t n, uint32_t rank)
+static int is_first_of_color(const struct wish *all, uint32_t n, uint32_t rank)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (all[i].color == all[rank].color &&
@@ -116,7 +116,7 @@ static int leads(const struct wish *all, uint32_t n, uint32_t rank)
 }
 
 /* Agrees with the other ranks of the parent on the id, size and ranks of the new communicator. */
-static int agree(ncclComm_t comm, const struct ncclComm *parent)
+static int agree_on_split(ncclComm_t comm, const struct ncclComm *parent)
 {
 	scoped(free_ptr) struct wish *all = calloc(parent->n, sizeof(*all));
 	struct wish mine = {.color = comm->color, .key = comm->key};
@@ -125,7 +125,7 @@ static int agree(ncclComm_t comm, const struct ncclComm *parent)
 	if (!all)
 		return -ENOMEM;
 	r = emu_segment_exchange(parent->segment, &mine, sizeof(mine), all);
-	if (r == 0 && mine.color >= 0 && leads(all, parent->n, parent->rank))
+	if (r == 0 && mine.color >= 0 && is_first_of_color(all, parent->n, parent->rank))
 		r = emu_segment_make(mine.id);
 	if (r == 0)
 		r = emu_segment_exchange(parent->segment, &mine, sizeof(mine), all);
@@ -134,7 +134,7 @@ static int agree(ncclComm_t comm, const struct ncclComm *parent)
 			continue;
 		comm->n++;
 		comm->rank += all[i].key < mine.key || (all[i].key == mine.key && i < parent->rank);
-		if (leads(all, parent->n, i))
+		if (is_first_of_color(all, parent->n, i))
 			memcpy(comm->id, all[i].id, sizeof(comm->id));
 	}
 	return r;
@@ -150,7 +150,7 @@ static int agree_in_order(ncclComm_t comm)
 	while (parent->splits_done != comm->split_number)
 		pthread_cond_wait(&parent->changed, &parent->lock);
 	pthread_mutex_unlock(&parent->lock);
-	r = agree(comm, parent);
+	r = agree_on_split(comm, parent);
 	pthread_mutex_lock(&parent->lock);
 	parent->splits_done++;
 	pthread_cond_broadcast(&parent->changed);
@@ -158,7 +158,7 @@ static int agree_in_order(ncclComm_t comm)
 	return r;
 }
 
-static ncclResult_t join(ncclComm_t comm)
+static ncclResult_t join_comm(ncclComm_t comm)
 {
 	ncclResult_t result = comm->parent ? emu_nccl_result(agree_in_order(comm)) : ncclSuccess;
 	int r = 0;
@@ -178,11 +178,11 @@ static ncclResult_t join(ncclComm_t comm)
 
 static void *join_on_thread(void *comm)
 {
-	join(comm);
+	join_comm(comm);
 	return NULL;
 }
 
-static int32_t waits(const ncclConfig_t *config)
+static int32_t is_blocking(const ncclConfig_t *config)
 {
 	return config->blocking != 0;
 }
@@ -225,8 +225,8 @@ static ncclResult_t start_join(ncclComm_t comm, int on_thread, ncclComm_t *ret)
 	ncclResult_t r;
 
 	*ret = comm;
-	if (!on_thread && (waits(&comm->config) || comm->color < 0)) {
-		r = join(comm);
+	if (!on_thread && (is_blocking(&comm->config) || comm->color < 0)) {
+		r = join_comm(comm);
 		if (r == ncclSuccess && comm->color >= 0)
 			return r;
 		*ret = NULL;

@@ -47,7 +47,7 @@ static uint8_t *output_at(const struct step *t, uint64_t element)
 	return (uint8_t *)t->o->receive + element * t->element;
 }
 
-static uint8_t *slot(const struct step *t, uint32_t rank, uint64_t element)
+static uint8_t *slot_of(const struct step *t, uint32_t rank, uint64_t element)
 {
 	uint8_t *at = t->is_small ? emu_segment_small(t->s, t->operation, rank)
 				  : emu_segment_slot(t->s, rank, t->s->turn);
@@ -111,11 +111,11 @@ static void write_slots(const struct step *t)
 	if (none > 0 || !moves(t))
 		return;
 	if (!by_blocks(kind)) {
-		memcpy(slot(t, t->rank, 0), input_at(t, t->at), t->count * t->element);
+		memcpy(slot_of(t, t->rank, 0), input_at(t, t->at), t->count * t->element);
 		return;
 	}
 	for (uint32_t r = 0; r < t->n; r++)
-		memcpy(slot(t, t->rank, r * t->capacity), input_at(t, r * t->o->count + t->at),
+		memcpy(slot_of(t, t->rank, r * t->capacity), input_at(t, r * t->o->count + t->at),
 		       t->count * t->element);
 }
 
@@ -139,7 +139,7 @@ static int reduce(const struct step *t, uint64_t block, uint64_t at, uint64_t co
 		return 0;
 	}
 	for (uint32_t r = 0; r < t->n; r++) {
-		inputs[r] = zeros(t, r) ? no_input : slot(t, r, block + at);
+		inputs[r] = zeros(t, r) ? no_input : slot_of(t, r, block + at);
 		scalars[r] = arrival(t, r)->scalar;
 	}
 	emu_reduce(t->o->type, t->o->reduction, out, inputs, t->n, count, scalars);
@@ -164,7 +164,7 @@ static void receive(const struct step *t, uint64_t element, uint32_t rank, uint6
 	if (zeros(t, rank))
 		emu_clear(output_at(t, element), bytes);
 	else
-		memcpy(output_at(t, element), slot(t, rank, slot_element), bytes);
+		memcpy(output_at(t, element), slot_of(t, rank, slot_element), bytes);
 }
 
 /* Reduces the share of this rank, unless the last rank to arrive reduced all; then reads the

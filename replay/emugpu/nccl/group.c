@@ -127,7 +127,7 @@ EMU_NCCL(ncclGroupSimulateEnd, ncclSimInfo_t *simInfo)
 	return run_group();
 }
 
-static ncclResult_t refuse(ncclResult_t why)
+static ncclResult_t set_error(ncclResult_t why)
 {
 	if (group.depth > 0 && group.error == ncclSuccess)
 		group.error = why;
@@ -162,9 +162,9 @@ ncclResult_t emu_group_operation(ncclComm_t comm, const struct emu_operation *o,
 	struct queued *q;
 
 	if (r != ncclSuccess)
-		return refuse(r);
+		return set_error(r);
 	if (o->root >= comm->n)
-		return refuse(ncclInvalidArgument);
+		return set_error(ncclInvalidArgument);
 	group_start();
 	q = queue_new(comm, stream);
 	if (q) {
@@ -182,9 +182,9 @@ ncclResult_t emu_group_message(ncclComm_t comm, const struct emu_message *t, CUs
 	struct queued *q = NULL;
 
 	if (r != ncclSuccess)
-		return refuse(r);
+		return set_error(r);
 	if (t->peer >= comm->n)
-		return refuse(ncclInvalidArgument);
+		return set_error(ncclInvalidArgument);
 	group_start();
 	for (size_t i = 0; i < group.n; i++)
 		if (group.queue[i].work.comm == comm && group.queue[i].stream == stream &&

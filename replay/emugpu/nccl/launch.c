@@ -99,8 +99,8 @@ static int reads_unwritten(const struct emu_nccl_work *w)
 
 /* Returns whether the operation can be posted before it runs: its input is complete, all earlier
  * operations are posted, and its start follows from the previous one on its stream. */
-static int post(const struct gpuemu_launch *launch, void *const *args, void *const *before,
-		int64_t gap_ns)
+static int can_be_posted(const struct gpuemu_launch *launch, void *const *args, void *const *before,
+			 int64_t gap_ns)
 {
 	struct emu_nccl_work *w = args[0];
 	const struct emu_nccl_work *b = before ? before[0] : NULL;
@@ -146,7 +146,7 @@ static void explain(const char *problem)
 		g->gpuemu_explain(problem);
 }
 
-static int transfer(const struct emu_nccl_work *w, struct gpuemu_launch *launch)
+static int run_messages(const struct emu_nccl_work *w, struct gpuemu_launch *launch)
 {
 	struct emu_mismatch m;
 	char problem[200];
@@ -185,7 +185,7 @@ static void run_operation(struct gpuemu_launch *launch, void *const *args)
 	int r;
 
 	wait_turn(comm, w->number == UINT64_MAX ? launch->ticket : w->number);
-	r = w->operation.kind == COST_SEND_RECV ? transfer(w, launch) : collective(w, launch);
+	r = w->operation.kind == COST_SEND_RECV ? run_messages(w, launch) : collective(w, launch);
 	if (r < 0)
 		emu_comm_fail(comm, emu_nccl_result(r));
 	/* Data to receive is missing: the stream fails, unless this rank itself aborted. */
@@ -194,7 +194,7 @@ static void run_operation(struct gpuemu_launch *launch, void *const *args)
 	end_turn(comm);
 }
 
-static uint64_t issue(void *const *args)
+static uint64_t next_number(void *const *args)
 {
 	const struct emu_nccl_work *w = args[0];
 
@@ -207,7 +207,7 @@ static const size_t param_bytes[] = {sizeof(struct emu_nccl_work)};
 #define KERNEL(name)                                                                               \
 	{                                                                                          \
 		name, GPUEMU_BLOCKS | GPUEMU_POSTS | GPUEMU_ISSUES, run_operation, NULL, NULL,     \
-			param_bytes, 1, post, issue                                                \
+			param_bytes, 1, can_be_posted, next_number                                 \
 	}
 #define REDUCING(kind, op)                                                                         \
 	KERNEL("ncclDevKernel_" kind "_" op "_i8"), KERNEL("ncclDevKernel_" kind "_" op "_u8"),    \

@@ -8,7 +8,7 @@
 enum { FIRST_CHECK_NS = 100 * 1000 };
 
 /* Returns how often the entry was used before the operation. */
-static uint32_t times(uint64_t operation)
+static uint32_t n_uses(uint64_t operation)
 {
 	return (uint32_t)(operation / EMU_WINDOW);
 }
@@ -18,7 +18,7 @@ static uint32_t load(const uint32_t *word)
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-static void publish(struct emu_posting *p, uint32_t *word, uint32_t value)
+static void store_and_wake(struct emu_posting *p, uint32_t *word, uint32_t value)
 {
 	__atomic_store_n(word, value, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&p->sleepers, __ATOMIC_SEQ_CST) > 0)
@@ -43,10 +43,10 @@ int emu_segment_reserve(struct emu_segment *s, int may_wait)
 	struct emu_posting *p = emu_posting_of(s, operation);
 	int r = emu_segment_state(s);
 
-	while (r == 0 && load(&p->open) != times(operation)) {
+	while (r == 0 && load(&p->open) != n_uses(operation)) {
 		if (!may_wait)
 			return -EAGAIN;
-		sleep_on(p, &p->open, times(operation) - 1, EMU_CHECK_NS);
+		sleep_on(p, &p->open, n_uses(operation) - 1, EMU_CHECK_NS);
 		r = emu_segment_check_all(s);
 	}
 	return r;
@@ -67,12 +67,12 @@ void emu_segment_complete(struct emu_segment *s, uint64_t operation)
 	struct emu_posting *p = emu_posting_of(s, operation);
 
 	p->arrived = 0;
-	publish(p, &p->done, times(operation) + 1);
+	store_and_wake(p, &p->done, n_uses(operation) + 1);
 }
 
 static int is_complete(const struct emu_segment *s, uint64_t operation)
 {
-	return load(&emu_posting_of(s, operation)->done) == times(operation) + 1;
+	return load(&emu_posting_of(s, operation)->done) == n_uses(operation) + 1;
 }
 
 /* Ranks arrive at operations in order. So this waits for the last operation that this rank has
@@ -88,7 +88,7 @@ int emu_segment_await(struct emu_segment *s)
 		uint64_t last = emu_segment_next(s) - 1;
 		uint64_t at = is_complete(s, last) ? oldest : last;
 
-		sleep_on(emu_posting_of(s, at), &emu_posting_of(s, at)->done, times(at),
+		sleep_on(emu_posting_of(s, at), &emu_posting_of(s, at)->done, n_uses(at),
 			 at == oldest ? EMU_CHECK_NS : ns);
 		if (is_complete(s, oldest))
 			break;
@@ -107,7 +107,7 @@ void emu_segment_retire(struct emu_segment *s)
 	if (__atomic_add_fetch(&p->left, 1, __ATOMIC_ACQ_REL) < s->n)
 		return;
 	p->left = 0;
-	publish(p, &p->open, times(operation) + 1);
+	store_and_wake(p, &p->open, n_uses(operation) + 1);
 }
 
 struct emu_arrival *emu_segment_arrival(struct emu_segment *s, uint64_t operation, uint32_t rank)

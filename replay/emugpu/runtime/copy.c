@@ -132,8 +132,8 @@ EMU_API cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size
 
 /* ---- 2D and 3D, with unified addresses ---- */
 
-static CUDA_MEMCPY3D box(void *to, size_t to_pitch, const void *from, size_t from_pitch,
-			 size_t width, size_t height, size_t depth)
+static CUDA_MEMCPY3D copy_params(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+				 size_t width, size_t height, size_t depth)
 {
 	return (CUDA_MEMCPY3D){
 		.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
@@ -161,7 +161,7 @@ static cudaError_t copy_box(const CUDA_MEMCPY3D *p)
 static cudaError_t describe_2d(void *to, size_t to_pitch, const void *from, size_t from_pitch,
 			       size_t width, size_t height, CUDA_MEMCPY3D *ret)
 {
-	*ret = box(to, to_pitch, from, from_pitch, width, height, 1);
+	*ret = copy_params(to, to_pitch, from, from_pitch, width, height, 1);
 	return rt_error(to_pitch < width || from_pitch < width ? cudaErrorInvalidPitchValue
 							       : cudaSuccess);
 }
@@ -193,8 +193,8 @@ cudaError_t rt_describe_copy(const struct cudaMemcpy3DParms *q, CUDA_MEMCPY3D *r
 		emu_refuse_use("libcudart.so.13", "cudaMemcpy3D (arrays)");
 		return rt_error(cudaErrorNotSupported);
 	}
-	*ret = box(q->dstPtr.ptr, q->dstPtr.pitch, q->srcPtr.ptr, q->srcPtr.pitch, q->extent.width,
-		   q->extent.height, q->extent.depth);
+	*ret = copy_params(q->dstPtr.ptr, q->dstPtr.pitch, q->srcPtr.ptr, q->srcPtr.pitch,
+			   q->extent.width, q->extent.height, q->extent.depth);
 	ret->srcHeight = q->srcPtr.ysize;
 	ret->srcXInBytes = q->srcPos.x;
 	ret->srcY = q->srcPos.y;
@@ -311,7 +311,7 @@ EMU_API cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *ret, cudaGraph_t g
 					     const void *from, size_t bytes,
 					     enum cudaMemcpyKind kind)
 {
-	CUDA_MEMCPY3D p = box(to, 0, from, 0, bytes, 1, 1);
+	CUDA_MEMCPY3D p = copy_params(to, 0, from, 0, bytes, 1, 1);
 
 	return RT(cuGraphAddMemcpyNode, ret, graph, deps, n, &p, rt_current());
 }
@@ -337,7 +337,7 @@ EMU_API cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *ret, cudaGraph_t gra
 EMU_API cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *to, const void *from,
 						   size_t bytes, enum cudaMemcpyKind kind)
 {
-	CUDA_MEMCPY3D p = box(to, 0, from, 0, bytes, 1, 1);
+	CUDA_MEMCPY3D p = copy_params(to, 0, from, 0, bytes, 1, 1);
 
 	return RT(cuGraphMemcpyNodeSetParams, node, &p);
 }
@@ -346,7 +346,7 @@ EMU_API cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cud
 						       void *to, const void *from, size_t bytes,
 						       enum cudaMemcpyKind kind)
 {
-	CUDA_MEMCPY3D p = box(to, 0, from, 0, bytes, 1, 1);
+	CUDA_MEMCPY3D p = copy_params(to, 0, from, 0, bytes, 1, 1);
 
 	return RT(cuGraphExecMemcpyNodeSetParams, exec, node, &p, rt_current());
 }

@@ -37,7 +37,7 @@ static size_t hash(const void *p)
 }
 
 /* Returns the slot of `host`, or a free slot for it. */
-static struct symbol **slot(struct symbol **slots, size_t n, const void *host)
+static struct symbol **find_slot(struct symbol **slots, size_t n, const void *host)
 {
 	size_t i = hash(host) >> 8;
 
@@ -46,7 +46,7 @@ static struct symbol **slot(struct symbol **slots, size_t n, const void *host)
 	return &slots[i & (n - 1)];
 }
 
-static int grow(void)
+static int grow_table(void)
 {
 	size_t n = symbols.n_slots ? symbols.n_slots * 2 : 1024;
 	struct symbol **slots = calloc(n, sizeof(*slots));
@@ -55,7 +55,7 @@ static int grow(void)
 		return -ENOMEM;
 	for (size_t i = 0; i < symbols.n_slots; i++)
 		if (symbols.slots[i])
-			*slot(slots, n, symbols.slots[i]->host) = symbols.slots[i];
+			*find_slot(slots, n, symbols.slots[i]->host) = symbols.slots[i];
 	free(symbols.slots);
 	symbols.slots = slots;
 	symbols.n_slots = n;
@@ -70,10 +70,10 @@ static void add_symbol(const struct symbol *s)
 		return;
 	*kept = *s;
 	pthread_mutex_lock(&symbols.lock);
-	if (symbols.n * 2 >= symbols.n_slots && grow() < 0) {
+	if (symbols.n * 2 >= symbols.n_slots && grow_table() < 0) {
 		free(kept);
 	} else {
-		at = slot(symbols.slots, symbols.n_slots, s->host);
+		at = find_slot(symbols.slots, symbols.n_slots, s->host);
 		symbols.n += !*at;
 		*at = kept; /* replaces a symbol of an unloaded library */
 	}
@@ -86,7 +86,7 @@ static struct symbol *find_symbol(const void *host)
 
 	pthread_mutex_lock(&symbols.lock);
 	if (symbols.n_slots)
-		s = *slot(symbols.slots, symbols.n_slots, host);
+		s = *find_slot(symbols.slots, symbols.n_slots, host);
 	pthread_mutex_unlock(&symbols.lock);
 	return s && !s->image->gone ? s : NULL;
 }

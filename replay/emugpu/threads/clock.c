@@ -61,14 +61,14 @@ static int note_own(struct dl_phdr_info *info, size_t size, void *unused)
 
 /* Runs before main(); until then, time is real. All own libraries are preloaded. Time stays real if
  * another library interposes before this one, as sanitizers do, because it hides the caller. */
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void start_clock(void)
 {
 	static void *found;
 	int64_t (*zero)(void) = (int64_t(*)(void))emu_driver_function(&found, "gpuemu_zero_ns");
 	const char *want = getenv("GPUEMU_CLOCK"), *paced = getenv("GPUEMU_PACE"), *end;
 	Dl_info about, first;
 
-	if (!zero || (want && strcmp(want, "real") == 0) || !dladdr((void *)start, &about) ||
+	if (!zero || (want && strcmp(want, "real") == 0) || !dladdr((void *)start_clock, &about) ||
 	    !dladdr(dlsym(RTLD_DEFAULT, "clock_gettime"), &first) ||
 	    first.dli_fbase != about.dli_fbase || !(end = strrchr(about.dli_fname, '/')) ||
 	    (size_t)(end - about.dli_fname) >= sizeof(state.folder))

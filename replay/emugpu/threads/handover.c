@@ -41,19 +41,19 @@ static void hands_on(void)
 
 static int64_t slots[SLOTS];
 
-static int64_t *slot(const void *p)
+static int64_t *slot_of(const void *p)
 {
 	return &slots[((uintptr_t)p * 0x9e3779b97f4a7c15u) >> 52];
 }
 
 static void release_waiters(const void *p)
 {
-	__atomic_store_n(slot(p), emu_now_ns(), __ATOMIC_RELEASE);
+	__atomic_store_n(slot_of(p), emu_now_ns(), __ATOMIC_RELEASE);
 }
 
 static void resume_waiter(const void *p)
 {
-	emu_not_before(__atomic_load_n(slot(p), __ATOMIC_ACQUIRE));
+	emu_not_before(__atomic_load_n(slot_of(p), __ATOMIC_ACQUIRE));
 }
 
 /* ---- threads ---- */
@@ -64,7 +64,7 @@ struct start {
 	int64_t now_ns;
 };
 
-static void ends(void *unused)
+static void release_joiners(void *unused)
 {
 	release_waiters((const void *)(uintptr_t)pthread_self());
 }
@@ -76,7 +76,7 @@ static void *begin_thread(void *arg)
 
 	free(arg);
 	emu_not_before(s.now_ns);
-	pthread_cleanup_push(ends, NULL);
+	pthread_cleanup_push(release_joiners, NULL);
 	r = s.run(s.arg);
 	pthread_cleanup_pop(1);
 	return r;
@@ -260,7 +260,7 @@ EMU_API int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *u
 EMU_API int pthread_barrier_wait(pthread_barrier_t *b)
 {
 	REAL(pthread_barrier_wait, NULL);
-	int64_t *at = slot(b), now = emu_now_ns(), seen = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+	int64_t *at = slot_of(b), now = emu_now_ns(), seen = __atomic_load_n(at, __ATOMIC_ACQUIRE);
 
 	while (seen < now &&
 	       !__atomic_compare_exchange_n(at, &seen, now, 1, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))

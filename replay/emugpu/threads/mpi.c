@@ -36,7 +36,7 @@ static void *find_mpi(const char *name, const char *unused)
 	return f;
 }
 
-static uint64_t enter(void)
+static uint64_t begin_collective(void)
 {
 	static void *found;
 	uint64_t (*collective)(void) =
@@ -45,7 +45,7 @@ static uint64_t enter(void)
 	return collective ? collective() : 0;
 }
 
-static void leave(uint64_t number)
+static void end_collective(uint64_t number)
 {
 	static void *found;
 	void (*collective)(uint64_t) =
@@ -62,10 +62,10 @@ static void leave(uint64_t number)
 		static void *found;                                                                \
 		int (*real)(PARAMETERS) =                                                          \
 			(int (*)(PARAMETERS))emu_resolve_once(&found, find_mpi, #name, NULL);      \
-		uint64_t number = enter();                                                         \
+		uint64_t number = begin_collective();                                              \
 		int r = real(ARGUMENTS);                                                           \
                                                                                                    \
-		leave(number);                                                                     \
+		end_collective(number);                                                            \
 		return r;                                                                          \
 	}
 

@@ -32,14 +32,14 @@ void *emu_next_symbol(const char *name, const char *version)
 	return f && file_of(f) == file_of(plain) ? f : plain;
 }
 
-static void *anywhere(const char *name, const char *unused)
+static void *find_anywhere(const char *name, const char *unused)
 {
 	return dlsym(RTLD_DEFAULT, name);
 }
 
 void *emu_driver_function(void **found, const char *name)
 {
-	return emu_resolve_once(found, anywhere, name, NULL);
+	return emu_resolve_once(found, find_anywhere, name, NULL);
 }
 
 int64_t emu_now_ns(void)

@@ -24,7 +24,7 @@ __attribute__((constructor)) static void find_functions(void)
 	note_end = (int64_t(*)(int32_t, int))dlsym(RTLD_DEFAULT, "gpuemu_process_ended");
 }
 
-static void note(pid_t pid, int status)
+static void note_child_end(pid_t pid, int status)
 {
 	int saved = errno;
 
@@ -44,7 +44,7 @@ EMU_API pid_t wait4(pid_t pid, int *ret_status, int options, struct rusage *usag
 	ended = real_wait4(pid, &status, options, usage);
 	if (ended > 0 && ret_status)
 		*ret_status = status;
-	note(ended, status);
+	note_child_end(ended, status);
 	return ended;
 }
 
@@ -74,8 +74,8 @@ EMU_API int waitid(idtype_t type, id_t id, siginfo_t *ret_info, int options)
 	if (r < 0 || options & WNOWAIT)
 		return r;
 	if (info->si_code == CLD_EXITED)
-		note(info->si_pid, (info->si_status & 0xff) << 8);
+		note_child_end(info->si_pid, (info->si_status & 0xff) << 8);
 	else if (info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED)
-		note(info->si_pid, info->si_status);
+		note_child_end(info->si_pid, info->si_status);
 	return r;
 }

@@ -176,8 +176,9 @@ int rec_collectives_add_call(struct rec_call *c)
 /* ---- sends and receives */
 
 /* Concatenates the pending sends and receives. */
-static int gather(const struct rec_thread *t, const struct rec_pending_collective *pending,
-		  struct fmt_message **ret, uint32_t *ret_n)
+static int concatenate_messages(const struct rec_thread *t,
+				const struct rec_pending_collective *pending,
+				struct fmt_message **ret, uint32_t *ret_n)
 {
 	uint32_t n = 0;
 
@@ -342,8 +343,8 @@ static int put_part(const struct fmt_names *names, const struct rec_pending_coll
 
 /* Merges the next n calls of that communicator into one: adds their sizes, and keeps kind and type
  * if equal. */
-static int merge(struct rec_call *c, const struct rec_launched_op *l, const struct candidates *of,
-		 uint32_t n, struct rec_pending_collective *ret)
+static int merge_calls(struct rec_call *c, const struct rec_launched_op *l,
+		       const struct candidates *of, uint32_t n, struct rec_pending_collective *ret)
 {
 	struct rec_thread *t = c->thread;
 	struct rec_process *p = c->process;
@@ -387,7 +388,7 @@ static int assign_one(struct rec_call *c, struct rec_pending_collective *pending
 
 	pending->done = 1;
 	if (pending->collective.is_message)
-		r = gather(c->thread, pending, &messages, &made.n_messages);
+		r = concatenate_messages(c->thread, pending, &messages, &made.n_messages);
 	if (r == 0 && pending->collective.is_message)
 		r = name_messages(c->process, pending, messages, made.n_messages, &made.op);
 	if (r < 0)
@@ -433,7 +434,7 @@ static int assign_kernel(struct rec_call *c, size_t launched)
 	each = (of.n + kernels - 1) / kernels;
 	if (each == 1)
 		return assign_one(c, &c->thread->pending[of.first - c->thread->pending], l);
-	r = merge(c, l, &of, each, &merged);
+	r = merge_calls(c, l, &of, each, &merged);
 	return r < 0 ? r : assign_one(c, &merged, l);
 }
 

@@ -26,8 +26,8 @@ static bool is_numbered(const struct fmt_names *names, fmt_str text)
 	return cap_iteration_name(name, len, &step);
 }
 
-static int add(struct rec_process *p, uint32_t track, enum fmt_kind kind,
-	       const struct rec_open_range *o, int64_t end_ns)
+static int add_range(struct rec_process *p, uint32_t track, enum fmt_kind kind,
+		     const struct rec_open_range *o, int64_t end_ns)
 {
 	struct rec_event e = {.start_ns = o->start_ns,
 			      .duration_ns = end_ns > o->start_ns ? end_ns - o->start_ns : 0,
@@ -55,8 +55,8 @@ static int read_text(struct rec_process *p, const struct cap_range_record *r,
 	return e;
 }
 
-static int push(struct rec_open_range **list, size_t *n, size_t *cap,
-		const struct rec_open_range *o)
+static int push_range(struct rec_open_range **list, size_t *n, size_t *cap,
+		      const struct rec_open_range *o)
 {
 	if (array_reserve(list, *n + 1, cap) < 0)
 		return -ENOMEM;
@@ -65,7 +65,8 @@ static int push(struct rec_open_range **list, size_t *n, size_t *cap,
 }
 
 /* The innermost of the same domain ends. */
-static int pop(struct rec_process *p, struct rec_thread *t, const struct rec_open_range *end)
+static int end_innermost(struct rec_process *p, struct rec_thread *t,
+			 const struct rec_open_range *end)
 {
 	for (size_t i = t->n_open; i-- > 0;) {
 		struct rec_open_range o = t->open[i];
@@ -73,12 +74,12 @@ static int pop(struct rec_process *p, struct rec_thread *t, const struct rec_ope
 		if (o.domain != end->domain)
 			continue;
 		memmove(&t->open[i], &t->open[i + 1], (--t->n_open - i) * sizeof(*t->open));
-		return add(p, t->track, FMT_RANGE, &o, end->start_ns);
+		return add_range(p, t->track, FMT_RANGE, &o, end->start_ns);
 	}
 	return 0;
 }
 
-static int finish(struct rec_process *p, uint32_t track, const struct rec_open_range *end)
+static int end_range(struct rec_process *p, uint32_t track, const struct rec_open_range *end)
 {
 	for (size_t i = p->n_open; i-- > 0;) {
 		struct rec_open_range o = p->open[i];
@@ -86,12 +87,12 @@ static int finish(struct rec_process *p, uint32_t track, const struct rec_open_r
 		if (o.key != end->key)
 			continue;
 		p->open[i] = p->open[--p->n_open];
-		return add(p, track, FMT_RANGE, &o, end->start_ns);
+		return add_range(p, track, FMT_RANGE, &o, end->start_ns);
 	}
 	return 0;
 }
 
-static int mark(struct rec_process *p, const struct cap_range_record *r)
+static int add_mark(struct rec_process *p, const struct cap_range_record *r)
 {
 	if (array_reserve(&p->marks, p->n_marks + 1, &p->marks_cap) < 0)
 		return -ENOMEM;
@@ -111,17 +112,17 @@ int rec_add_annotation(struct rec_process *p, struct rec_thread *t,
 	p->counts.steps += (r->head.flags & CAP_RANGE_STEP) != 0;
 	switch ((enum cap_range_kind)(r->head.flags & ~CAP_RANGE_STEP)) {
 	case CAP_RANGE_PUSH:
-		return push(&t->open, &t->n_open, &t->open_cap, &o);
+		return push_range(&t->open, &t->n_open, &t->open_cap, &o);
 	case CAP_RANGE_POP:
-		return pop(p, t, &o);
+		return end_innermost(p, t, &o);
 	case CAP_RANGE_START:
-		return push(&p->open, &p->n_open, &p->open_cap, &o);
+		return push_range(&p->open, &p->n_open, &p->open_cap, &o);
 	case CAP_RANGE_END:
-		return finish(p, t->track, &o);
+		return end_range(p, t->track, &o);
 	case CAP_RANGE_MARK:
-		return add(p, t->track, FMT_MARK, &o, o.start_ns);
+		return add_range(p, t->track, FMT_MARK, &o, o.start_ns);
 	case CAP_RANGE_ITERATION:
-		return mark(p, r);
+		return add_mark(p, r);
 	default:
 		return 0;
 	}

@@ -64,7 +64,7 @@ static uint64_t ns_of(const struct rec_ring_reader *f, uint64_t at)
 }
 
 /* Keeps the record, its times in nanoseconds. */
-static int queue(struct rec_ring_reader *f, const struct cap_record *r)
+static int queue_record(struct rec_ring_reader *f, const struct cap_record *r)
 {
 	uint8_t *at;
 
@@ -102,7 +102,7 @@ static int queue_params(struct rec_ring_reader *f, const struct cap_params_recor
 	return 0;
 }
 
-static int announce(struct rec_process *p, const struct cap_text_record *t)
+static int add_text(struct rec_process *p, const struct cap_text_record *t)
 {
 	fmt_str name;
 	int r = fmt_names_string(p->names, t->data, t->key_len, &name);
@@ -148,12 +148,12 @@ static int add_record(struct rec_ring_reader *f, const struct cap_record *r)
 		return 0;
 	switch ((enum cap_record_kind)r->kind) {
 	case CAP_IMAGE:
-		return rec_add_image(p, (const void *)r) < 0 ? -ENOMEM : queue(f, r);
+		return rec_add_image(p, (const void *)r) < 0 ? -ENOMEM : queue_record(f, r);
 	case CAP_CALL:
 	case CAP_BLOB:
 	case CAP_NODE:
 	case CAP_RANGE:
-		return queue(f, r);
+		return queue_record(f, r);
 	case CAP_LAYOUT:
 		return cap_layouts_add(&f->layouts, (const void *)r);
 	case CAP_PARAMS:
@@ -170,7 +170,7 @@ static int add_record(struct rec_ring_reader *f, const struct cap_record *r)
 		return rec_add_fact(p, text->data, text->key_len, text->data + text->key_len,
 				    text->value_len);
 	case CAP_NAME:
-		return announce(p, text);
+		return add_text(p, text);
 	case CAP_LOST:
 		p->counts.lost_records += lost->records;
 		p->counts.lost_bytes += lost->bytes;

@@ -102,7 +102,7 @@ static struct fmt_hash_slot *slot_of(const struct rec_memo *m, const struct laun
 			     memcmp(&m->kernel_templates[i].launch, l, sizeof(*l)) == 0);
 }
 
-static int remember(struct rec_memo *m, const struct launch *l, uint32_t template)
+static int remember_kernel(struct rec_memo *m, const struct launch *l, uint32_t template)
 {
 	if (fmt_hash_reserve(&m->kernel_table) < 0 ||
 	    array_reserve(&m->kernel_templates, m->n_kernel_templates + 1,
@@ -189,7 +189,7 @@ static int launch_kernel(struct rec_call *c)
 	r = name_launch(c, &o, &l);
 	if (r == 0)
 		r = rec_op_add(c, stream, &o);
-	return r == 0 && !stream->capturing ? remember(memo, &l, o.template) : r;
+	return r == 0 && !stream->capturing ? remember_kernel(memo, &l, o.template) : r;
 }
 
 /* ---- copies */
@@ -342,7 +342,7 @@ static int synchronise(struct rec_call *c)
 }
 
 /* The answer to the last query of a loop that polls, which waits like a synchronisation. */
-static int query(struct rec_call *c, struct rec_object *asked, const char *name)
+static int record_query(struct rec_call *c, struct rec_object *asked, const char *name)
 {
 	bool waited = asked && asked->asked && c->record->result == 0;
 
@@ -359,9 +359,9 @@ static int query(struct rec_call *c, struct rec_object *asked, const char *name)
 int rec_call_add_ops(struct rec_call *c)
 {
 	if (c->api->class == API_CLASS_EVENT_QUERY)
-		return query(c, event_of(c), "Event Sync");
+		return record_query(c, event_of(c), "Event Sync");
 	if (c->api->class == API_CLASS_STREAM_QUERY)
-		return query(c, rec_call_stream(c), "Stream Sync");
+		return record_query(c, rec_call_stream(c), "Stream Sync");
 	if (c->record->result != 0)
 		return 0;
 	switch ((enum api_class)c->api->class) {

@@ -66,7 +66,7 @@ static int describe_variable(const struct rec_call *c, struct rec_allocation *a)
 		    : 0;
 }
 
-static int add(const struct rec_call *c, const struct api_arg *arg, uint64_t address)
+static int add_allocation(const struct rec_call *c, const struct api_arg *arg, uint64_t address)
 {
 	struct rec_allocation a = {
 		.address = address,
@@ -108,10 +108,10 @@ int rec_call_add_allocations(const struct rec_call *c)
 		if (out && a->direction == API_DIRECTION_OUT)
 			return rec_blob_number(rec_call_blob_at(c, i, CAP_BLOB_AFTER), 0, 8,
 					       &address)
-				       ? add(c, a, address)
+				       ? add_allocation(c, a, address)
 				       : 0;
 		if (in && a->direction == API_DIRECTION_NONE)
-			return add(c, a, (uint64_t)rec_call_value_at(c, i));
+			return add_allocation(c, a, (uint64_t)rec_call_value_at(c, i));
 	}
 	return 0;
 }

@@ -46,7 +46,7 @@ static int intern_key(struct fmt_names *names, const struct rec_arg_key *key, fm
 }
 
 /* From here the arguments differ from those of the last call. */
-static void diverge(struct rec_args *m)
+static void leave_template(struct rec_args *m)
 {
 	if (m->n > 0) {
 		memcpy(m->args, m->like_args, m->n * sizeof(*m->args));
@@ -61,7 +61,7 @@ void rec_args_put_mismatch(struct rec_args *m, const struct rec_arg_key *key, en
 	fmt_str s = 0;
 
 	if (!m->unlike)
-		diverge(m);
+		leave_template(m);
 	if (!m->error)
 		m->error = intern_key(m->names, key, &s);
 	m->codes[m->n] = key->code + type;
@@ -75,7 +75,7 @@ void rec_args_end(struct rec_args *m)
 	if (m->left_out > 0)
 		rec_args_put(m, rec_arg_key_name(NULL, "arguments_left_out"), FMT_INT, m->left_out);
 	if (!m->unlike && m->n != m->like->n)
-		diverge(m);
+		leave_template(m);
 }
 
 bool rec_args_match(const struct rec_args *m)

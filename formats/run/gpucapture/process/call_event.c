@@ -35,7 +35,7 @@ static struct rec_last_call *last_call(const struct rec_call *c)
 	return c->api ? &c->process->memo.last_calls[c->record->api] : NULL;
 }
 
-static int remember(struct rec_last_call *last, const struct rec_args *m, uint32_t template)
+static int remember_call(struct rec_last_call *last, const struct rec_args *m, uint32_t template)
 {
 	uint64_t *codes = realloc(last->codes, (m->n + 1) * sizeof(*codes));
 
@@ -56,7 +56,7 @@ static int template_of(const struct rec_args *m, const struct rec_call *c, uint3
 		return 0;
 	}
 	r = make_template(m, c, ret);
-	return r == 0 && last ? remember(last, m, *ret) : r;
+	return r == 0 && last ? remember_call(last, m, *ret) : r;
 }
 
 struct rec_event rec_call_event(const struct rec_call *c, enum fmt_kind kind)

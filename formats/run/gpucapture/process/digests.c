@@ -8,7 +8,7 @@
 /* ---- records */
 
 /* Adds n, which may be negative, to the outstanding digests of the call. */
-static int count(struct rec_process *p, uint64_t id, int64_t n)
+static int count_outstanding(struct rec_process *p, uint64_t id, int64_t n)
 {
 	const struct rec_pending_entry made = {.id = id + 1, .event = REC_NONE, .n = n};
 	struct rec_pending_entry *slot = rec_pending_find(&p->buffers.due, id + 1);
@@ -23,7 +23,7 @@ static int count(struct rec_process *p, uint64_t id, int64_t n)
 
 int rec_digests_expect(struct rec_process *p, uint64_t id, uint32_t n)
 {
-	return count(p, id, n);
+	return count_outstanding(p, id, n);
 }
 
 void rec_digests_set_event(struct rec_process *p, uint64_t id, uint32_t event)
@@ -54,7 +54,7 @@ static uint8_t access_of(uint8_t flags)
 	return flags & CAP_DIGEST_OUTPUT ? FMT_WRITTEN : FMT_READ;
 }
 
-static int append(struct rec_process *p, const struct rec_digest *made)
+static int append_digest(struct rec_process *p, const struct rec_digest *made)
 {
 	if (array_reserve(&p->buffers.digests, p->buffers.n_digests + 1, &p->buffers.digests_cap) <
 	    0)
@@ -66,7 +66,7 @@ static int append(struct rec_process *p, const struct rec_digest *made)
 int rec_add_digest(struct rec_process *p, const struct cap_digest_record *d)
 {
 	size_t words = 2 * (size_t)d->n_pages, first = p->buffers.n_pages;
-	int r = count(p, d->id, -1);
+	int r = count_outstanding(p, d->id, -1);
 
 	if (r < 0 || (d->head.flags & CAP_DIGEST_EMPTY))
 		return r;
@@ -77,22 +77,22 @@ int rec_add_digest(struct rec_process *p, const struct cap_digest_record *d)
 	if (words > 0)
 		memcpy(p->buffers.pages + first, d->pages, 8 * words);
 	p->buffers.n_pages += words;
-	return append(p, &(struct rec_digest){
-				 .id = d->id,
-				 .digest = {.allocation = d->allocation,
-					    .offset_bytes = d->offset_bytes,
-					    .length_bytes = d->length_bytes,
-					    .digest = {d->digest[0], d->digest[1]},
-					    .first_page = (uint32_t)first,
-					    .n_pages = d->n_pages,
-					    .access = access_of(d->head.flags)},
-			 });
+	return append_digest(p, &(struct rec_digest){
+					.id = d->id,
+					.digest = {.allocation = d->allocation,
+						   .offset_bytes = d->offset_bytes,
+						   .length_bytes = d->length_bytes,
+						   .digest = {d->digest[0], d->digest[1]},
+						   .first_page = (uint32_t)first,
+						   .n_pages = d->n_pages,
+						   .access = access_of(d->head.flags)},
+				});
 }
 
 int rec_add_content(struct rec_process *p, const struct cap_payload_record *r)
 {
 	bool announced = !(r->head.flags & CAP_DIGEST_UNANNOUNCED);
-	int e = announced ? count(p, r->id, -1) : 0;
+	int e = announced ? count_outstanding(p, r->id, -1) : 0;
 
 	if (!announced && r->head.flags & CAP_DIGEST_EMPTY)
 		p->counts.keyframe_missing += r->length_bytes;
@@ -100,15 +100,15 @@ int rec_add_content(struct rec_process *p, const struct cap_payload_record *r)
 		p->counts.keyframe_pages++;
 	if (e < 0 || (r->head.flags & CAP_DIGEST_EMPTY))
 		return e;
-	return append(p, &(struct rec_digest){
-				 .id = r->id,
-				 .is_content = true,
-				 .digest = {.allocation = r->allocation,
-					    .offset_bytes = r->offset_bytes,
-					    .length_bytes = r->length_bytes,
-					    .digest = {r->hash[0], r->hash[1]},
-					    .access = access_of(r->head.flags)},
-			 });
+	return append_digest(p, &(struct rec_digest){
+					.id = r->id,
+					.is_content = true,
+					.digest = {.allocation = r->allocation,
+						   .offset_bytes = r->offset_bytes,
+						   .length_bytes = r->length_bytes,
+						   .digest = {r->hash[0], r->hash[1]},
+						   .access = access_of(r->head.flags)},
+				});
 }
 
 /* ---- between two segments */
@@ -123,7 +123,7 @@ static bool is_over(const struct rec_process *p, uint64_t id)
 }
 
 /* Keeps the digests that are still needed. */
-static void keep(struct rec_process *p, const uint32_t *to)
+static void keep_needed(struct rec_process *p, const uint32_t *to)
 {
 	struct rec_digest *list = p->buffers.digests;
 	size_t kept = 0;
@@ -178,7 +178,7 @@ int rec_digests_renumber(struct rec_process *p, const uint32_t *to)
 {
 	int r;
 
-	keep(p, to);
+	keep_needed(p, to);
 	r = carry_pages(p);
 	if (r == 0)
 		r = rec_pending_renumber(&p->buffers.due, to);

@@ -62,7 +62,7 @@ static void set_current(struct rec_thread *t, uint64_t context)
 		t->contexts[t->n_contexts++] = context;
 }
 
-static void push(struct rec_thread *t, uint64_t context)
+static void push_context(struct rec_thread *t, uint64_t context)
 {
 	if (t->n_contexts < REC_CONTEXT_DEPTH)
 		t->contexts[t->n_contexts++] = context;
@@ -79,12 +79,12 @@ static void follow_context(struct rec_call *c)
 	if (rec_call_is(c, "cuCtxSetCurrent"))
 		set_current(t, (uint64_t)rec_call_value(c, "ctx", 0));
 	else if (rec_call_is(c, "cuCtxPushCurrent"))
-		push(t, (uint64_t)rec_call_value(c, "ctx", 0));
+		push_context(t, (uint64_t)rec_call_value(c, "ctx", 0));
 	else if (rec_call_is(c, "cuCtxPopCurrent") && t->n_contexts > 0)
 		t->n_contexts--;
 	else if (rec_call_is(c, "cuCtxCreate") &&
 		 rec_blob_number(rec_call_blob(c, "pctx", CAP_BLOB_AFTER), 0, 8, &v))
-		push(t, v);
+		push_context(t, v);
 	else if (rec_call_is(c, "cuCtxDestroy") && t->n_contexts > 0 &&
 		 t->contexts[t->n_contexts - 1] == (uint64_t)rec_call_value(c, "ctx", 0))
 		t->n_contexts--;
@@ -128,7 +128,7 @@ static int name_function(const struct rec_call *c, struct rec_object *t)
 	return 0;
 }
 
-static int make(const struct rec_call *c, const struct api_arg *a, uint64_t handle)
+static int make_object(const struct rec_call *c, const struct api_arg *a, uint64_t handle)
 {
 	struct rec_handles *objects = c->process->handles;
 	struct rec_object *t = NULL;
@@ -160,7 +160,7 @@ static int make_all(const struct rec_call *c, const struct api_arg *a, const str
 	int r = 0;
 
 	for (size_t at = 0; r == 0 && rec_blob_number(b, at, 8, &v); at += 8)
-		r = make(c, a, v);
+		r = make_object(c, a, v);
 	return r;
 }
 

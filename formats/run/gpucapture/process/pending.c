@@ -13,7 +13,7 @@ void rec_pending_done(struct rec_pending_table *w)
 /* Successive ids have adjacent slots, which share a cache line. */
 #define BLOCK 8
 
-static size_t home(const struct rec_pending_table *w, uint64_t id)
+static size_t home_slot(const struct rec_pending_table *w, uint64_t id)
 {
 	return ((id / BLOCK * 0x9e3779b97f4a7c15u >> 32) * BLOCK + id % BLOCK) & (w->size - 1);
 }
@@ -21,14 +21,14 @@ static size_t home(const struct rec_pending_table *w, uint64_t id)
 /* Returns the slot that contains `id`, or an empty one for it. */
 static struct rec_pending_entry *find_slot(const struct rec_pending_table *w, uint64_t id)
 {
-	size_t at = home(w, id);
+	size_t at = home_slot(w, id);
 
 	while (w->slots[at].id && w->slots[at].id != id)
 		at = (at + 1) & (w->size - 1);
 	return &w->slots[at];
 }
 
-static int grow(struct rec_pending_table *w)
+static int grow_table(struct rec_pending_table *w)
 {
 	struct rec_pending_table grown = {.size = w->size ? w->size * 2 : 1024, .n = w->n};
 
@@ -49,7 +49,7 @@ int rec_pending_put(struct rec_pending_table *w, const struct rec_pending_entry 
 {
 	struct rec_pending_entry *slot;
 
-	if (grow(w) < 0)
+	if (grow_table(w) < 0)
 		return -ENOMEM;
 	slot = find_slot(w, made->id);
 	w->n += !slot->id;
@@ -63,7 +63,7 @@ void rec_pending_remove(struct rec_pending_table *w, struct rec_pending_entry *s
 	size_t mask = w->size - 1, hole = (size_t)(slot - w->slots);
 
 	for (size_t i = (hole + 1) & mask; w->slots[i].id; i = (i + 1) & mask) {
-		if (((i - home(w, w->slots[i].id)) & mask) < ((i - hole) & mask))
+		if (((i - home_slot(w, w->slots[i].id)) & mask) < ((i - hole) & mask))
 			continue;
 		w->slots[hole] = w->slots[i];
 		hole = i;

@@ -69,7 +69,7 @@ int rec_times_ignore(struct rec_process *p, uint64_t id)
 	return 0;
 }
 
-static int await(struct rec_process *p, const struct rec_pending_entry *made)
+static int expect_times(struct rec_process *p, const struct rec_pending_entry *made)
 {
 	struct rec_pending_entry *slot = rec_pending_find(&p->times.waits, made->id);
 
@@ -85,15 +85,16 @@ int rec_times_expect(struct rec_process *p, uint32_t event)
 	struct rec_event *op = &p->events[event];
 
 	op->duration_ns = REC_NO_TIME;
-	return await(p, &(struct rec_pending_entry){.id = op->correlation, .event = event});
+	return expect_times(p, &(struct rec_pending_entry){.id = op->correlation, .event = event});
 }
 
 int rec_times_expect_planned(struct rec_process *p, uint64_t id)
 {
 	uint32_t last = (uint32_t)p->nccl.n_collectives - 1;
 
-	return p->planned_times ? await(p, &(struct rec_pending_entry){.id = id + 1, .event = last})
-				: 0;
+	return p->planned_times
+		       ? expect_times(p, &(struct rec_pending_entry){.id = id + 1, .event = last})
+		       : 0;
 }
 
 /* Times of one stream arrive roughly in the order of its operations. */

@@ -37,7 +37,7 @@ static int want_images(struct contents *c, const struct rec_process *p)
 	return 0;
 }
 
-static int want(struct contents *c, const struct fmt_digest *list, size_t n)
+static int add_wanted(struct contents *c, const struct fmt_digest *list, size_t n)
 {
 	if (array_reserve(&c->names, c->n + n, &c->cap) < 0)
 		return -ENOMEM;
@@ -54,8 +54,8 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Returns 1 if stored, 0 if missing, which is counted by reason. */
-static int store(struct contents *c, const uint64_t name[2], struct rec_contents_result *ret,
-		 struct fmt_error *err)
+static int store_content(struct contents *c, const uint64_t name[2],
+			 struct rec_contents_result *ret, struct fmt_error *err)
 {
 	char path[PATH_MAX + 64];
 	scoped(close_fd) int fd = -1;
@@ -93,7 +93,7 @@ static int keep_all(struct contents *c, struct rec_contents_result *ret, struct 
 
 		if (i > 0 && by_name(c->names[i], c->names[i - 1]) == 0)
 			continue;
-		r = store(c, c->names[i], ret, err);
+		r = store_content(c, c->names[i], ret, err);
 		if (r < 0)
 			return r;
 		if (r == 1)
@@ -218,7 +218,7 @@ int rec_contents_write(const char *folder, struct fmt_writer *writer,
 	for (size_t i = 0; i < n_processes && r == 0; i++)
 		r = want_images(&c, processes[i]);
 	for (uint32_t i = 0; i < ranks->n && r == 0; i++)
-		r = want(&c, read[i].contents, read[i].n_contents);
+		r = add_wanted(&c, read[i].contents, read[i].n_contents);
 	if (r == 0)
 		r = keep_all(&c, ret, err);
 	for (uint32_t i = 0; i < ranks->n && r == 0; i++)

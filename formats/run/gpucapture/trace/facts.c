@@ -165,7 +165,7 @@ int rec_repetition_put(struct fmt_names *names, const struct rec_iterations_stat
 }
 
 /* Returns the sum of a counter over the processes. */
-static uint64_t sum(struct rec_process *const *processes, size_t n, size_t offset)
+static uint64_t sum_counter(struct rec_process *const *processes, size_t n, size_t offset)
 {
 	uint64_t all = 0, v;
 
@@ -181,8 +181,8 @@ static void put_check(struct facts *f, struct rec_process *const *processes, siz
 		      const struct rec_window *window)
 {
 	const struct rec_unrecorded *unread = &window->unread;
-	uint64_t begun = sum(processes, n, offsetof(struct rec_counts, begun));
-	uint64_t calls = sum(processes, n, offsetof(struct rec_counts, calls));
+	uint64_t begun = sum_counter(processes, n, offsetof(struct rec_counts, begun));
+	uint64_t calls = sum_counter(processes, n, offsetof(struct rec_counts, calls));
 
 	put_number(f, "capture.calls_begun", begun);
 	put_count(f, "capture.calls_missing", begun > calls ? begun - calls : 0);
@@ -279,7 +279,7 @@ int rec_facts_put(struct rec_process *const *processes, size_t n, const struct r
 
 	put_fact(&f, "gputrace.recorder", "\"gpucapture\"");
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
-		uint64_t v = sum(processes, n, counts[i].offset);
+		uint64_t v = sum_counter(processes, n, counts[i].offset);
 
 		if (v > 0 || counts[i].always)
 			put_number(&f, counts[i].key, v);

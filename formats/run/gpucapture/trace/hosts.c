@@ -61,7 +61,7 @@ static int list_clocks(struct rec_hosts *h, const struct rec_plan *plan,
 }
 
 /* Sets offsets by the CLOCK_REALTIME of hosts, if both are known. */
-static void guess(struct rec_hosts *h, const struct fmt_origin *reference)
+static void align_by_realtime(struct rec_hosts *h, const struct fmt_origin *reference)
 {
 	for (size_t i = 0; i < h->n; i++) {
 		const struct fmt_origin *o = &h->origins[i];
@@ -122,7 +122,7 @@ static int align_by(struct rec_hosts *h, const struct fmt_origin *reference,
 		if (seen->seen[i].all_wait || !all_wait)
 			s[n++] = (struct fmt_clock_sample){
 				seen->seen[i].moment, seen->seen[i].end_ns, seen->seen[i].clock};
-	guess(h, reference);
+	align_by_realtime(h, reference);
 	r = fmt_clocks_align(s, n, true, h->clocks, h->n_clocks);
 	return r < 0 ? r : fmt_clocks_error(s, n, h->clocks, &h->error);
 }

@@ -10,7 +10,7 @@
 #define MOST_OVERLAP 10
 
 /* If it ends before it starts, its duration is 0. */
-static int add(struct fmt_iterations *s, int64_t number, int64_t start_ns, int64_t end_ns)
+static int add_iteration(struct fmt_iterations *s, int64_t number, int64_t start_ns, int64_t end_ns)
 {
 	return fmt_iterations_add(s, number, start_ns, end_ns > start_ns ? end_ns - start_ns : 0);
 }
@@ -31,7 +31,7 @@ static int from_marks(struct fmt_iterations *s, const struct rec_process *p,
 
 	for (size_t i = 0; p && i < p->n_marks && r == 0; i++)
 		if (p->marks[i].start_ns >= from_ns)
-			r = add(s, p->marks[i].number, p->marks[i].start_ns, 0);
+			r = add_iteration(s, p->marks[i].number, p->marks[i].start_ns, 0);
 	if (r < 0 || s->n == 0)
 		return r;
 	qsort(s->list, s->n, sizeof(*s->list), by_start);
@@ -89,8 +89,8 @@ static bool end_last(struct fmt_iterations *s, const struct fmt_event *next)
 
 /* Collects ranges with the prefix `like` that follow each other with ascending numbers. Returns the
  * time that they cover, or -1. */
-static int64_t collect(const struct fmt_names *names, const struct fmt_run_part *part,
-		       const struct prefix *like, struct fmt_iterations *s)
+static int64_t collect_ranges(const struct fmt_names *names, const struct fmt_run_part *part,
+			      const struct prefix *like, struct fmt_iterations *s)
 {
 	int64_t number, covers = 0;
 	struct prefix prefix;
@@ -104,7 +104,7 @@ static int64_t collect(const struct fmt_names *names, const struct fmt_run_part 
 			continue;
 		if ((last && number <= last->number) || !end_last(s, e))
 			return -1;
-		if (add(s, number, e->start_ns, e->start_ns + e->duration_ns) < 0)
+		if (add_iteration(s, number, e->start_ns, e->start_ns + e->duration_ns) < 0)
 			return -1;
 		covers += e->duration_ns;
 	}
@@ -137,7 +137,7 @@ static void from_ranges(struct fmt_iterations *s, const struct fmt_names *names,
 			continue;
 		last = prefix;
 		tried++;
-		covers = collect(names, part, &prefix, s);
+		covers = collect_ranges(names, part, &prefix, s);
 		if (is_better(&prefix, covers, &best, most)) {
 			most = covers;
 			best = prefix;
@@ -146,7 +146,7 @@ static void from_ranges(struct fmt_iterations *s, const struct fmt_names *names,
 	s->n = 0;
 	if (best.len == 0)
 		return;
-	collect(names, part, &best, s);
+	collect_ranges(names, part, &best, s);
 	*ret = best;
 }
 
@@ -169,7 +169,7 @@ static int add_more_ranges(struct fmt_iterations *s, const struct fmt_names *nam
 		    (of->n > 0 && e->start_ns < of->from_ns) || !end_last(s, e))
 			continue;
 		number = !last || number > last->number ? number : last->number + 1;
-		if (add(s, number, e->start_ns, e->start_ns + e->duration_ns) < 0)
+		if (add_iteration(s, number, e->start_ns, e->start_ns + e->duration_ns) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -228,7 +228,7 @@ static int find_one(const struct fmt_run *run, struct fmt_run_rank *rank,
 	if (of->n == 0 && (of->way == REC_ITERATIONS_MARKED || of->way == REC_ITERATIONS_RANGES))
 		number = FMT_BEFORE;
 	if (r == 0 && s.n == 0)
-		r = add(&s, number, of->n > 0 ? from_ns : part->first_ns, part->last_ns);
+		r = add_iteration(&s, number, of->n > 0 ? from_ns : part->first_ns, part->last_ns);
 	if (r < 0)
 		return r;
 	rank->n_iterations = s.n;
@@ -314,8 +314,8 @@ static int copy_steps(const struct fmt_run_rank *from, struct fmt_run_rank *to)
 
 /* Gives GPUs of one process the same iterations. A GPU with fewer or more iterations, or whose
  * threads have no ranges, gets those of the leader; in a run of several segments, all GPUs do. */
-static int share(const struct fmt_run *run, const struct rec_ranks *ranks, bool more,
-		 struct rec_iterations_state *of)
+static int share_iterations(const struct fmt_run *run, const struct rec_ranks *ranks, bool more,
+			    struct rec_iterations_state *of)
 {
 	int r = 0;
 
@@ -334,7 +334,7 @@ static int share(const struct fmt_run *run, const struct rec_ranks *ranks, bool 
 }
 
 /* Groups several short repetitions into one iteration. */
-static void group(const struct fmt_run *run, struct rec_iterations_state *of)
+static void group_ranks(const struct fmt_run *run, struct rec_iterations_state *of)
 {
 	size_t size = 1;
 
@@ -383,7 +383,7 @@ static void number_first(struct fmt_run *run, bool more, struct rec_iterations_s
 {
 	bool repeats = false;
 
-	group(run, of);
+	group_ranks(run, of);
 	for (uint32_t i = 0; i < run->n_ranks; i++)
 		repeats |= of[i].way == REC_ITERATIONS_REPEAT;
 	if (repeats && more)
@@ -422,7 +422,7 @@ int rec_iterations_find(struct fmt_run *run, const struct rec_ranks *ranks,
 			     &parts[i], &of[i]);
 	}
 	if (r == 0)
-		r = share(run, ranks, more || begun, of);
+		r = share_iterations(run, ranks, more || begun, of);
 	if (r < 0)
 		return r;
 	if (begun)
@@ -454,7 +454,7 @@ bool rec_iterations_can_cut(const struct rec_iterations_state *of, const struct 
 }
 
 /* Adds the iterations of the rank, which are complete, to the state for the next segment. */
-static void pass(struct rec_iterations_state *of, const struct fmt_run_rank *rank)
+static void keep_for_next(struct rec_iterations_state *of, const struct fmt_run_rank *rank)
 {
 	bool goes_on = of->inside && rank->iterations[0].number == of->last.number;
 
@@ -475,13 +475,13 @@ void rec_iterations_cut(struct rec_iterations_state *of, struct fmt_run_rank *ra
 	if (n == 0)
 		all[0].duration_ns = until_ns - all[0].start_ns;
 	rank->n_iterations = n > 0 ? n : 1;
-	pass(of, rank);
+	keep_for_next(of, rank);
 	of->inside = n == 0 && of->way != REC_ITERATIONS_NONE;
 }
 
 void rec_iterations_end(struct rec_iterations_state *of, const struct fmt_run_rank *rank)
 {
-	pass(of, rank);
+	keep_for_next(of, rank);
 }
 
 void rec_iterations_state_done(struct rec_iterations_state *of)

@@ -166,8 +166,8 @@ static int collective_template(const struct rec_process *p, const struct rec_col
 	return r < 0 ? r : fmt_names_template(names, &made, template);
 }
 
-static int apply(struct rec_process *p, const struct rec_collective *c, const struct rec_pair *of,
-		 uint64_t *unmatched)
+static int apply_pair(struct rec_process *p, const struct rec_collective *c,
+		      const struct rec_pair *of, uint64_t *unmatched)
 {
 	const struct fmt_comm *comm = fmt_comm(p->names, of->comm);
 	struct rec_event *e = &p->events[c->event];
@@ -192,7 +192,7 @@ int rec_pairing_apply(const struct rec_pairing *m, struct rec_process *p, uint32
 		struct rec_collective c = p->nccl.collectives[i];
 
 		if (c.event < end)
-			r = apply(p, &c, &m->pairs[p->index][c.number], unmatched);
+			r = apply_pair(p, &c, &m->pairs[p->index][c.number], unmatched);
 		else
 			p->nccl.collectives[kept++] = c;
 	}

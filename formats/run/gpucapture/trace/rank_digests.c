@@ -40,7 +40,8 @@ struct keyframe {
 };
 
 /* When the event's call, or it itself, began. */
-static int64_t moment(const struct fmt_run_rank *run, const struct fmt_run_part *part, uint32_t i)
+static int64_t launch_time(const struct fmt_run_rank *run, const struct fmt_run_part *part,
+			   uint32_t i)
 {
 	uint32_t call = part->call_of ? part->call_of[i] : FMT_RUN_NONE;
 
@@ -49,8 +50,8 @@ static int64_t moment(const struct fmt_run_rank *run, const struct fmt_run_part 
 
 /* Returns the first operation of the rank that was launched after at_ns, or the last one before it;
  * a call if there is no operation; FMT_RUN_NONE. */
-static uint32_t neighbour(const struct rec_rank_events *places, uint32_t rank, int64_t at_ns,
-			  bool after)
+static uint32_t nearest_op(const struct rec_rank_events *places, uint32_t rank, int64_t at_ns,
+			   bool after)
 {
 	const struct fmt_run_rank *run = &places->run->ranks[rank];
 	uint32_t best = FMT_RUN_NONE;
@@ -58,12 +59,12 @@ static uint32_t neighbour(const struct rec_rank_events *places, uint32_t rank, i
 
 	for (uint32_t i = 0; i < run->n_events; i++) {
 		uint8_t kind = fmt_template(places->run->names, run->events[i].template)->kind;
-		int64_t at = moment(run, &places->parts[rank], i), best_at;
+		int64_t at = launch_time(run, &places->parts[rank], i), best_at;
 		bool is_op = FMT_IS_OP(kind);
 
 		if ((!is_op && kind != FMT_CALL) || (after ? at > at_ns : at < at_ns))
 			continue;
-		best_at = best == FMT_RUN_NONE ? at : moment(run, &places->parts[rank], best);
+		best_at = best == FMT_RUN_NONE ? at : launch_time(run, &places->parts[rank], best);
 		if (best != FMT_RUN_NONE && is_op == best_is_op
 			    ? (after ? at <= best_at : at >= best_at)
 			    : best_is_op)
@@ -85,9 +86,9 @@ static void find_keyframe(const struct rec_process *p, const struct rec_rank_eve
 		return;
 	*k = (struct keyframe){d->id, rank, FMT_RUN_NONE, d->digest.access, true};
 	if (rank != REC_NONE)
-		k->op = neighbour(places, rank,
-				  e->call == REC_NONE ? e->start_ns : p->events[e->call].start_ns,
-				  k->access == FMT_LIVE_AFTER);
+		k->op = nearest_op(places, rank,
+				   e->call == REC_NONE ? e->start_ns : p->events[e->call].start_ns,
+				   k->access == FMT_LIVE_AFTER);
 }
 
 /* Lists the events that may have digests. */
@@ -110,8 +111,8 @@ static int list_events(const struct rec_process *p, const struct rec_rank_events
 }
 
 /* Adds the digest, and its pages, to the part; its operation is set. */
-static int add(const struct rec_process *p, const struct rec_digest *from, struct fmt_digest made,
-	       struct fmt_run_part *part)
+static int add_digest(const struct rec_process *p, const struct rec_digest *from,
+		      struct fmt_digest made, struct fmt_run_part *part)
 {
 	size_t words = 2 * (size_t)made.n_pages;
 
@@ -129,8 +130,8 @@ static int add(const struct rec_process *p, const struct rec_digest *from, struc
 }
 
 /* Adds the digests to the parts with their operations. */
-static int attach(struct rec_process *p, const struct rec_rank_events *places,
-		  const struct by_id *list, size_t n)
+static int attach_digests(struct rec_process *p, const struct rec_rank_events *places,
+			  const struct by_id *list, size_t n)
 {
 	struct keyframe keyframe = {0};
 	int r = 0;
@@ -155,7 +156,7 @@ static int attach(struct rec_process *p, const struct rec_rank_events *places,
 			made.op = *rec_rank_event_index(places, p, of->event);
 		}
 		if (made.op != FMT_RUN_NONE)
-			r = add(p, from, made, &places->parts[rank]);
+			r = add_digest(p, from, made, &places->parts[rank]);
 	}
 	return r;
 }
@@ -169,5 +170,5 @@ int rec_rank_add_digests(struct rec_process *p, const struct rec_rank_events *pl
 	if (p->buffers.n_digests == 0)
 		return 0;
 	r = list_events(p, places, &list, &n);
-	return r < 0 ? r : attach(p, places, list, n);
+	return r < 0 ? r : attach_digests(p, places, list, n);
 }

@@ -41,7 +41,7 @@ static uint32_t count_devices(struct rec_process *const *processes, size_t n)
 }
 
 /* Returns true if the process launched operations on the device, or has a communicator there. */
-static bool uses(const struct rec_process *p, uint32_t device)
+static bool uses_device(const struct rec_process *p, uint32_t device)
 {
 	for (size_t k = 0; k < p->nccl.n_comms; k++)
 		if (p->nccl.comms[k].device == (int)device)
@@ -53,7 +53,7 @@ static bool uses(const struct rec_process *p, uint32_t device)
 }
 
 /* Returns true if the process allocated memory of the device. */
-static bool allocates(const struct rec_process *p, uint32_t device)
+static bool allocates_on(const struct rec_process *p, uint32_t device)
 {
 	for (size_t k = 0; k < p->memory.n_ids; k++)
 		if (p->memory.ids[k].device == (int)device)
@@ -61,7 +61,7 @@ static bool allocates(const struct rec_process *p, uint32_t device)
 	return false;
 }
 
-static int add(struct rec_ranks *r, size_t *cap, const struct rec_process *p, int device)
+static int add_rank(struct rec_ranks *r, size_t *cap, const struct rec_process *p, int device)
 {
 	if (array_reserve(&r->ranks, (size_t)r->n + 1, cap) < 0)
 		return -ENOMEM;
@@ -75,14 +75,14 @@ static int list_process(struct rec_ranks *r, size_t *cap, const struct rec_proce
 	int e = 0;
 
 	for (uint32_t d = 0; d < r->n_devices && e == 0; d++)
-		if (uses(p, d))
-			e = add(r, cap, p, (int)d);
+		if (uses_device(p, d))
+			e = add_rank(r, cap, p, (int)d);
 	if (r->n > before)
 		return e;
 	/* A process without operations may allocate memory that other processes use. */
 	for (uint32_t d = 0; d < r->n_devices && e == 0; d++)
-		if (allocates(p, d))
-			e = add(r, cap, p, (int)d);
+		if (allocates_on(p, d))
+			e = add_rank(r, cap, p, (int)d);
 	return e;
 }
 
@@ -98,7 +98,7 @@ static int list_all(struct rec_ranks *r, struct rec_process *const *processes, s
 		return e;
 	for (size_t i = 0; i < n && e == 0; i++)
 		if (processes[i]->counts.calls > 0 || processes[i]->n_ranges > 0)
-			e = add(r, &cap, processes[i], -1);
+			e = add_rank(r, &cap, processes[i], -1);
 	return e;
 }
 

@@ -55,8 +55,8 @@ static void enclose(const struct fmt_run_rank *run, struct fmt_run_launch *list,
 }
 
 /* Finds where the repetition of the previous segment continues; *n is 0 if it does not. */
-static int follow(const struct rec_pattern *last, const uint32_t *symbols, size_t n_symbols,
-		  size_t **ret, size_t *n)
+static int continue_pattern(const struct rec_pattern *last, const uint32_t *symbols,
+			    size_t n_symbols, size_t **ret, size_t *n)
 {
 	size_t *starts = malloc((n_symbols + 1) * sizeof(*starts)), at = 0;
 
@@ -76,7 +76,7 @@ static int follow(const struct rec_pattern *last, const uint32_t *symbols, size_
 	return 0;
 }
 
-static int remember(struct rec_pattern *p, const uint32_t *symbols, size_t n)
+static int remember_pattern(struct rec_pattern *p, const uint32_t *symbols, size_t n)
 {
 	uint32_t *copy = malloc((n + 1) * sizeof(*copy));
 
@@ -91,7 +91,7 @@ static int remember(struct rec_pattern *p, const uint32_t *symbols, size_t n)
 static int find_repeat(struct rec_pattern *last, const uint32_t *symbols, size_t n, size_t **starts,
 		       size_t *n_starts)
 {
-	int r = follow(last, symbols, n, starts, n_starts);
+	int r = continue_pattern(last, symbols, n, starts, n_starts);
 
 	if (r == 0 && *n_starts == 0) {
 		free(take(*starts));
@@ -99,8 +99,8 @@ static int find_repeat(struct rec_pattern *last, const uint32_t *symbols, size_t
 	}
 	if (r < 0 || *n_starts < 2)
 		return r;
-	return remember(last, symbols + (*starts)[*n_starts - 2],
-			(*starts)[*n_starts - 1] - (*starts)[*n_starts - 2]);
+	return remember_pattern(last, symbols + (*starts)[*n_starts - 2],
+				(*starts)[*n_starts - 1] - (*starts)[*n_starts - 2]);
 }
 
 int rec_repeats_find(const struct fmt_run *run, const struct fmt_run_rank *rank,

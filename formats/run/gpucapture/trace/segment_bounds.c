@@ -17,7 +17,7 @@ static uint32_t owner_of(const struct rec_process *p, uint32_t event)
 
 /* Returns the first event >= `from` whose times, or whose enclosing call, are outstanding. Earlier
  * events are complete or given up. */
-static uint32_t complete(const struct rec_process *p, uint32_t from)
+static uint32_t first_incomplete(const struct rec_process *p, uint32_t from)
 {
 	uint32_t end = (uint32_t)p->n_events, waits = rec_times_first_pending(p, from);
 	uint32_t digested = rec_digests_first_pending(p, from);
@@ -56,7 +56,7 @@ static int64_t last_end(const struct rec_process *p)
 }
 
 /* Returns the start of the event's call. */
-static int64_t began(const struct rec_process *p, const struct rec_event *e)
+static int64_t call_start(const struct rec_process *p, const struct rec_event *e)
 {
 	return e->call == REC_NONE ? e->start_ns : p->events[e->call].start_ns;
 }
@@ -73,8 +73,8 @@ static int64_t begin_of_last(struct rec_process *const *processes, size_t n, siz
 			most = processes[i];
 	if (there <= last)
 		return INT64_MIN;
-	return began(most, &most->events[(size_t)((double)most->n_events * (double)(there - last) /
-						  (double)there)]);
+	return call_start(most, &most->events[(size_t)((double)most->n_events *
+						       (double)(there - last) / (double)there)]);
 }
 
 /* Counts the events of the process that began before `than_ns`. */
@@ -82,7 +82,7 @@ static uint32_t count_older(const struct rec_process *p, int64_t than_ns)
 {
 	uint32_t n = 0;
 
-	while (n < p->n_events && began(p, &p->events[n]) < than_ns)
+	while (n < p->n_events && call_start(p, &p->events[n]) < than_ns)
 		n++;
 	return n;
 }
@@ -103,7 +103,7 @@ int rec_segment_bounds_find(struct rec_process *const *processes, size_t n, bool
 			ret->until_ns = last_end(processes[i]);
 	for (size_t i = 0; i < n; i++) {
 		const struct rec_process *p = processes[i];
-		uint32_t end = complete(p, count_older(p, given_up_ns));
+		uint32_t end = first_incomplete(p, count_older(p, given_up_ns));
 
 		ret->ends[i] = end;
 		if (end < p->n_events && p->events[end].start_ns < ret->until_ns)
@@ -167,7 +167,7 @@ static void renumber_collectives(struct rec_process *p, const uint32_t *to)
 	p->nccl.n_messages = n_messages;
 }
 
-static void renumber(struct rec_process *p, const uint32_t *to)
+static void renumber_events(struct rec_process *p, const uint32_t *to)
 {
 	for (size_t i = 0; i < p->n_events; i++)
 		if (p->events[i].call != REC_NONE)
@@ -197,7 +197,7 @@ int rec_process_drop_events(struct rec_process *p, const bool *gone)
 			p->events[n++] = p->events[i];
 	}
 	p->n_events = n;
-	renumber(p, to);
+	renumber_events(p, to);
 	r = rec_pending_renumber(&p->times.waits, to);
 	if (r == 0)
 		r = rec_digests_renumber(p, to);

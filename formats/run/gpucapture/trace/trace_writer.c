@@ -101,8 +101,8 @@ int rec_trace_writer_new(struct fmt_names *names, const struct rec_window *windo
 /* ---- a segment */
 
 /* The first ends[i] events of each process as a run, with its iterations. */
-static int assemble(struct rec_trace_writer *m, struct rec_process *const *processes, size_t n,
-		    const uint32_t *ends, bool more, struct rec_segment **ret)
+static int assemble_ranks(struct rec_trace_writer *m, struct rec_process *const *processes,
+			  size_t n, const uint32_t *ends, bool more, struct rec_segment **ret)
 {
 	int r;
 
@@ -169,8 +169,8 @@ static int defer_ranks(const struct rec_trace_writer *m, struct rec_segment *s,
 }
 
 /* Ends the segment at the end of an iteration: 1; 0 if no iteration is complete. */
-static int cut(const struct rec_trace_writer *m, struct rec_segment *s,
-	       const struct rec_segment_bounds *bounds)
+static int end_segment(const struct rec_trace_writer *m, struct rec_segment *s,
+		       const struct rec_segment_bounds *bounds)
 {
 	struct rec_iterations_state *steps = m->steps;
 	uint32_t n_idle = 0;
@@ -278,7 +278,7 @@ static bool is_written(const struct rec_trace_writer *m, const struct rec_proces
 	return rank == REC_NONE || e->start_ns < m->steps[rank].from_ns;
 }
 
-static int forget(struct rec_trace_writer *m, struct rec_process *p, uint32_t end)
+static int drop_events(struct rec_trace_writer *m, struct rec_process *p, uint32_t end)
 {
 	scoped(free_ptr) bool *gone = calloc(p->n_events + 1, sizeof(*gone));
 	size_t n = 0;
@@ -308,11 +308,11 @@ static int make_segment(struct rec_trace_writer *m, struct rec_process *const *p
 	int r = rec_segment_bounds_find(processes, n, force, m->segment, &bounds), wanted;
 
 	if (r == 0)
-		r = assemble(m, processes, n, bounds.ends, true, &s);
+		r = assemble_ranks(m, processes, n, bounds.ends, true, &s);
 	if (r == 0 && m->begun && !force)
 		r = defer_ranks(m, s, &bounds);
 	if (r == 0)
-		r = cut(m, s, &bounds);
+		r = end_segment(m, s, &bounds);
 	if (r <= 0)
 		return r;
 	wanted = keep_window(m, s, err);
@@ -325,7 +325,7 @@ static int make_segment(struct rec_trace_writer *m, struct rec_process *const *p
 		rec_segment_begin(m->writing, m->n_threads);
 	}
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = forget(m, processes[i], bounds.ends[i]);
+		r = drop_events(m, processes[i], bounds.ends[i]);
 	return r < 0 ? r : 1;
 }
 
@@ -422,7 +422,7 @@ static int make_last(struct rec_trace_writer *m, struct rec_process *const *proc
 		m->result.without_times += rec_times_missing(processes[i]);
 	}
 	if (r == 0)
-		r = assemble(m, processes, n, ends, false, &s);
+		r = assemble_ranks(m, processes, n, ends, false, &s);
 	if (r < 0)
 		return r;
 	s->is_last = true;

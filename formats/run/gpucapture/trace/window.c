@@ -26,7 +26,8 @@ static int keep_iterations(const struct rec_window *w, struct fmt_run_rank *run,
 	return n > 0;
 }
 
-static int64_t moment(const struct fmt_run_rank *run, const struct fmt_run_part *part, size_t i)
+static int64_t launch_time(const struct fmt_run_rank *run, const struct fmt_run_part *part,
+			   size_t i)
 {
 	return run->events[part->call_of[i] == FMT_RUN_NONE ? i : part->call_of[i]].start_ns;
 }
@@ -74,7 +75,7 @@ int rec_window_filter(struct fmt_run_rank *run, struct fmt_run_part *part, int64
 	if (!to)
 		return -ENOMEM;
 	for (size_t i = 0; i < run->n_events; i++) {
-		int64_t at = moment(run, part, i);
+		int64_t at = launch_time(run, part, i);
 
 		to[i] = (at >= from_ns || part->keeps[i]) && at < to_ns ? 0 : FMT_RUN_NONE;
 	}
@@ -87,8 +88,8 @@ int rec_window_filter(struct fmt_run_rank *run, struct fmt_run_part *part, int64
 }
 
 /* Sets the span of the written events: the window, or from the first call of the prologue. */
-static void span(const struct fmt_run_rank *run, struct fmt_run_part *part, int64_t from_ns,
-		 int64_t to_ns)
+static void set_span(const struct fmt_run_rank *run, struct fmt_run_part *part, int64_t from_ns,
+		     int64_t to_ns)
 {
 	part->first_ns = from_ns;
 	part->last_ns = to_ns;
@@ -112,7 +113,7 @@ static int keep_prologue(struct fmt_run_rank *run, struct fmt_run_part *part)
 	run->iterations = calloc(1, sizeof(*run->iterations));
 	if (!run->iterations)
 		return -ENOMEM;
-	span(run, part, INT64_MAX, INT64_MIN);
+	set_span(run, part, INT64_MAX, INT64_MIN);
 	run->iterations[0] = (struct fmt_iteration){.number = FMT_BEFORE,
 						    .start_ns = part->first_ns,
 						    .duration_ns = part->last_ns - part->first_ns};
@@ -135,15 +136,16 @@ static bool is_message(const struct fmt_names *names, const struct fmt_template 
 }
 
 /* Counts the collectives in communicators before this time. */
-static int skip(const struct fmt_names *names, const struct fmt_run_rank *run,
-		const struct fmt_run_part *part, int64_t until_ns, struct rec_window_state *of)
+static int count_skipped(const struct fmt_names *names, const struct fmt_run_rank *run,
+			 const struct fmt_run_part *part, int64_t until_ns,
+			 struct rec_window_state *of)
 {
 	for (size_t i = 0; i < run->n_events; i++) {
 		const struct fmt_event *e = &run->events[i];
 		const struct fmt_template *template = fmt_template(names, e->template);
 		int64_t comm;
 
-		if (template->kind != FMT_COLLECTIVE || moment(run, part, i) >= until_ns ||
+		if (template->kind != FMT_COLLECTIVE || launch_time(run, part, i) >= until_ns ||
 		    is_message(names, template))
 			continue;
 		comm = run->values[e->first_value + FMT_COLLECTIVE_COMM];
@@ -170,7 +172,7 @@ int rec_window_apply(const struct rec_window *w, const struct fmt_names *names,
 	if (!keep_iterations(w, run, &from_ns, &to_ns))
 		run->n_iterations = 0;
 	if (of->n == 0)
-		r = skip(names, run, part, from_ns, of);
+		r = count_skipped(names, run, part, from_ns, of);
 	if (r < 0)
 		return r;
 	if (run->n_iterations == 0 && !of->has_begun)
@@ -186,6 +188,6 @@ int rec_window_apply(const struct rec_window *w, const struct fmt_names *names,
 	if (rec_window_filter(run, part, from_ns, to_ns) < 0)
 		return -ENOMEM;
 	if (run->n_iterations > 0)
-		span(run, part, from_ns, to_ns < part->last_ns ? to_ns : part->last_ns);
+		set_span(run, part, from_ns, to_ns < part->last_ns ? to_ns : part->last_ns);
 	return 0;
 }

@@ -28,7 +28,7 @@ struct elf {
 	Elf64_Ehdr header;
 };
 
-static int section(const struct elf *e, size_t i, Elf64_Shdr *ret)
+static int read_section(const struct elf *e, size_t i, Elf64_Shdr *ret)
 {
 	uint64_t at = e->header.e_shoff + i * sizeof(*ret);
 
@@ -52,7 +52,7 @@ static const char *string(const struct elf *e, const Elf64_Shdr *table, uint64_t
 	return s + at;
 }
 
-static uint32_t word(const uint8_t *at)
+static uint32_t load_u32(const uint8_t *at)
 {
 	uint32_t v;
 
@@ -96,7 +96,7 @@ static int parse_info(const struct elf *e, const Elf64_Shdr *s, struct emu_entry
 		if (size > end - at)
 			return -EBADMSG;
 		if ((attribute == ATTR_PARAM || attribute == ATTR_PARAM_2) && size >= 12) {
-			uint32_t bytes = word(at + 8);
+			uint32_t bytes = load_u32(at + 8);
 			struct emu_param p = {(uint32_t)(at[6] | at[7] << 8),
 					      attribute == ATTR_PARAM ? bytes >> 18
 								      : bytes & 0xffff};
@@ -105,8 +105,8 @@ static int parse_info(const struct elf *e, const Elf64_Shdr *s, struct emu_entry
 			if (r < 0)
 				return r;
 		}
-		if (attribute == ATTR_MAX_THREADS && size >= 12 && word(at) > 0)
-			to->max_threads = (int)(word(at) * word(at + 4) * word(at + 8));
+		if (attribute == ATTR_MAX_THREADS && size >= 12 && load_u32(at) > 0)
+			to->max_threads = (int)(load_u32(at) * load_u32(at + 4) * load_u32(at + 8));
 		at += size;
 	}
 	return 0;
@@ -126,9 +126,9 @@ static void parse_global_info(const struct elf *e, const Elf64_Shdr *s, const El
 		if (next > end)
 			return;
 		if (size == 8 && (at[1] == ATTR_REGISTERS || at[1] == ATTR_FRAME_SIZE) &&
-		    word(at + 4) < symbols->sh_size / sizeof(symbol)) {
+		    load_u32(at + 4) < symbols->sh_size / sizeof(symbol)) {
 			memcpy(&symbol,
-			       e->data + symbols->sh_offset + word(at + 4) * sizeof(symbol),
+			       e->data + symbols->sh_offset + load_u32(at + 4) * sizeof(symbol),
 			       sizeof(symbol));
 			const char *name = string(e, strings, symbol.st_name);
 
@@ -136,9 +136,9 @@ static void parse_global_info(const struct elf *e, const Elf64_Shdr *s, const El
 				if (strcmp(image->entries[i].name, name) != 0)
 					continue;
 				if (at[1] == ATTR_REGISTERS)
-					image->entries[i].registers = (int)word(at + 8);
+					image->entries[i].registers = (int)load_u32(at + 8);
 				else
-					image->entries[i].local_bytes = (int)word(at + 8);
+					image->entries[i].local_bytes = (int)load_u32(at + 8);
 			}
 		}
 		at = next;
@@ -156,7 +156,7 @@ static int add_symbol(const struct elf *e, const Elf64_Sym *s, const char *name,
 	if (ELF64_ST_TYPE(s->st_info) != STT_OBJECT || s->st_shndx == SHN_UNDEF || !*name ||
 	    s->st_size == 0)
 		return 0;
-	if (section(e, s->st_shndx, &home) < 0)
+	if (read_section(e, s->st_shndx, &home) < 0)
 		return 0;
 	v = emu_image_add_variable(image, name, strlen(name));
 	if (!v)
@@ -215,21 +215,22 @@ int emu_image_parse_elf(struct emu_image *image, const uint8_t *data, size_t byt
 		return -EBADMSG;
 	memcpy(&e.header, data, sizeof(e.header));
 	if (memcmp(data, ELFMAG, SELFMAG) != 0 || e.header.e_shentsize != sizeof(s) ||
-	    section(&e, e.header.e_shstrndx, &names) < 0)
+	    read_section(&e, e.header.e_shstrndx, &names) < 0)
 		return -EBADMSG;
 	image->bytes = malloc(bytes);
 	if (!image->bytes)
 		return -ENOMEM;
 	memcpy(image->bytes, data, bytes);
 	for (size_t i = 0; r == 0 && i < e.header.e_shnum; i++) {
-		r = section(&e, i, &s);
-		if (r == 0 && s.sh_type == SHT_SYMTAB && section(&e, s.sh_link, &strings) == 0) {
+		r = read_section(&e, i, &s);
+		if (r == 0 && s.sh_type == SHT_SYMTAB &&
+		    read_section(&e, s.sh_link, &strings) == 0) {
 			symbols = s;
 			r = parse_symbols(&e, &s, &strings, image);
 		}
 	}
 	for (size_t i = 0; r == 0 && i < e.header.e_shnum; i++) {
-		r = section(&e, i, &s);
+		r = read_section(&e, i, &s);
 		if (r == 0)
 			r = parse_section(&e, &s, string(&e, &names, s.sh_name), image);
 		if (r == 0 && strcmp(string(&e, &names, s.sh_name), ".nv.info") == 0 &&

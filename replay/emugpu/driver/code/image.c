@@ -117,7 +117,7 @@ static int parse_part(struct emu_image *image, const struct part *p)
 #define ARCH_END 1000
 
 /* Rates how well a part matches a GPU; the best part is used. */
-static int suits(const struct part *p, int arch)
+static int rate_part(const struct part *p, int arch)
 {
 	int runs = (int)p->arch <= arch && (int)p->arch / 10 == arch / 10;
 
@@ -150,9 +150,9 @@ int emu_image_parse_fatbin(struct emu_image *image, const uint8_t *data, size_t 
 		p.payload = data + at + skip;
 		p.bytes = held;
 		if ((p.kind == KIND_ELF || p.kind == KIND_PTX) && p.arch < ARCH_END &&
-		    suits(&p, arch) > score) {
+		    rate_part(&p, arch) > score) {
 			best = p;
-			score = suits(&p, arch);
+			score = rate_part(&p, arch);
 		}
 		at += skip + held;
 	}
@@ -164,7 +164,7 @@ int emu_image_parse_fatbin(struct emu_image *image, const uint8_t *data, size_t 
 }
 
 /* Moves the contents of `part` into `image`; the caller still frees `part`. */
-static int merge(struct emu_image *image, struct emu_image *part)
+static int take_contents(struct emu_image *image, struct emu_image *part)
 {
 	size_t entries = image->n_entries + part->n_entries;
 	size_t variables = image->n_variables + part->n_variables;
@@ -204,7 +204,7 @@ static int parse_linked(struct emu_image *image, const uint8_t *data, int arch)
 		r = emu_image_parse_bytes(data + 8, bytes, arch, &part);
 		if (r < 0)
 			break;
-		r = merge(image, &part);
+		r = take_contents(image, &part);
 		emu_image_done(&part);
 		data += 8 + ((bytes + 8) & ~7ull);
 	}

@@ -48,7 +48,7 @@ EMU_API CUresult cuLinkCreate_v2(unsigned n, CUjit_option *options, void **value
 }
 
 /* Appends a part: length, bytes, at least one zero byte up to a multiple of 8. */
-static int append(struct emu_link *l, const void *data, uint64_t bytes)
+static int append_part(struct emu_link *l, const void *data, uint64_t bytes)
 {
 	size_t padded_bytes = (bytes + 8) & ~(size_t)7;
 
@@ -61,13 +61,13 @@ static int append(struct emu_link *l, const void *data, uint64_t bytes)
 	return 0;
 }
 
-static CUresult add(struct emu_link *l, CUjitInputType type, const void *data, size_t bytes)
+static CUresult add_input(struct emu_link *l, CUjitInputType type, const void *data, size_t bytes)
 {
 	CUresult wrong =
 		type == CU_JIT_INPUT_PTX ? CUDA_ERROR_INVALID_PTX : CUDA_ERROR_INVALID_IMAGE;
 	struct emu_image image;
 	size_t before = l->bytes;
-	int r = append(l, data, bytes);
+	int r = append_part(l, data, bytes);
 
 	if (r == 0)
 		r = emu_image_parse_bytes(l->data + before + 8, bytes, 0, &image);
@@ -96,7 +96,7 @@ EMU_API CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *
 		emu_refuse_use("libcuda.so.1", "cuLinkAddData_v2 (objects, libraries, NVVM)");
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
-	return add(l, type, data, bytes);
+	return add_input(l, type, data, bytes);
 }
 
 EMU_API CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path,

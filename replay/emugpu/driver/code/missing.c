@@ -131,7 +131,7 @@ static struct emu_missing *missing_of(struct emu_function *f)
 /* ---- poison ---- */
 
 /* Returns 1 if $GPUEMU_POISON is set: kernels without a host kernel fill their outputs with NaN. */
-static int poisons(void)
+static int is_poisoning(void)
 {
 	static int known; /* 1: no, 2: yes */
 
@@ -182,7 +182,7 @@ static void poison_outputs(const struct emu_op *op, const struct emu_missing *m)
 }
 
 /* Increments the counter `*at` of the kernel. */
-static void count(const struct emu_missing *m, uint64_t **at, enum emu_note_kind kind)
+static void increment_note(const struct emu_missing *m, uint64_t **at, enum emu_note_kind kind)
 {
 	uint64_t *counter = __atomic_load_n(at, __ATOMIC_ACQUIRE);
 
@@ -200,19 +200,19 @@ void emu_missing_launched(const struct emu_op *op, int skipped)
 	if (!m)
 		return;
 	if (skipped)
-		count(m, &m->skipped, EMU_NOTE_SKIPPED);
+		increment_note(m, &m->skipped, EMU_NOTE_SKIPPED);
 	else
-		count(m, &m->launches, EMU_NOTE_NO_KERNEL);
+		increment_note(m, &m->launches, EMU_NOTE_NO_KERNEL);
 	__atomic_fetch_add(&launches, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&last_launched, m, __ATOMIC_RELEASE);
 	set_writer_of_parameters(op, m);
-	if (poisons())
+	if (is_poisoning())
 		poison_outputs(op, m);
 }
 
 void emu_missing_computed(const struct emu_op *op)
 {
-	if (__atomic_load_n(&launches, __ATOMIC_RELAXED) || poisons())
+	if (__atomic_load_n(&launches, __ATOMIC_RELAXED) || is_poisoning())
 		set_writer_of_parameters(op, &written);
 }
 
@@ -221,7 +221,7 @@ static void note_read(struct writer w, size_t bytes)
 	struct emu_missing *m = w.kernel;
 
 	if (!w.in_doubt)
-		count(m, &m->reads, EMU_NOTE_READ);
+		increment_note(m, &m->reads, EMU_NOTE_READ);
 	__atomic_store_n(&last_read[w.in_doubt].bytes, bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&last_read[w.in_doubt].kernel, m, __ATOMIC_RELEASE);
 }
@@ -242,7 +242,7 @@ void emu_missing_copied(const void *to, const void *from, size_t bytes, int to_h
 
 void emu_missing_filled(const void *to)
 {
-	if (writer_of((uintptr_t)to).kernel || poisons())
+	if (writer_of((uintptr_t)to).kernel || is_poisoning())
 		set_writer((uintptr_t)to, (struct writer){0});
 }
 

@@ -185,8 +185,8 @@ EMU_API CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *p, CUstream strea
 
 /* ---- fills ---- */
 
-static CUresult fill(CUdeviceptr to, size_t pitch, uint32_t value, uint32_t item_bytes,
-		     size_t width, size_t height, CUstream stream, int blocking)
+static CUresult enqueue_set(CUdeviceptr to, size_t pitch, uint32_t value, uint32_t item_bytes,
+			    size_t width, size_t height, CUstream stream, int blocking)
 {
 	EMU_ENTER(EMU_CALL_COPY);
 	struct emu_set_op set = {.to = (uint8_t *)to,
@@ -205,22 +205,22 @@ static CUresult fill(CUdeviceptr to, size_t pitch, uint32_t value, uint32_t item
 #define FILLS(bits, type)                                                                          \
 	EMU_API CUresult cuMemsetD##bits##_v2(CUdeviceptr to, type value, size_t n)                \
 	{                                                                                          \
-		return fill(to, n, value, sizeof(type), n, 1, NULL, 1);                            \
+		return enqueue_set(to, n, value, sizeof(type), n, 1, NULL, 1);                     \
 	}                                                                                          \
 	EMU_API CUresult cuMemsetD##bits##Async(CUdeviceptr to, type value, size_t n,              \
 						CUstream stream)                                   \
 	{                                                                                          \
-		return fill(to, n, value, sizeof(type), n, 1, stream, 0);                          \
+		return enqueue_set(to, n, value, sizeof(type), n, 1, stream, 0);                   \
 	}                                                                                          \
 	EMU_API CUresult cuMemsetD2D##bits##_v2(CUdeviceptr to, size_t pitch, type value,          \
 						size_t width, size_t height)                       \
 	{                                                                                          \
-		return fill(to, pitch, value, sizeof(type), width, height, NULL, 1);               \
+		return enqueue_set(to, pitch, value, sizeof(type), width, height, NULL, 1);        \
 	}                                                                                          \
 	EMU_API CUresult cuMemsetD2D##bits##Async(CUdeviceptr to, size_t pitch, type value,        \
 						  size_t width, size_t height, CUstream stream)    \
 	{                                                                                          \
-		return fill(to, pitch, value, sizeof(type), width, height, stream, 0);             \
+		return enqueue_set(to, pitch, value, sizeof(type), width, height, stream, 0);      \
 	}
 
 FILLS(8, unsigned char)

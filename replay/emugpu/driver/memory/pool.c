@@ -62,7 +62,7 @@ static struct emu_pool *pool_of(CUmemoryPool handle)
 	return p && emu_is_alive(p->magic, MAGIC, "memory pool") ? p : NULL;
 }
 
-static void use(struct emu_pool *p, int64_t bytes)
+static void count_use(struct emu_pool *p, int64_t bytes)
 {
 	cuuint64_t now = __atomic_add_fetch(&p->used, (cuuint64_t)bytes, __ATOMIC_RELAXED);
 
@@ -72,7 +72,7 @@ static void use(struct emu_pool *p, int64_t bytes)
 
 /* ---- as ops ---- */
 
-static int64_t nothing(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
+static int64_t run_nothing(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
 	return ready_ns;
 }
@@ -82,7 +82,7 @@ static const struct emu_op_type alloc_type = {
 	.name = "allocation",
 	.node = CU_GRAPH_NODE_TYPE_MEM_ALLOC,
 	.light = 1,
-	.run = nothing,
+	.run = run_nothing,
 };
 
 static int64_t give_back(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
@@ -93,7 +93,7 @@ static int64_t give_back(struct emu_op *op, struct emu_track *track, int64_t rea
 	if (emu_region_find(op->memory.at).kind == EMU_MAPPED)
 		emu_ipc_close(op->memory.at);
 	else if (p && emu_memory_free(p->device->memory, op->memory.at, &bytes) == 0)
-		use(p, -(int64_t)bytes);
+		count_use(p, -(int64_t)bytes);
 	return ready_ns;
 }
 
@@ -159,7 +159,7 @@ static CUresult alloc(struct emu_thread *self, struct emu_stream *s, struct emu_
 		    emu_memory_alloc(p->device->memory, bytes, &at) < 0)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	use(p, (int64_t)((bytes + 511) & ~(size_t)511));
+	count_use(p, (int64_t)((bytes + 511) & ~(size_t)511));
 	*ret = at;
 	return s->capture ? emu_capture_add(s, &op) : note_exported(p, at);
 }

@@ -196,8 +196,8 @@ CUresult emu_copy(struct emu_thread *self, struct emu_stream *s, struct emu_copy
 }
 
 /* Returns the start of one side of a 3D copy; NULL for arrays. */
-static uint8_t *side(CUmemorytype type, const void *host, CUdeviceptr device, size_t x, size_t y,
-		     size_t z, size_t pitch, size_t height)
+static uint8_t *side_start(CUmemorytype type, const void *host, CUdeviceptr device, size_t x,
+			   size_t y, size_t z, size_t pitch, size_t height)
 {
 	uint8_t *base = type == CU_MEMORYTYPE_HOST ? (uint8_t *)(uintptr_t)host : (uint8_t *)device;
 
@@ -224,10 +224,10 @@ CUresult emu_copy_from_3d(const CUDA_MEMCPY3D *p, struct emu_copy_op *ret)
 	}
 	if (c.to_pitch < c.width_bytes || c.from_pitch < c.width_bytes)
 		return CUDA_ERROR_INVALID_VALUE;
-	c.to = side(p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes, p->dstY, p->dstZ,
-		    c.to_pitch, c.to_height);
-	c.from = side(p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY, p->srcZ,
-		      c.from_pitch, c.from_height);
+	c.to = side_start(p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes, p->dstY,
+			  p->dstZ, c.to_pitch, c.to_height);
+	c.from = side_start(p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY,
+			    p->srcZ, c.from_pitch, c.from_height);
 	*ret = c;
 	return CUDA_SUCCESS;
 }

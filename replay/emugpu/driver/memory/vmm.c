@@ -57,7 +57,7 @@ EMU_API CUresult cuMemGetAllocationGranularity(size_t *ret, const CUmemAllocatio
 }
 
 /* Reserves `bytes` aligned to `align`, at the requested address if that is free. */
-static void *reserve(size_t bytes, size_t align, void *wanted)
+static void *reserve_range(size_t bytes, size_t align, void *wanted)
 {
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 	uintptr_t at, start;
@@ -134,7 +134,7 @@ EMU_API CUresult cuMemAddressReserve(CUdeviceptr *ret, size_t bytes, size_t alig
 	if (ignores_hint(wanted, bytes))
 		wanted = 0;
 	unit = bytes < HINTED ? GRANULE : HINTED;
-	p = reserve(bytes, align > unit ? align : unit, (void *)wanted);
+	p = reserve_range(bytes, align > unit ? align : unit, (void *)wanted);
 	region.base = (uintptr_t)p;
 	if (!p || emu_region_add(&region) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
