@@ -4,7 +4,9 @@
 #include "replay/device/build.h"
 
 #include "base/array.h"
+#include "formats/api/fields.h"
 #include "replay/device/driver.h"
+#include "replay/device/regions.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -51,6 +53,22 @@ static int note_mapping(struct rex_frame *b)
 		return 0;
 	rex_args_int(&b->call->args, "ptr", NULL, &recorded);
 	return note_memory(b, (uint64_t)recorded, b->words[0]);
+}
+
+/* The memory of a graph, whose address is in the parameters of the node. */
+static int note_alloc_node(struct rex_frame *b)
+{
+	const unsigned last = b->call->api->n_args - 1u;
+	const struct api_view v = {.layout = b->call->api->args[last].layout,
+				   .bytes = b->behind[last],
+				   .len = b->bytes[last]};
+	uint64_t recorded, bytes;
+
+	if (!rex_regions_alloc_node(b->call, &recorded, &bytes) || !v.layout || !v.bytes)
+		return 0;
+	return rex_graph_memory_set(
+		b->context->objects, recorded, bytes,
+		api_number(&v, api_field(v.layout, "dptr") ? "dptr" : "alloc.dptr"));
 }
 
 #define POSIX_FD 1 /* CUmemAllocationHandleType: argument 2 of both functions that export */
@@ -145,9 +163,10 @@ static int note_dependencies(struct rex_frame *b)
 int rex_frame_results(struct rex_frame *b)
 {
 	const struct api_call *call = b->call->api;
-	int r = call->class == API_CLASS_GROUP_END ? note_splits(b)
-		: call->class == API_CLASS_QUERY   ? note_dependencies(b)
-						   : note_mapping(b);
+	int r = call->class == API_CLASS_GROUP_END    ? note_splits(b)
+		: call->class == API_CLASS_QUERY      ? note_dependencies(b)
+		: call->class == API_CLASS_GRAPH_NODE ? note_alloc_node(b)
+						      : note_mapping(b);
 
 	for (unsigned i = 0; i < call->n_args && r == 0; i++) {
 		const struct api_arg *a = &call->args[i];

@@ -218,7 +218,8 @@ int rex_build_structs(struct rex_frame *b, const char *prefix, const struct api_
 
 /* ---- parameters of kernels */
 
-/* Translates a pointer in a parameter: `key.id`, its allocation, was recorded. */
+/* Translates a pointer in a parameter: `key.id`, its allocation, was recorded, except of memory
+ * that a graph allocates. */
 static void translate_pointer(struct rex_frame *b, const char *key, void *at)
 {
 	char beside[REX_KEY_BYTES];
@@ -226,8 +227,9 @@ static void translate_pointer(struct rex_frame *b, const char *key, void *at)
 	uint64_t value, here;
 
 	memcpy(&value, at, 8);
-	if (rex_args_int(&b->call->args, rex_key(beside, key, "id"), NULL, &id) &&
-	    rex_memory_address(b->context->objects, value, &here))
+	if (rex_args_int(&b->call->args, rex_key(beside, key, "id"), NULL, &id)
+		    ? rex_memory_address(b->context->objects, value, &here)
+		    : rex_graph_memory_address(b->context->objects, value, &here))
 		memcpy(at, &here, 8);
 }
 

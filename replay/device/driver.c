@@ -31,6 +31,7 @@ void rex_driver_find(void *(*find)(const char *name))
 		{"cuMemcpyHtoDAsync_v2", &rex_driver.to_device},
 		{"cuMemcpyDtoHAsync_v2", &rex_driver.from_device},
 		{"cuStreamSynchronize", &rex_driver.synchronize_stream},
+		{"cuGraphAddEmptyNode", &rex_driver.add_empty_node},
 		{"cuMemGetAddressRange_v2", &rex_driver.address_range},
 	};
 

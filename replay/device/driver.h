@@ -22,6 +22,21 @@ struct rex_driver_access {
 	struct rex_driver_location location;
 	int flags;
 };
+/* Parameters of graph nodes. */
+struct rex_driver_alloc_node {
+	int type, handle_types;
+	struct rex_driver_location location;
+	uint8_t others[96];
+	uint64_t at; /* of the memory; set by the driver */
+};
+struct rex_driver_node {
+	int type, reserved[3];
+	union {
+		struct rex_driver_alloc_node alloc;
+		uint64_t freed;
+	};
+};
+enum { REX_NODE_FREE = 11 };
 enum {
 	REX_PINNED = 1,
 	REX_ON_DEVICE = 1,
@@ -53,6 +68,7 @@ struct rex_driver {
 	int (*to_device)(uint64_t to, const void *from, size_t bytes, uint64_t stream);
 	int (*from_device)(void *to, uint64_t from, size_t bytes, uint64_t stream);
 	int (*synchronize_stream)(uint64_t stream);
+	int (*add_empty_node)(void **ret, void *graph, void *const *deps, size_t n);
 	int (*address_range)(uint64_t *start, size_t *bytes, uint64_t at);
 };
 

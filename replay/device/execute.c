@@ -139,8 +139,11 @@ static void announce(const struct rex_call *c)
 {
 	char key[REX_KEY_BYTES];
 	int64_t address = 0, pitch = 0;
+	uint64_t of_node, bytes;
 
 	rex_placement_set_next(NULL, 0, 0);
+	if (rex_regions_alloc_node(c, &of_node, &bytes))
+		rex_placement_set_next(c->api->name, of_node, 0);
 	if (c->api->class != API_CLASS_ALLOC && c->api->class != API_CLASS_RESERVE)
 		return;
 	if (strncmp(c->api->name, "cuMem", 5) != 0 || rex_regions_is_shared(c))

@@ -30,7 +30,7 @@ struct rex_objects {
 	pthread_mutex_t lock;
 	struct handle *handles; /* a hash table with open addressing; handles are never removed */
 	size_t n_handles, slots;
-	struct ranges memory, reserved;
+	struct ranges memory, reserved, graphs;
 	struct host *hosts; /* by start */
 	size_t n_hosts, hosts_cap;
 };
@@ -61,6 +61,7 @@ void rex_objects_free(struct rex_objects *o)
 	free(o->handles);
 	free(o->memory.items);
 	free(o->reserved.items);
+	free(o->graphs.items);
 	free(o->hosts);
 	free(o);
 }
@@ -195,6 +196,27 @@ int rex_reserved_set(struct rex_objects *o, uint64_t recorded, uint64_t bytes, u
 	r = set_range(&o->reserved, recorded, bytes, here);
 	pthread_mutex_unlock(&o->lock);
 	return r;
+}
+
+int rex_graph_memory_set(struct rex_objects *o, uint64_t recorded, uint64_t bytes, uint64_t here)
+{
+	int r;
+
+	pthread_mutex_lock(&o->lock);
+	r = set_range(&o->memory, recorded, bytes, here)
+		    ?: set_range(&o->graphs, recorded, bytes, here);
+	pthread_mutex_unlock(&o->lock);
+	return r;
+}
+
+bool rex_graph_memory_address(struct rex_objects *o, uint64_t recorded, uint64_t *ret)
+{
+	bool found;
+
+	pthread_mutex_lock(&o->lock);
+	found = find_address(&o->graphs, recorded, ret);
+	pthread_mutex_unlock(&o->lock);
+	return found;
 }
 
 bool rex_address(struct rex_objects *o, uint64_t recorded, uint64_t *ret)

@@ -34,6 +34,11 @@ int rex_memory_set(struct rex_objects *o, uint64_t recorded, uint64_t bytes, uin
  * Removes overlapping ranges of memory. Returns 0 or -ENOMEM. */
 int rex_reserved_set(struct rex_objects *o, uint64_t recorded, uint64_t bytes, uint64_t here);
 
+/* Maps memory that a graph allocates: rex_memory_set(), and found by rex_graph_memory_address().
+ * Launches allocate it, so its addresses are used when the recording has no allocation there. */
+int rex_graph_memory_set(struct rex_objects *o, uint64_t recorded, uint64_t bytes, uint64_t here);
+bool rex_graph_memory_address(struct rex_objects *o, uint64_t recorded, uint64_t *ret);
+
 /* Returns false if the address is neither in a range of memory nor reserved. */
 bool rex_address(struct rex_objects *o, uint64_t recorded, uint64_t *ret);
 /* Returns false if the address is in no range of memory. For numbers that may be addresses. */

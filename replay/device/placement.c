@@ -39,11 +39,11 @@ static int give_access(const struct rex_region *r, int device)
 	return rex_driver.set_access(r->here, r->end - r->start, all, (size_t)n);
 }
 
-static int map_device(struct rex_region *r)
+static int map_device(struct rex_region *r, int device)
 {
-	struct rex_driver_prop prop = {.type = REX_PINNED, .location = {REX_ON_DEVICE, 0}};
+	struct rex_driver_prop prop = {.type = REX_PINNED, .location = {REX_ON_DEVICE, device}};
 	uint64_t handle, bytes = r->end - r->start;
-	int rc = rex_driver.device(&prop.location.id);
+	int rc = device < 0 ? rex_driver.device(&prop.location.id) : 0;
 
 	if (rc == 0)
 		rc = rex_region_reserve(r);
@@ -56,8 +56,9 @@ static int map_device(struct rex_region *r)
 	return rc ? rc : give_access(r, prop.location.id);
 }
 
-/* Translates a recorded address; maps its region first. A result of the driver. */
-static int place_memory(uint64_t address, uint64_t *ret)
+/* Translates a recorded address; maps its region first, on the device if that is not negative, or
+ * the current one. A result of the driver. */
+static int place_on(int device, uint64_t address, uint64_t *ret)
 {
 	struct rex_region *r;
 	int rc = 0;
@@ -68,7 +69,7 @@ static int place_memory(uint64_t address, uint64_t *ret)
 		rc = REX_INVALID_VALUE;
 	else if (!r->is_mapped)
 		rc = r->kind == REX_DEVICE
-			     ? map_device(r)
+			     ? map_device(r, device)
 			     : rex_driver.lock_pages((void *)r->here, r->end - r->start,
 						     REX_PORTABLE | REX_DEVICE_MAP);
 	if (rc == 0) {
@@ -77,6 +78,11 @@ static int place_memory(uint64_t address, uint64_t *ret)
 	}
 	pthread_mutex_unlock(&rex_regions.lock);
 	return rc;
+}
+
+static int place_memory(uint64_t address, uint64_t *ret)
+{
+	return place_on(-1, address, ret);
 }
 
 void *rex_placement_host(struct rex_objects *objects, uint64_t number, uint64_t offset_bytes,
@@ -235,6 +241,50 @@ static int free_host(uint64_t at)
 	return is_placed(at) ? rex_driver.synchronize() : real_free_host(at);
 }
 
+/* ---- memory of graphs: it stays mapped, too, so the nodes of allocations become empty */
+
+static int (*real_add_alloc)(void **, void *, void *const *, size_t,
+			     struct rex_driver_alloc_node *);
+static int add_alloc(void **ret, void *graph, void *const *deps, size_t n,
+		     struct rex_driver_alloc_node *p)
+{
+	uint64_t address = take_next("cuGraphAddMemAllocNode");
+	int rc;
+
+	if (!address)
+		return real_add_alloc(ret, graph, deps, n, p);
+	rc = place_on(p->location.id, address, &p->at);
+	return rc ? rc : rex_driver.add_empty_node(ret, graph, deps, n);
+}
+
+static int (*real_add_free)(void **, void *, void *const *, size_t, uint64_t);
+static int add_free(void **ret, void *graph, void *const *deps, size_t n, uint64_t at)
+{
+	return is_placed(at) ? rex_driver.add_empty_node(ret, graph, deps, n)
+			     : real_add_free(ret, graph, deps, n, at);
+}
+
+/* Both, added by the function for any kind of node. */
+#define ADDS(function, name, parameters, arguments)                                                \
+	static int(*real_##function) parameters;                                                   \
+	static int function parameters                                                             \
+	{                                                                                          \
+		uint64_t address = take_next(name);                                                \
+		int rc = address ? place_on(p->alloc.location.id, address, &p->alloc.at) : 0;      \
+                                                                                                   \
+		if (!address && (p->type != REX_NODE_FREE || !is_placed(p->freed)))                \
+			return real_##function arguments;                                          \
+		return rc ? rc : rex_driver.add_empty_node(ret, graph, deps, n);                   \
+	}
+
+ADDS(add_node, "cuGraphAddNode",
+     (void **ret, void *graph, void *const *deps, size_t n, struct rex_driver_node *p),
+     (ret, graph, deps, n, p))
+ADDS(add_node_v2, "cuGraphAddNode_v2",
+     (void **ret, void *graph, void *const *deps, const void *edges, size_t n,
+      struct rex_driver_node *p),
+     (ret, graph, deps, edges, n, p))
+
 /* ---- reservations of the program, which stay until the end */
 
 static int (*real_reserve)(uint64_t *, size_t, size_t, uint64_t, unsigned long long);
@@ -312,6 +362,10 @@ void *rex_placement_wrap(const char *name, void *real, void *(*find)(const char 
 		{"cuMemFreeAsync", free_async, &real_free_async},
 		{"cuMemFreeAsync_ptsz", free_async_ptsz, &real_free_async_ptsz},
 		{"cuMemFreeHost", free_host, &real_free_host},
+		{"cuGraphAddMemAllocNode", add_alloc, &real_add_alloc},
+		{"cuGraphAddMemFreeNode", add_free, &real_add_free},
+		{"cuGraphAddNode", add_node, &real_add_node},
+		{"cuGraphAddNode_v2", add_node_v2, &real_add_node_v2},
 		{"cuMemAddressReserve", reserve, &real_reserve},
 		{"cuMemAddressFree", unreserve, &rex_driver.unreserve},
 		{"cuMemAdvise", advise, &real_advise},

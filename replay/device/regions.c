@@ -59,13 +59,47 @@ static int add_host(const struct rex_call *c, const struct api_arg *a, uint64_t 
 	return 0;
 }
 
+/* The parameters of its own function, and of the function for any kind of node. */
+bool rex_regions_alloc_node(const struct rex_call *c, uint64_t *address, uint64_t *bytes)
+{
+	int64_t at = 0, n = 0;
+
+	if (c->api->class != API_CLASS_GRAPH_NODE)
+		return false;
+	if (!rex_args_int(&c->args, "nodeParams.out.bytesize", NULL, &n) ||
+	    !rex_args_int(&c->args, "nodeParams.out.dptr", NULL, &at)) {
+		rex_args_int(&c->args, "nodeParams.out.alloc.bytesize", NULL, &n);
+		rex_args_int(&c->args, "nodeParams.out.alloc.dptr", NULL, &at);
+	}
+	*address = (uint64_t)at;
+	*bytes = (uint64_t)n;
+	return at != 0 && n > 0;
+}
+
+static int add_range(const struct rex_call *c, int kind, uint64_t address, uint64_t bytes)
+{
+	uint64_t unit = kind == REX_DEVICE || kind == REX_RESERVED ? GRANULE : PAGE;
+
+	if (bytes == 0 || address > UINT64_MAX - BLOCK || bytes > UINT64_MAX - BLOCK - address)
+		return 0; /* in a damaged trace: the call will fail */
+	if (array_reserve(&rex_regions.items, rex_regions.n + 1, &rex_regions.cap) < 0)
+		return -ENOMEM;
+	rex_regions.items[rex_regions.n++] = (struct rex_region){
+		.start = address / unit * unit,
+		.end = round_up(address + bytes, unit),
+		.rank = c->rank,
+		.kind = (uint8_t)kind,
+	};
+	return 0;
+}
+
 static int add_region(const struct rex_call *c, const struct api_arg *a)
 {
 	static const char *const keys[] = {"bytesize", "size", "bytes"};
-	uint64_t unit = PAGE;
 	int kind = kind_of(c, a);
 	int64_t address = 0, bytes = 0;
 	char out[64];
+	int r = 0;
 
 	snprintf(out, sizeof(out), "%s%s", a->name,
 		 a->direction == API_DIRECTION_OUT ? ".out" : "");
@@ -73,26 +107,11 @@ static int add_region(const struct rex_call *c, const struct api_arg *a)
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(keys) && bytes == 0; i++)
 		rex_args_int(&c->args, keys[i], NULL, &bytes);
-	if (bytes <= 0 || (uint64_t)address > UINT64_MAX - BLOCK ||
-	    (uint64_t)bytes > UINT64_MAX - BLOCK - (uint64_t)address)
-		return 0; /* in a damaged trace: the call will fail */
-	if (array_reserve(&rex_regions.items, rex_regions.n + 1, &rex_regions.cap) < 0)
-		return -ENOMEM;
-	if (kind == REX_DEVICE || kind == REX_RESERVED) {
-		unit = GRANULE;
-	} else {
-		int r = add_host(c, a, (uint64_t)address, (uint64_t)bytes);
-
-		if (r < 0)
-			return r;
-	}
-	rex_regions.items[rex_regions.n++] = (struct rex_region){
-		.start = (uint64_t)address / unit * unit,
-		.end = round_up((uint64_t)address + (uint64_t)bytes, unit),
-		.rank = c->rank,
-		.kind = (uint8_t)kind,
-	};
-	return 0;
+	if (bytes <= 0)
+		return 0;
+	if (kind == REX_LOCKED || kind == REX_PROGRAM)
+		r = add_host(c, a, (uint64_t)address, (uint64_t)bytes);
+	return r < 0 ? r : add_range(c, kind, (uint64_t)address, (uint64_t)bytes);
 }
 
 static int by_value(const void *a, const void *b)
@@ -213,6 +232,7 @@ static int find_blocks(void)
 int rex_regions_find(const struct rex_process *p)
 {
 	uint64_t memory_end = 0; /* of all memory so far */
+	uint64_t address, bytes;
 	size_t kept = 0;
 	int r = find_shared(p);
 
@@ -223,6 +243,8 @@ int rex_regions_find(const struct rex_process *p)
 			continue;
 		if (strcmp(c->api->name, "cuLibraryGetManaged") == 0)
 			r = add_managed_variable(c);
+		if (rex_regions_alloc_node(c, &address, &bytes))
+			r = add_range(c, REX_DEVICE, address, bytes);
 		if ((c->api->class != API_CLASS_ALLOC && c->api->class != API_CLASS_RESERVE) ||
 		    rex_regions_is_shared(c) || r < 0)
 			continue;

@@ -56,6 +56,9 @@ extern struct rex_regions {
 	bool moved;		/* a region was moved */
 } rex_regions;
 
+/* Returns true if the call adds a node to a graph that allocates memory. */
+bool rex_regions_alloc_node(const struct rex_call *c, uint64_t *address, uint64_t *bytes);
+
 /* Returns true if another process opens the memory that the call allocates. */
 bool rex_regions_is_shared(const struct rex_call *c);
 

@@ -65,6 +65,93 @@ static void test_what_allocates(void)
 	OK(cuGraphDestroy(graph));
 }
 
+static cuuint64_t graph_bytes(CUgraphMem_attribute what)
+{
+	cuuint64_t bytes;
+
+	OK(cuDeviceGetGraphMemAttribute(0, what, &bytes));
+	return bytes;
+}
+
+static size_t free_bytes(void)
+{
+	size_t bytes, total;
+
+	OK(cuMemGetInfo(&bytes, &total));
+	return bytes;
+}
+
+/* Makes a graph that allocates BYTES bytes twice, fills both and frees the first. */
+static CUgraph graph_with_memory(CUdeviceptr *ret)
+{
+	CUDA_MEM_ALLOC_NODE_PARAMS memory = {
+		.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+			      .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}},
+		.bytesize = BYTES};
+	CUDA_MEMSET_NODE_PARAMS set = memset_params(7);
+	CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC};
+	CUdeviceptr found;
+	CUgraphNode node;
+	CUgraph graph;
+
+	OK(cuGraphCreate(&graph, 0));
+	OK(cuGraphAddMemAllocNode(&node, graph, NULL, 0, &memory));
+	set.dst = memory.dptr;
+	OK(cuGraphAddMemsetNode(&node, graph, &node, 1, &set, context));
+	OK(cuGraphAddMemFreeNode(&node, graph, &node, 1, memory.dptr));
+	OK(cuGraphMemFreeNodeGetParams(node, &found));
+	TRUE(found == memory.dptr);
+	FAILS(cuGraphAddMemFreeNode(&node, graph, NULL, 0, at), CUDA_ERROR_INVALID_VALUE);
+	any.alloc.poolProps = memory.poolProps;
+	any.alloc.bytesize = BYTES;
+	OK(cuGraphAddNode(&node, graph, &node, NULL, 1, &any));
+	OK(cuGraphMemAllocNodeGetParams(node, &memory));
+	TRUE(memory.dptr == any.alloc.dptr && memory.bytesize == BYTES);
+	set.dst = *ret = memory.dptr;
+	OK(cuGraphAddMemsetNode(&node, graph, &node, 1, &set, context));
+	return graph;
+}
+
+/* Launches allocate; memory that a launch leaves allocated must be freed before the next one. The
+ * device's memory is used from the first launch until the memory is trimmed. */
+static void test_memory(void)
+{
+	const size_t before = free_bytes();
+	cuuint64_t zero = 0;
+	unsigned char byte;
+	CUdeviceptr kept;
+	CUgraph graph = graph_with_memory(&kept);
+	CUgraphExec exec, freeing;
+
+	OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	OK(cuGraphInstantiateWithFlags(&freeing, graph,
+				       CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH));
+	OK(cuGraphDestroy(graph));
+	TRUE(free_bytes() == before);
+	FAILS(cuMemFree(kept), CUDA_ERROR_INVALID_VALUE);
+	OK(cuGraphLaunch(exec, stream));
+	OK(cuStreamSynchronize(stream));
+	OK(cuMemcpyDtoH(&byte, kept + BYTES - 1, 1));
+	TRUE(byte == 7 && free_bytes() == before - BYTES);
+	TRUE(graph_bytes(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) == BYTES);
+	FAILS(cuGraphLaunch(exec, stream), CUDA_ERROR_INVALID_VALUE);
+	OK(cuGraphLaunch(freeing, stream));
+	OK(cuMemFreeAsync(kept, stream));
+	FAILS(cuMemFreeAsync(kept, stream), CUDA_ERROR_INVALID_VALUE);
+	OK(cuGraphLaunch(exec, stream));
+	OK(cuGraphExecDestroy(exec));
+	OK(cuGraphExecDestroy(freeing));
+	OK(cuDeviceGraphMemTrim(0));
+	TRUE(free_bytes() == before - BYTES); /* `kept` is still allocated */
+	OK(cuMemFree(kept));
+	TRUE(graph_bytes(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT) == BYTES);
+	OK(cuDeviceGraphMemTrim(0));
+	TRUE(graph_bytes(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT) == 0 && free_bytes() == before);
+	TRUE(graph_bytes(CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH) == BYTES);
+	OK(cuDeviceSetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH, &zero));
+	TRUE(graph_bytes(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH) == 0);
+}
+
 static void test_params(void)
 {
 	CUDA_MEMSET_NODE_PARAMS set = memset_params(3), told;
@@ -194,6 +281,7 @@ int main(void)
 	OK(cuMemAlloc(&at, BYTES));
 	test_clones();
 	test_what_allocates();
+	test_memory();
 	test_params();
 	test_child();
 	test_later_changes();

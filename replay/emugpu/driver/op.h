@@ -5,8 +5,8 @@
  * An op has a start and an end in virtual time, and it is executed: bytes are copied, host kernels
  * are called. The submitting thread executes it, unless an earlier op of the stream waits for
  * another process, a host function or another stream: then the stream's worker thread executes it
- * later, with the same virtual time. Ops that wait for other processes are posted to them as early
- * as possible, so that those processes need not wait for the execution (post.c). */
+ * later, with the same virtual time. Ops that wait for other processes are posted early (post.c).
+ */
 #pragma once
 
 #include "replay/clock/moment.h"
@@ -27,8 +27,7 @@ int emu_point_reached(const struct emu_point *p);
 /* Waits for at most `ns` of real time; returns 1 if it is reached. */
 int emu_point_await(struct emu_point *p, long ns);
 
-/* After EMU_POLLS consecutive queries, a polling thread sleeps for EMU_POLL_NS: it would otherwise
- * keep a processor from working threads. */
+/* After EMU_POLLS consecutive queries, a thread sleeps for EMU_POLL_NS, so that others can work. */
 enum { EMU_POLLS = 4, EMU_POLL_NS = 200000 };
 
 /* A point in time, known or pending. Owns a reference to `point`. */
@@ -97,6 +96,7 @@ struct emu_value_op { /* waits for, or writes, a word of memory */
 };
 
 struct emu_event;
+struct emu_graph_memory;
 struct emu_plan;
 struct emu_shared_event;
 
@@ -119,7 +119,8 @@ struct emu_op {
 			struct emu_plan *plan;
 			uint64_t *tickets; /* by step; NULL: no kernel has `issue` */
 		} graph;
-		struct emu_event *event; /* graph nodes only */
+		struct emu_event *event;	       /* graph nodes only */
+		struct emu_graph_memory *graph_memory; /* one reference */
 		struct {
 			struct emu_shared_event *event;
 			uint32_t number;
@@ -137,10 +138,10 @@ struct emu_op_type {
 	int light; /* no launch latency and no gap: it only marks or moves the track's end */
 	/* Returns 1 if running it may wait for another process, stream or host function. */
 	int (*blocks)(const struct emu_op *op);
-	/* Copies data owned by the caller. Returns 1, 0 if impossible (the submitter then waits),
-	 * or -ENOMEM. */
+	/* Copies the caller's data. 1; 0: impossible, the submitter waits; or -ENOMEM. */
 	int (*own)(struct emu_op *op);
 	void (*release)(struct emu_op *op); /* copies of own(), and references */
+	void (*retain)(struct emu_op *op);  /* for a copy; may be NULL */
 	/* As gpuemu_kernel.post, for an op that owns its data; may be NULL. */
 	int (*post)(struct emu_op *op, const struct emu_op *before, struct emu_track *track,
 		    int64_t ready_ns, int64_t gap_ns);

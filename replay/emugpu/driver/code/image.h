@@ -4,7 +4,8 @@
  * decoded. */
 #pragma once
 
-#include <cuda.h>
+#include "replay/emugpu/driver/cuda_api.h"
+
 #include <stddef.h>
 #include <stdint.h>
 

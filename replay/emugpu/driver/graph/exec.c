@@ -7,6 +7,7 @@
 #include "base/scope.h"
 #include "replay/emugpu/driver/code/kernel.h"
 #include "replay/emugpu/driver/graph/graph.h"
+#include "replay/emugpu/driver/graph_memory.h"
 #include "replay/emugpu/driver/handle.h"
 
 #define MAGIC 0x45786563u
@@ -295,6 +296,28 @@ static int issue(struct emu_plan *x, uint64_t **ret)
 	return 0;
 }
 
+static void free_memory(const struct emu_plan *x, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		emu_graph_memory_free_allocated(&x->steps[i].op);
+}
+
+/* Applies the steps that allocate and free memory. After a failure, nothing is allocated. */
+static CUresult submit_memory(const struct emu_plan *x, int auto_free)
+{
+	if (auto_free)
+		free_memory(x, x->n_steps);
+	for (size_t i = 0; i < x->n_steps; i++)
+		if (emu_graph_memory_is_allocated(&x->steps[i].op))
+			return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < x->n_steps; i++)
+		if (emu_graph_memory_submit(&x->steps[i].op) < 0) {
+			free_memory(x, i);
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		}
+	return CUDA_SUCCESS;
+}
+
 EMU_API CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
 	EMU_ENTER(EMU_CALL_LAUNCH);
@@ -309,8 +332,12 @@ EMU_API CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (s->capture)
 		return emu_capture_invalidate(s);
-	if (issue(op.graph.plan, &op.graph.tickets) < 0)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = submit_memory(x->plan,
+			  x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH ? 1 : 0);
+	if (!r && issue(op.graph.plan, &op.graph.tickets) < 0)
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	if (r)
+		return r;
 	__atomic_add_fetch(&op.graph.plan->refs, 1, __ATOMIC_RELAXED);
 	return emu_submit(self, s, &op);
 }

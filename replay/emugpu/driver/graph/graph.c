@@ -2,6 +2,7 @@
 #include "replay/emugpu/driver/graph/graph.h"
 #include "base/array.h"
 #include "base/scope.h"
+#include "replay/emugpu/driver/graph_memory.h"
 #include "replay/emugpu/driver/handle.h"
 
 #define GRAPH_MAGIC 0x47726170u
@@ -98,13 +99,14 @@ int emu_op_copy(const struct emu_op *from, struct emu_op *to)
 		to->kernel.args_copy = NULL;
 		r = from->type->own(to);
 	}
+	if (to->type->retain)
+		to->type->retain(to);
 	return r == 1 ? 0 : r == 0 ? -EINVAL : r;
 }
 
 static int owns_memory(const struct emu_node *n)
 {
-	return n->op.type->node == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
-	       n->op.type->node == CU_GRAPH_NODE_TYPE_MEM_FREE;
+	return n->op.type == &emu_graph_alloc_type || n->op.type == &emu_graph_free_type;
 }
 
 CUresult emu_graph_clone(const struct emu_graph *g, struct emu_graph **ret)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Public functions that add nodes, and read and change their parameters, in graphs and executable
+/* Public functions that add nodes, and change their parameters, in graphs and executable
  * graphs. */
 #include "base/array.h"
 #include "replay/emugpu/driver/code/kernel.h"
 #include "replay/emugpu/driver/graph/graph.h"
+#include "replay/emugpu/driver/graph_memory.h"
 #include "replay/emugpu/driver/memory/transfer.h"
 
 #include <string.h>
@@ -92,26 +93,38 @@ static CUresult make_op(const struct emu_op_type *type, const void *params, CUco
 	return emu_is_event((CUevent)ret->event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+static CUresult refuse_kind(const char *call)
+{
+	emu_refuse_use("libcuda.so.1", call);
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
 /* ---- adding */
 
-static CUresult add(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps, size_t n_deps,
-		    const struct emu_op_type *type, const void *params, CUcontext context)
+/* Takes ownership of the data of `op`, also on failure. */
+static CUresult add_op(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps, size_t n_deps,
+		       struct emu_op *op)
 {
 	struct emu_graph *g = emu_graph_of(graph);
-	struct emu_op op;
-	CUresult r = make_op(type, params, context, &op);
 
-	if (r)
-		return r;
 	for (size_t i = 0; g && i < n_deps; i++)
 		if (!emu_node_of(deps[i]))
 			g = NULL;
 	if (!g || !ret) {
-		emu_op_done(&op);
+		emu_op_done(op);
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	return emu_graph_add(g, &op, (struct emu_node *const *)deps, n_deps,
+	return emu_graph_add(g, op, (struct emu_node *const *)deps, n_deps,
 			     (struct emu_node **)ret);
+}
+
+static CUresult add(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps, size_t n_deps,
+		    const struct emu_op_type *type, const void *params, CUcontext context)
+{
+	struct emu_op op;
+	CUresult r = make_op(type, params, context, &op);
+
+	return r ? r : add_op(ret, graph, deps, n_deps, &op);
 }
 
 EMU_API CUresult cuGraphAddKernelNode_v2(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
@@ -174,6 +187,33 @@ EMU_API CUresult cuGraphAddChildGraphNode(CUgraphNode *ret, CUgraph graph, const
 	return r;
 }
 
+EMU_API CUresult cuGraphAddMemAllocNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
+					size_t n_deps, CUDA_MEM_ALLOC_NODE_PARAMS *p)
+{
+	struct emu_op op;
+	struct emu_device *d;
+	CUresult r;
+
+	if (!p || p->poolProps.handleTypes != CU_MEM_HANDLE_TYPE_NONE)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (p->poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+		return refuse_kind("cuGraphAddMemAllocNode (memory of the host)");
+	d = emu_device(p->poolProps.location.id);
+	if (!d)
+		return CUDA_ERROR_INVALID_DEVICE;
+	r = emu_graph_memory_alloc_op(d, p->bytesize, &op, &p->dptr);
+	return r ? r : add_op(ret, graph, deps, n_deps, &op);
+}
+
+EMU_API CUresult cuGraphAddMemFreeNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
+				       size_t n_deps, CUdeviceptr at)
+{
+	struct emu_op op;
+	CUresult r = emu_graph_memory_free_op(at, &op);
+
+	return r ? r : add_op(ret, graph, deps, n_deps, &op);
+}
+
 /* The parameters of any kind of node, as make_op() takes them. */
 struct generic {
 	const struct emu_op_type *type;
@@ -207,12 +247,6 @@ static struct generic generic_of(const CUgraphNodeParams *p)
 	}
 }
 
-static CUresult refuse_kind(const char *call)
-{
-	emu_refuse_use("libcuda.so.1", call);
-	return CUDA_ERROR_NOT_SUPPORTED;
-}
-
 /* `call` is used in the message about an unsupported kind. */
 static CUresult take_generic(const char *call, const CUgraphNodeParams *p, struct generic *ret)
 {
@@ -226,13 +260,25 @@ EMU_API CUresult cuGraphAddNode_v2(CUgraphNode *ret, CUgraph graph, const CUgrap
 				   const CUgraphEdgeData *data, size_t n_deps, CUgraphNodeParams *p)
 {
 	struct generic g;
-	CUresult r = take_generic("cuGraphAddNode_v2 (this kind of node)", p, &g);
+	CUresult r;
 
+	if (p && p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+		return cuGraphAddMemAllocNode(ret, graph, deps, n_deps,
+					      (CUDA_MEM_ALLOC_NODE_PARAMS *)&p->alloc);
+	if (p && p->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+		return cuGraphAddMemFreeNode(ret, graph, deps, n_deps, p->free.dptr);
+	r = take_generic("cuGraphAddNode_v2 (this kind of node)", p, &g);
 	if (r)
 		return r;
 	if (g.type == &emu_child_type)
 		return cuGraphAddChildGraphNode(ret, graph, deps, n_deps, p->graph.graph);
 	return add(ret, graph, deps, n_deps, g.type, g.params, g.context);
+}
+
+EMU_API CUresult cuGraphAddNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
+				size_t n_deps, CUgraphNodeParams *p)
+{
+	return cuGraphAddNode_v2(ret, graph, deps, NULL, n_deps, p);
 }
 
 /* ---- changing */
@@ -357,128 +403,4 @@ EMU_API CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNod
 EMU_API CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
 {
 	return exec_set(exec, node, &emu_event_wait_type, event, NULL);
-}
-
-/* ---- reading */
-
-EMU_API CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *ret)
-{
-	const struct emu_node *n = node_of(node, &emu_kernel_type);
-
-	if (!n || !ret)
-		return CUDA_ERROR_INVALID_VALUE;
-	const struct emu_kernel_op *k = &n->op.kernel;
-
-	*ret = (CUDA_KERNEL_NODE_PARAMS){
-		.func = (CUfunction)k->function,
-		.gridDimX = k->grid[0],
-		.gridDimY = k->grid[1],
-		.gridDimZ = k->grid[2],
-		.blockDimX = k->block[0],
-		.blockDimY = k->block[1],
-		.blockDimZ = k->block[2],
-		.sharedMemBytes = k->shared_bytes,
-		.kernelParams = k->args,
-	};
-	return CUDA_SUCCESS;
-}
-
-/* No attribute can be set; all have default values. */
-EMU_API CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute,
-					       CUkernelNodeAttrValue *ret)
-{
-	if (!node_of(node, &emu_kernel_type) || !ret)
-		return CUDA_ERROR_INVALID_VALUE;
-	*ret = (CUkernelNodeAttrValue){0};
-	return CUDA_SUCCESS;
-}
-
-static CUmemorytype side_of(const struct emu_copy_op *c, enum emu_copy_kind one_way)
-{
-	return c->kind == EMU_H2H || c->kind == one_way ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
-}
-
-EMU_API CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *ret)
-{
-	const struct emu_node *n = node_of(node, &emu_copy_type);
-
-	if (!n || !ret)
-		return CUDA_ERROR_INVALID_VALUE;
-	const struct emu_copy_op *c = &n->op.copy;
-
-	*ret = (CUDA_MEMCPY3D){
-		.srcMemoryType = side_of(c, EMU_H2D),
-		.srcHost = c->from,
-		.srcDevice = (CUdeviceptr)(uintptr_t)c->from,
-		.srcPitch = c->from_pitch,
-		.srcHeight = c->from_height,
-		.dstMemoryType = side_of(c, EMU_D2H),
-		.dstHost = c->to,
-		.dstDevice = (CUdeviceptr)c->to,
-		.dstPitch = c->to_pitch,
-		.dstHeight = c->to_height,
-		.WidthInBytes = c->width_bytes,
-		.Height = c->height,
-		.Depth = c->depth,
-	};
-	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *ret)
-{
-	const struct emu_node *n = node_of(node, &emu_set_type);
-
-	if (!n || !ret)
-		return CUDA_ERROR_INVALID_VALUE;
-	const struct emu_set_op *s = &n->op.set;
-
-	*ret = (CUDA_MEMSET_NODE_PARAMS){
-		.dst = (CUdeviceptr)s->to,
-		.pitch = s->pitch,
-		.value = s->value,
-		.elementSize = s->item_bytes,
-		.width = s->width,
-		.height = s->height,
-	};
-	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *ret)
-{
-	const struct emu_node *n = node_of(node, &emu_host_type);
-
-	if (!n || !ret || n->op.host.callback)
-		return CUDA_ERROR_INVALID_VALUE;
-	*ret = (CUDA_HOST_NODE_PARAMS){.fn = n->op.host.function, .userData = n->op.host.data};
-	return CUDA_SUCCESS;
-}
-
-static CUresult get_event(CUgraphNode node, const struct emu_op_type *type, CUevent *ret)
-{
-	const struct emu_node *n = node_of(node, type);
-
-	if (!n || !ret)
-		return CUDA_ERROR_INVALID_VALUE;
-	*ret = (CUevent)n->op.event;
-	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent *ret)
-{
-	return get_event(node, &emu_event_record_type, ret);
-}
-
-EMU_API CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent *ret)
-{
-	return get_event(node, &emu_event_wait_type, ret);
-}
-
-EMU_API CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *ret)
-{
-	const struct emu_node *n = node_of(node, &emu_child_type);
-
-	if (!n || !ret)
-		return CUDA_ERROR_INVALID_VALUE;
-	*ret = (CUgraph)n->child;
-	return CUDA_SUCCESS;
 }

@@ -2,6 +2,7 @@
 
 /* Allocation of device, page-locked and managed memory; queries of addresses. */
 #include "replay/emugpu/driver/capture.h"
+#include "replay/emugpu/driver/graph_memory.h"
 #include "replay/emugpu/driver/memory.h"
 #include "replay/emugpu/driver/stream.h"
 
@@ -59,6 +60,7 @@ EMU_API CUresult cuMemFree_v2(CUdeviceptr at)
 	struct emu_region found = emu_region_find(at), gone;
 	struct emu_context *c;
 	size_t bytes;
+	int of_graph;
 	CUresult r = emu_current(self, &c);
 
 	if (!r)
@@ -69,6 +71,9 @@ EMU_API CUresult cuMemFree_v2(CUdeviceptr at)
 		return CUDA_ERROR_INVALID_VALUE;
 	emu_context_wait(self, found.device ? emu_primary(found.device) : c);
 	emu_context_wait(self, c);
+	of_graph = emu_graph_memory_free(at);
+	if (of_graph)
+		return of_graph < 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 	if (found.kind == EMU_DEVICE)
 		return emu_memory_free(found.device->memory, at, &bytes) < 0
 			       ? CUDA_ERROR_INVALID_VALUE

@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "replay/emugpu/driver/capture.h"
+#include "replay/emugpu/driver/graph_memory.h"
 #include "replay/emugpu/driver/handle.h"
 #include "replay/emugpu/driver/memory.h"
 #include "replay/emugpu/driver/stream.h"
@@ -70,21 +71,6 @@ static void count_use(struct emu_pool *p, int64_t bytes)
 		p->used_high = now;
 }
 
-/* ---- as ops ---- */
-
-static int64_t run_nothing(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
-{
-	return ready_ns;
-}
-
-/* Node of a graph: its memory was allocated with the node and belongs to the graph. */
-static const struct emu_op_type alloc_type = {
-	.name = "allocation",
-	.node = CU_GRAPH_NODE_TYPE_MEM_ALLOC,
-	.light = 1,
-	.run = run_nothing,
-};
-
 static int64_t give_back(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
 	struct emu_pool *p = op->memory.pool;
@@ -148,20 +134,25 @@ static CUresult note_exported(const struct emu_pool *p, CUdeviceptr at)
 static CUresult alloc(struct emu_thread *self, struct emu_stream *s, struct emu_pool *p,
 		      size_t bytes, CUdeviceptr *ret)
 {
-	struct emu_op op = {.type = &alloc_type};
+	struct emu_op op;
 	uintptr_t at;
+	CUresult r;
 
 	if (!ret || bytes == 0)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (s->capture) {
+		r = emu_graph_memory_alloc_op(p->device, bytes, &op, ret);
+		return r ? r : emu_capture_add(s, &op);
+	}
 	if (emu_memory_alloc(p->device->memory, bytes, &at) < 0) {
 		/* Pending frees may release memory. */
-		if (s->capture || emu_context_wait(self, s->context) ||
+		if (emu_context_wait(self, s->context) ||
 		    emu_memory_alloc(p->device->memory, bytes, &at) < 0)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	count_use(p, (int64_t)((bytes + 511) & ~(size_t)511));
 	*ret = at;
-	return s->capture ? emu_capture_add(s, &op) : note_exported(p, at);
+	return note_exported(p, at);
 }
 
 EMU_API CUresult cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream)
@@ -194,16 +185,22 @@ EMU_API CUresult cuMemFreeAsync(CUdeviceptr at, CUstream stream)
 	struct emu_region found = emu_region_find(at);
 	struct emu_op op = {.type = &free_type, .memory = {.at = at}};
 	struct emu_stream *s;
+	int of_graph;
 	CUresult r = emu_stream_of(self, stream, &s);
 
 	if (r || !at)
 		return r;
+	if (s->capture) {
+		r = emu_graph_memory_free_op(at, &op);
+		return r ? r : emu_capture_add(s, &op);
+	}
+	of_graph = emu_graph_memory_free(at);
+	if (of_graph)
+		return of_graph < 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 	if ((found.kind != EMU_DEVICE && (found.kind != EMU_MAPPED || found.owner)) ||
 	    found.base != at)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* Each launch of a graph uses the same memory. */
-	if (!s->capture)
-		op.memory.pool = default_of(found.device);
+	op.memory.pool = default_of(found.device);
 	return emu_submit(self, s, &op);
 }
 
@@ -433,22 +430,4 @@ EMU_API CUresult cuMemPoolImportPointer(CUdeviceptr *ret, CUmemoryPool pool,
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(&handle, data, EMU_IPC_BYTES);
 	return cuIpcOpenMemHandle_v2(ret, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
-}
-
-/* ---- memory of graphs ---- */
-
-EMU_API CUresult cuDeviceGraphMemTrim(CUdevice device)
-{
-	return emu_device(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
-}
-
-EMU_API CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute what,
-					      void *value)
-{
-	cuuint64_t none = 0;
-
-	if (!emu_device(device))
-		return CUDA_ERROR_INVALID_DEVICE;
-	memcpy(value, &none, sizeof(none));
-	return CUDA_SUCCESS;
 }

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Graphs that allocate memory. Prints the sum of its results. With -DPLUGIN only the host kernels.
+ */
+#include "axpy.cuh"
+#include "check.h"
+#include <gpuemu.h>
+
+#define N 4096
+#define BYTES (N * sizeof(float))
+
+#ifndef PLUGIN
+static cudaStream_t stream;
+static float *x, *y;
+
+static void launch(float a, const float *from, float *to)
+{
+	axpy<<<N / 256, 256, 0, stream>>>(N, a, from, to);
+}
+
+/* Ends the capture; launches the graph `n` times. */
+static void launch_captured(int n)
+{
+	cudaGraphExec_t exec;
+	cudaGraph_t graph;
+
+	CUDA(cudaStreamEndCapture(stream, &graph));
+	CUDA(cudaGraphInstantiate(&exec, graph, 0));
+	CUDA(cudaGraphDestroy(graph));
+	while (n-- > 0)
+		CUDA(cudaGraphLaunch(exec, stream));
+	CUDA(cudaStreamSynchronize(stream));
+	CUDA(cudaGraphExecDestroy(exec));
+}
+
+/* Memory that a captured graph allocates and frees. */
+static void own_memory()
+{
+	float *own;
+
+	CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+	CUDA(cudaMallocAsync(&own, BYTES, stream));
+	CUDA(cudaMemcpyAsync(own, x, BYTES, cudaMemcpyDeviceToDevice, stream));
+	launch(1, own, y);
+	CUDA(cudaFreeAsync(own, stream));
+	launch_captured(2);
+}
+
+/* Returns a graph that copies x to memory of its own, which launches leave allocated. */
+static cudaGraphExec_t graph_that_keeps(int device, float **ret)
+{
+	cudaMemAllocNodeParams memory = {};
+	cudaGraphNode_t made, copy;
+	cudaGraphExec_t exec;
+	cudaGraph_t graph;
+
+	memory.poolProps.allocType = cudaMemAllocationTypePinned;
+	memory.poolProps.location.type = cudaMemLocationTypeDevice;
+	memory.poolProps.location.id = device;
+	memory.bytesize = BYTES;
+	CUDA(cudaGraphCreate(&graph, 0));
+	CUDA(cudaGraphAddMemAllocNode(&made, graph, NULL, 0, &memory));
+	*ret = (float *)memory.dptr;
+	CUDA(cudaGraphAddMemcpyNode1D(&copy, graph, &made, 1, *ret, x, BYTES,
+				      cudaMemcpyDeviceToDevice));
+	CUDA(cudaGraphInstantiate(&exec, graph, 0));
+	CUDA(cudaGraphDestroy(graph));
+	return exec;
+}
+
+static cudaGraphExec_t graph_that_frees(float *memory)
+{
+	cudaGraphNodeParams freeing = {};
+	cudaGraphNode_t made;
+	cudaGraphExec_t exec;
+	cudaGraph_t graph;
+
+	freeing.type = cudaGraphNodeTypeMemFree;
+	freeing.free.dptr = memory;
+	CUDA(cudaGraphCreate(&graph, 0));
+	CUDA(cudaGraphAddNode(&made, graph, NULL, NULL, 0, &freeing));
+	CUDA(cudaGraphInstantiate(&exec, graph, 0));
+	CUDA(cudaGraphDestroy(graph));
+	return exec;
+}
+
+/* Memory of a graph that the stream, the host and another graph free. */
+static void kept_memory(int device)
+{
+	float *kept;
+	cudaGraphExec_t exec = graph_that_keeps(device, &kept), last = graph_that_frees(kept);
+
+	for (int i = 0; i < 3; i++) {
+		CUDA(cudaGraphLaunch(exec, stream));
+		launch(1, kept, y);
+		if (i == 0)
+			CUDA(cudaFreeAsync(kept, stream));
+		else if (i == 1)
+			CUDA(cudaFree(kept));
+		else
+			CUDA(cudaGraphLaunch(last, stream));
+	}
+	CUDA(cudaStreamSynchronize(stream));
+	CUDA(cudaGraphExecDestroy(last));
+	CUDA(cudaGraphExecDestroy(exec));
+}
+
+int main()
+{
+	static float host[N];
+	double sum = 0;
+	int gpus = device_count();
+
+	for (int i = 0; i < N; i++)
+		host[i] = (float)(i % 7);
+	for (int d = 0; d < gpus; d++) {
+		CUDA(cudaSetDevice(d));
+		CUDA(cudaStreamCreate(&stream));
+		CUDA(cudaMalloc(&x, BYTES));
+		CUDA(cudaMalloc(&y, BYTES));
+		CUDA(cudaMemcpy(x, host, BYTES, cudaMemcpyHostToDevice));
+		CUDA(cudaMemset(y, 0, BYTES));
+		own_memory();
+		kept_memory(d);
+		CUDA(cudaMemcpy(host, y, BYTES, cudaMemcpyDeviceToHost));
+		for (int i = 0; i < N; i++)
+			sum += host[i];
+	}
+	printf("%.0f\n", sum);
+	return 0;
+}
+#endif
