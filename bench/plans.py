@@ -314,6 +314,68 @@ def sharded(rank, thread, options):
                      for _ in layers]
 
 
+def offload(rank, thread, options):
+    """The optimizer runs on the host: gradients are copied to it behind their all-reduce, waited for
+    one by one, and parameters are copied back."""
+    world = {'name': '0', 'ranks': list(range(options.ranks))}
+    layers, copied = range(options.layers // 2), []
+    for layer in layers:
+        rank.kernel(thread, f'gemm{layer % 3}', (120 + 4 * rank.number) * US)
+    for layer in layers:
+        rank.kernel(thread, f'gemm_backward{layer % 3}', 230 * US)
+        work = rank.communicate(thread, world, 'AllReduce', 8 << 20, 20, back=False)
+        rank.wait(thread, 30, work)
+        copied.append(rank.launch(thread, 30, 'Memcpy DtoH (Device -> Pinned)', 150 * US, 'gpu_memcpy',
+                                  {'bytes': 8 << 20}))
+        rank.record(thread, 30)
+        yield None
+    for copy in copied:
+        yield from rank.block(thread, 'cudaEventSynchronize', copy)
+        rank.think(thread, 110 * US)
+        rank.launch(thread, 31, 'Memcpy HtoD (Pinned -> Device)', 140 * US, 'gpu_memcpy', {'bytes': 8 << 20})
+    rank.join(thread, 7, 31)
+    rank.kernel(thread, 'cast', 18 * US)
+
+
+def prefetch(rank, thread, options):
+    """Parameters are gathered two layers ahead, on the stream on which gradients are reduced."""
+    world = {'name': '0', 'ranks': list(range(options.ranks))}
+    worker, layers, gathered, reduced = rank.worker, range(options.layers // 2), {}, []
+
+    def gather(host, layer):
+        if layer in layers:
+            gathered[layer] = rank.communicate(host, world, 'AllGather', (12 + 6 * (layer % 3)) << 20, 20, back=False)
+
+    def reduce(host):
+        rank.wait(host, 7, reduced.pop(0))
+        rank.kernel(host, 'accumulate', 9 * US)
+
+    gather(thread, 0)
+    gather(thread, 1)
+    for layer in layers:
+        rank.wait(thread, 7, gathered[layer])
+        rank.kernel(thread, 'norm', 7 * US)
+        gather(thread, layer + 2)
+        rank.kernel(thread, f'gemm{layer % 3}', (330 + 4 * rank.number) * US)
+        yield None
+    rank.hand_over(thread, worker, 30 * US)
+    gather(worker, layers[-1])
+    gather(worker, layers[-2])
+    for layer in reversed(layers):
+        rank.wait(worker, 7, gathered[layer])
+        gather(worker, layer - 2)
+        rank.kernel(worker, f'gemm_backward{layer % 3}', 620 * US)
+        reduced.append(rank.communicate(worker, world, 'ReduceScatter', (12 + 6 * (layer % 3)) << 20, 20, back=False))
+        if len(reduced) > 2:
+            reduce(worker)
+        yield None
+    while reduced:
+        reduce(worker)
+    rank.hand_over(worker, thread, 40 * US)
+    optimizer(rank, thread)
+    yield from rank.item(thread)
+
+
 def stalls(rank, thread, options):
     """The host waits for its data, which are copied on their own stream; the optimizer runs beside
     the next batch; one rank's host is slow."""
@@ -381,5 +443,5 @@ def parallel(rank, thread, options):
 
 
 PLANS = {plan.__name__: plan for plan in (
-    ddp, buckets, tensor, pipeline, schedule, grid, fsdp, experts, interleaved, embeddings, sharded, stalls,
-    small, parallel)}
+    ddp, buckets, tensor, pipeline, schedule, grid, fsdp, experts, interleaved, embeddings, sharded, offload,
+    prefetch, stalls, small, parallel)}

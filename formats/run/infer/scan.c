@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/infer/scan.h"
 
+#include "base/array.h"
 #include "base/scope.h"
 
 void infer_scan_done(struct infer_scan *s)
@@ -9,6 +10,8 @@ void infer_scan_done(struct infer_scan *s)
 	free(s->next);
 	free(s->last);
 	free(s->awaited);
+	free(s->in_order);
+	free(s->event_of);
 	free(s->recorded);
 	free(s->has_kernels);
 	free(s->candidates[0]);
@@ -81,37 +84,6 @@ static int find_launches_after_hand_over(struct infer_scan *s)
 	return 0;
 }
 
-int infer_scan_init(struct infer_scan *s, const struct infer_view *v)
-{
-	*s = (struct infer_scan){.v = v,
-				 .launched = INFER_NONE,
-				 .earlier = INFER_NONE,
-				 .compute = INFER_NONE,
-				 .collective = INFER_NONE};
-	s->threads = malloc((v->n_threads + (size_t)1) * sizeof(*s->threads));
-	s->next = malloc((v->n_calls + (size_t)1) * sizeof(*s->next));
-	s->last = malloc((v->n_streams + (size_t)1) * sizeof(*s->last));
-	s->awaited = malloc((v->n_streams + (size_t)1) * sizeof(*s->awaited));
-	s->recorded = calloc(v->n_ops + (size_t)1, 1);
-	s->has_kernels = calloc(v->n_streams + (size_t)1, 1);
-	for (int i = 0; i < 2; i++)
-		s->candidates[i] = malloc((v->n_ops + (size_t)1) * sizeof(*s->candidates[i]));
-	if (!s->threads || !s->next || !s->last || !s->awaited || !s->recorded || !s->has_kernels ||
-	    !s->candidates[0] || !s->candidates[1])
-		return -ENOMEM;
-	memset(s->last, 0xff, v->n_streams * sizeof(*s->last));
-	memset(s->awaited, 0xff, v->n_streams * sizeof(*s->awaited));
-	for (uint32_t i = 0; i < v->n_threads; i++)
-		s->threads[i] = (struct infer_scan_thread){
-			.launched = INFER_NONE, .compute = INFER_NONE, .earlier = INFER_NONE};
-	for (uint32_t i = 0; i < v->n_calls; i++)
-		s->has_records |= v->calls[i].api == INFER_API_RECORD_EVENT;
-	for (uint32_t i = 0; i < v->n_ops; i++)
-		s->has_kernels[v->ops[i].stream] |= v->ops[i].kind == FMT_KERNEL;
-	find_next_launches(s);
-	return find_launches_after_hand_over(s);
-}
-
 static void add_candidate(struct infer_scan *s, uint32_t op)
 {
 	int other;
@@ -175,6 +147,40 @@ static uint32_t next_awaited(struct infer_scan *s)
 	return op < newest ? op : newest;
 }
 
+/* Returns the oldest launched collective that no wait was for; INFER_NONE without one. */
+static uint32_t oldest_open(const struct infer_scan *s)
+{
+	const struct infer_view *v = s->v;
+	uint32_t best = INFER_NONE;
+
+	for (uint32_t i = 0; i < v->n_streams; i++) {
+		uint32_t op = s->awaited[i] == INFER_NONE ? v->streams[i].first : s->awaited[i] + 1;
+
+		for (; s->last[i] != INFER_NONE && op <= s->last[i]; s->awaited[i] = op++)
+			if (v->ops[op].kind == FMT_COLLECTIVE && v->ops[op].call != INFER_NONE)
+				break;
+		if (s->last[i] != INFER_NONE && op <= s->last[i] &&
+		    (best == INFER_NONE ||
+		     v->calls[v->ops[op].call].start_ns < v->calls[v->ops[best].call].start_ns))
+			best = op;
+	}
+	return best;
+}
+
+/* Returns the collective that a wait directly behind the launch of `newest` is for. */
+static uint32_t direct_wait(struct infer_scan *s, uint32_t newest)
+{
+	uint32_t stream = s->v->ops[newest].stream, oldest = oldest_open(s);
+
+	if (oldest == INFER_NONE)
+		oldest = newest;
+	if (s->n_direct) {
+		s->n_direct[stream]++;
+		s->n_alone[stream] += oldest == newest;
+	}
+	return s->n_direct || s->in_order[stream] ? oldest : newest;
+}
+
 /* PyTorch makes the stream of a process group wait for the current stream before each collective,
  * and `work.wait()` the current stream for the collective. Otherwise, an event that was recorded
  * directly before a wait is most often the awaited one. */
@@ -184,6 +190,8 @@ static void guess(struct infer_scan *s, const struct infer_scan_thread *t, struc
 	uint32_t next = INFER_NONE, compute = t->compute != INFER_NONE ? t->compute : s->compute;
 
 	ret->guess = t->is_recorded ? t->launched : INFER_NONE;
+	if (s->event_of[ret->call] != INFER_NONE)
+		ret->guess = s->event_of[ret->call];
 	if (v->calls[ret->call].api == INFER_API_EVENT_SYNC || ret->next == INFER_NONE)
 		return;
 	next = v->launched[v->calls[ret->next].first_op];
@@ -193,11 +201,15 @@ static void guess(struct infer_scan *s, const struct infer_scan_thread *t, struc
 	} else if (t->launched != INFER_NONE && !t->took_over &&
 		   v->ops[t->launched].kind == FMT_COLLECTIVE) {
 		ret->for_work = ret->position >= s->own_after;
-		ret->guess = ret->for_work ? t->launched : INFER_NONE;
+		ret->guess = ret->for_work ? direct_wait(s, t->launched) : INFER_NONE;
 		if (compute != INFER_NONE && ret->position == s->own_after)
 			ret->stream = v->ops[compute].stream;
 	} else if (ret->guess == INFER_NONE || v->ops[ret->guess].stream == ret->stream) {
 		ret->guess = t->is_recorded ? s->collective : next_awaited(s);
+		/* The stream of the next launch does not wait for itself. */
+		if (ret->guess != INFER_NONE && v->ops[ret->guess].stream == ret->stream &&
+		    compute != INFER_NONE)
+			ret->stream = v->ops[compute].stream;
 	}
 	if (ret->guess != INFER_NONE && v->ops[ret->guess].stream == ret->stream)
 		ret->guess = INFER_NONE;
@@ -242,11 +254,15 @@ int infer_scan_call(struct infer_scan *s, uint32_t call, struct infer_site *ret)
 		ret->stream = ret->guess = INFER_NONE;
 		ret->for_work = false;
 		ret->n = 0;
-		list_candidates(s, 0, INFER_CANDIDATES / 4, ret);
-		list_candidates(s, 1, INFER_CANDIDATES, ret);
+		if (!s->n_direct) {
+			list_candidates(s, 0, INFER_CANDIDATES / 4, ret);
+			list_candidates(s, 1, INFER_CANDIDATES, ret);
+		}
 		guess(s, t, ret);
-		if (ret->guess != INFER_NONE && v->ops[ret->guess].kind == FMT_COLLECTIVE)
+		if (ret->guess != INFER_NONE && v->ops[ret->guess].kind == FMT_COLLECTIVE) {
 			s->awaited[v->ops[ret->guess].stream] = ret->guess;
+			s->n_work_waits++;
+		}
 	}
 	if (waits || c->n_ops > 0)
 		t->is_recorded = false;
@@ -280,4 +296,150 @@ uint32_t infer_scan_next(const struct infer_scan *s, uint32_t stream)
 	while (op < span->end && s->v->ops[op].call == INFER_NONE)
 		op++;
 	return op < span->end ? op : INFER_NONE;
+}
+
+/* Sets the state before the first call. */
+static void rewind_scan(struct infer_scan *s)
+{
+	const struct infer_view *v = s->v;
+
+	s->launched = s->earlier = s->compute = s->collective = INFER_NONE;
+	s->n_launches = s->n_work_waits = 0;
+	memset(s->n_candidates, 0, sizeof(s->n_candidates));
+	memset(s->last, 0xff, v->n_streams * sizeof(*s->last));
+	memset(s->awaited, 0xff, v->n_streams * sizeof(*s->awaited));
+	memset(s->recorded, 0, v->n_ops);
+	for (uint32_t i = 0; i < v->n_threads; i++)
+		s->threads[i] = (struct infer_scan_thread){
+			.launched = INFER_NONE, .compute = INFER_NONE, .earlier = INFER_NONE};
+}
+
+/* Finds streams whose collectives are awaited in the order of their launches: every wait directly
+ * behind a collective has an older one that it may be for. A program that waits for a collective
+ * directly also does so when nothing else is pending. There must be a wait for each collective. */
+static int find_orders(struct infer_scan *s)
+{
+	const struct infer_view *v = s->v;
+	scoped(free_ptr) uint32_t *counts = calloc(v->n_streams * 2ul + 1, sizeof(*counts));
+	struct infer_site at;
+	uint32_t n = 0;
+
+	if (!counts)
+		return -ENOMEM;
+	s->n_direct = counts;
+	s->n_alone = counts + v->n_streams;
+	for (uint32_t i = 0; i < v->n_calls; i++)
+		infer_scan_call(s, v->order[i], &at);
+	for (uint32_t i = 0; i < v->n_ops; i++)
+		n += v->ops[i].kind == FMT_COLLECTIVE && v->ops[i].call != INFER_NONE;
+	for (uint32_t i = 0; i < v->n_streams && s->n_work_waits >= n; i++)
+		s->in_order[i] = s->n_direct[i] > 0 && s->n_alone[i] == 0;
+	s->n_direct = s->n_alone = NULL;
+	rewind_scan(s);
+	return 0;
+}
+
+/* An event that the host may wait for: not one for the next call, which makes a stream wait, nor
+ * one behind a collective, which the process group records. */
+struct host_event {
+	uint32_t call, op;
+};
+
+static int by_class(const void *x, const void *y, void *view)
+{
+	const struct infer_view *v = view;
+	const struct host_event *a = x, *b = y;
+	const struct infer_op *p = &v->ops[a->op], *q = &v->ops[b->op];
+
+	return array_order(p->stream, q->stream)
+	       ?: array_order(infer_op_name(v, p), infer_op_name(v, q))
+	       ?: array_order(v->calls[a->call].start_ns, v->calls[b->call].start_ns);
+}
+
+static size_t list_host_events(const struct infer_view *v, struct host_event *ret)
+{
+	size_t n = 0;
+
+	for (uint32_t t = 0; t < v->n_threads; t++) {
+		uint32_t launched = INFER_NONE;
+
+		for (uint32_t i = v->threads[t].first; i < v->threads[t].end; i++) {
+			const struct infer_call *c = &v->calls[i];
+
+			if (c->n_ops > 0)
+				launched = v->launched[c->first_op + c->n_ops - 1];
+			if (c->api == INFER_API_RECORD_EVENT && launched != INFER_NONE &&
+			    v->ops[launched].kind != FMT_COLLECTIVE &&
+			    (i + 1 == v->threads[t].end || c[1].api != INFER_API_STREAM_WAIT))
+				ret[n++] = (struct host_event){i, launched};
+		}
+	}
+	return n;
+}
+
+/* If the host waits for as many events as are recorded behind operations of one name and stream,
+ * and of no other, it waits for these, in order. */
+static int find_events(struct infer_scan *s)
+{
+	const struct infer_view *v = s->v;
+	scoped(free_ptr) struct host_event *events = malloc((v->n_calls + 1ul) * sizeof(*events));
+	size_t n = events ? list_host_events(v, events) : 0, first, end, n_waits = 0, found = 0,
+	       k = 0;
+	const struct host_event *class = NULL;
+
+	if (!events)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < v->n_calls; i++)
+		n_waits += v->calls[i].api == INFER_API_EVENT_SYNC;
+	if (n > 0)
+		qsort_r(events, n, sizeof(*events), by_class, (void *)v);
+	for (first = 0; first < n && n_waits > 0; first = end) {
+		for (end = first; end < n && same_name(v, events[first].op, events[end].op);)
+			end++;
+		if (end - first == n_waits) {
+			class = &events[first];
+			found++;
+		}
+	}
+	for (uint32_t i = 0; i < v->n_calls && found == 1; i++) {
+		uint32_t call = v->order[i];
+
+		if (v->calls[call].api != INFER_API_EVENT_SYNC)
+			continue;
+		if (v->calls[class[k].call].end_ns <= v->calls[call].start_ns)
+			s->event_of[call] = class[k].op;
+		k++;
+	}
+	return 0;
+}
+
+int infer_scan_init(struct infer_scan *s, const struct infer_view *v)
+{
+	int r;
+
+	*s = (struct infer_scan){.v = v};
+	s->threads = malloc((v->n_threads + (size_t)1) * sizeof(*s->threads));
+	s->next = malloc((v->n_calls + (size_t)1) * sizeof(*s->next));
+	s->last = malloc((v->n_streams + (size_t)1) * sizeof(*s->last));
+	s->awaited = malloc((v->n_streams + (size_t)1) * sizeof(*s->awaited));
+	s->in_order = calloc(v->n_streams + (size_t)1, 1);
+	s->event_of = malloc((v->n_calls + (size_t)1) * sizeof(*s->event_of));
+	s->recorded = calloc(v->n_ops + (size_t)1, 1);
+	s->has_kernels = calloc(v->n_streams + (size_t)1, 1);
+	for (int i = 0; i < 2; i++)
+		s->candidates[i] = malloc((v->n_ops + (size_t)1) * sizeof(*s->candidates[i]));
+	if (!s->threads || !s->next || !s->last || !s->awaited || !s->in_order || !s->event_of ||
+	    !s->recorded || !s->has_kernels || !s->candidates[0] || !s->candidates[1])
+		return -ENOMEM;
+	memset(s->event_of, 0xff, v->n_calls * sizeof(*s->event_of));
+	rewind_scan(s);
+	for (uint32_t i = 0; i < v->n_calls; i++)
+		s->has_records |= v->calls[i].api == INFER_API_RECORD_EVENT;
+	for (uint32_t i = 0; i < v->n_ops; i++)
+		s->has_kernels[v->ops[i].stream] |= v->ops[i].kind == FMT_KERNEL;
+	find_next_launches(s);
+	r = find_launches_after_hand_over(s);
+	if (r == 0)
+		r = find_events(s);
+	return r < 0 ? r : find_orders(s);
 }

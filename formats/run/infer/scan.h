@@ -51,8 +51,15 @@ struct infer_scan {
 	uint32_t n_candidates[2]; /* of each kind */
 	uint32_t *awaited;	  /* by stream: newest operation up to which collectives are likely
 				     awaited; INFER_NONE */
+	uint8_t *in_order;	  /* by stream: a wait directly behind a collective is for the
+				     oldest one that no wait was for */
+	uint32_t *event_of;	  /* by call: operation whose event a host wait likely is for, or
+				     INFER_NONE */
 	uint32_t launched, earlier, compute, collective; /* as in threads, of all threads */
 	uint32_t n_launches;
+	uint32_t n_work_waits;	      /* waits for collectives, without NCCL's own */
+	uint32_t *n_direct, *n_alone; /* by stream, while counting; else NULL: waits directly behind
+					 a collective; those with no older collective to wait for */
 	bool has_records;
 	uint32_t own_before, own_after; /* number of waits that belong to launching a collective */
 };
