@@ -30,12 +30,6 @@ struct variant_apart {
 	uint32_t n;
 };
 
-/* See sim_expect_transfer(). */
-struct variant_line {
-	int64_t ns;
-	double noise_share;
-};
-
 struct variants {
 	uint32_t n;
 	double *factors; /* by scale, then variant */
@@ -46,8 +40,8 @@ struct variants {
 
 	struct variant_collective *collectives; /* by collective, then variant */
 	struct variant_apart *apart;		/* by collective */
-	struct variant_line *lines;		/* by collective */
-	size_t collectives_cap, apart_cap, lines_cap, n_lines;
+	struct sim_expected *expected;		/* by collective */
+	size_t collectives_cap, apart_cap, expected_cap, n_expected;
 };
 
 void sim_variants_free(struct variants *v)
@@ -58,7 +52,7 @@ void sim_variants_free(struct variants *v)
 	free(v->table);
 	free(v->collectives);
 	free(v->apart);
-	free(v->lines);
+	free(v->expected);
 	free(v);
 }
 
@@ -201,18 +195,18 @@ int sim_variants_collectives(struct sim *s)
 		       : 0;
 }
 
-int sim_expect_transfer(struct sim *s, uint32_t collective, int64_t line_ns, double noise_share)
+int sim_expect_transfer(struct sim *s, uint32_t collective, const struct sim_expected *e)
 {
 	struct variants *v = s->variants;
 	size_t n = sim_n_collectives(s->collectives);
 
-	if (array_reserve(&v->lines, n, &v->lines_cap) < 0)
+	if (array_reserve(&v->expected, n, &v->expected_cap) < 0)
 		return -ENOMEM;
-	for (; v->n_lines < n; v->n_lines++)
-		v->lines[v->n_lines] = (struct variant_line){0};
+	for (; v->n_expected < n; v->n_expected++)
+		v->expected[v->n_expected] = (struct sim_expected){0};
 	if (sim_collective(s->collectives, collective)->expected == 1 ||
-	    line_ns > v->lines[collective].ns)
-		v->lines[collective] = (struct variant_line){line_ns, noise_share};
+	    e->line_ns > v->expected[collective].line_ns)
+		v->expected[collective] = *e;
 	return 0;
 }
 
@@ -359,32 +353,32 @@ static int64_t at_least_0(int64_t ns)
 }
 
 /* Estimates the shortest possible transfer of a collective whose ranks leave it at random times:
- * from the transfers of its ranks, corrected towards the line fitted to all such collectives by the
- * share that is noise. */
-static int64_t shortest_of(const struct variant_apart *a, int64_t spread, struct variant_line line)
+ * from the shortest transfer of its ranks, corrected towards the line fitted to all such
+ * collectives by the share that is noise. */
+static int64_t shortest_of(const struct variant_apart *a, const struct sim_expected *e)
 {
-	int64_t ns = fmt_network_shortest_ns(a->least_ns, spread, a->n);
-	double off = line.noise_share * (double)fmt_sub(line.ns, ns);
+	int64_t ns = fmt_sub(a->least_ns, e->first_exit_ns);
+	double off = e->noise_share * (double)fmt_sub(e->line_ns, ns);
 
-	if (line.ns <= 0)
+	if (e->line_ns <= 0)
 		return ns;
 	return ns + (int64_t)(off > APART_NS ? APART_NS : off < -APART_NS ? -APART_NS : off);
 }
 
-/* Returns a rank's transfer. The time beyond the shortest possible transfer is not scaled. If the
- * transfers of the ranks differ by more than the usual distance between exits, the ranks have parts
- * of different sizes, and half of that distance is used for each rank. */
+/* Returns a rank's transfer. The time beyond the shortest possible transfer, the rank's exit, is
+ * not scaled. If ranks have parts of different sizes, the exit is not known and the mean one is
+ * used. */
 static int64_t transfer_of(const struct variants *v, uint32_t k, const struct sim_wait *w)
 {
 	const struct variant_apart *a = &v->apart[w->operand];
-	const struct variant_line line =
-		w->operand < v->n_lines ? v->lines[w->operand] : (struct variant_line){0};
-	int64_t spread = fmt_sub(a->most_ns, a->least_ns), own = APART_NS / 2;
+	const struct sim_expected e =
+		w->operand < v->n_expected ? v->expected[w->operand] : (struct sim_expected){0};
+	int64_t own = e.exit_ns;
 
 	if (w->scale == 0)
 		return w->lag_ns;
-	if (spread <= APART_NS)
-		own = fmt_sub(w->lag_ns, shortest_of(a, spread, line));
+	if (!e.uneven && fmt_sub(a->most_ns, a->least_ns) <= APART_NS)
+		own = fmt_sub(w->lag_ns, shortest_of(a, &e));
 	own = own < w->lag_ns ? own : w->lag_ns;
 	return at_least_0(fmt_add(variant_of(v, k, fmt_sub(w->lag_ns, own), w->scale), own));
 }

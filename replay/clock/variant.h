@@ -13,10 +13,18 @@
 int sim_add_variants(struct sim *s, uint32_t n);
 uint32_t sim_n_variants(const struct sim *s);
 
-/* For variants: sets the expected recorded duration of a collective's transfers, line_ns, and the
- * share of the difference from it that is noise and is not scaled. 0, 0: unknown. Each rank that
- * declares the collective calls this; the longest value applies. */
-int sim_expect_transfer(struct sim *s, uint32_t collective, int64_t line_ns, double noise_share);
+/* The expected transfers of a collective in the recording. 0: unknown. */
+struct sim_expected {
+	int64_t line_ns;       /* the shortest possible transfer */
+	double noise_share;    /* share of the difference from it that is noise and is not scaled */
+	int64_t first_exit_ns; /* see struct fmt_network_fit */
+	int64_t exit_ns;
+	uint8_t uneven;
+};
+
+/* For variants: sets the expected transfers of a collective. Each rank that declares the collective
+ * calls this; the longest line applies. */
+int sim_expect_transfer(struct sim *s, uint32_t collective, const struct sim_expected *e);
 
 /* Returns the number of the scale with these factors, one for each variant; 0: all are 1. There are
  * at most SIM_SCALES. */

@@ -45,8 +45,7 @@ static int collective_of(const struct compile *c, const struct fmt_event *e,
 struct part {
 	const struct fmt_edge *transfer; /* NULL: unknown */
 	uint16_t scale;
-	int64_t line_ns; /* of all ranks together, see sim_expect_transfer() */
-	double noise_share;
+	struct sim_expected expected; /* of all ranks together */
 };
 
 /* The operation's end waits for the end of the collective. */
@@ -58,7 +57,7 @@ static void join_all(struct compile *c, struct sim_point *point, uint32_t member
 	int r = sim_declare(sim_collectives(c->p->sim), member, seq, &collective);
 
 	if (r > 0 && c->p->change &&
-	    sim_expect_transfer(c->p->sim, collective, part->line_ns, part->noise_share) < 0)
+	    sim_expect_transfer(c->p->sim, collective, &part->expected) < 0)
 		r = -ENOMEM;
 	if (r < 0)
 		c->error = r;
@@ -157,8 +156,8 @@ static void op_join_collective(struct compile *c, struct sim_point *point, size_
 		join_pairs(c, point, comm, seq, &part, template->peers);
 	} else if (member != SIM_NONE) {
 		if (c->p->change)
-			change_expected_transfer(c->p->change, e->template, scaled, bytes,
-						 &part.line_ns, &part.noise_share);
+			part.expected =
+				change_expected_transfer(c->p->change, e->template, scaled, bytes);
 		join_all(c, point, member, seq, &part);
 	}
 }

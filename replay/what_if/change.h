@@ -64,11 +64,10 @@ int change_has_no_model(const struct change *c, uint32_t template);
  * unknown: their transfer then counts as bytes / bandwidth (network.h). */
 int change_has_no_latency(const struct change *c, uint32_t template, uint32_t comm, int64_t bytes);
 
-/* Returns the expected transfer time of the recorded network for collectives of this template,
- * communicator and size; see sim_expect_transfer(). 0, 0 if no variant changes the network, or if
- * the time is unknown. */
-void change_expected_transfer(const struct change *c, uint32_t template, uint32_t comm,
-			      int64_t bytes, int64_t *line_ns, double *noise_share);
+/* Returns the expected transfers of the recorded network for collectives of this template,
+ * communicator and size; all 0 if no variant changes the network, or if they are unknown. */
+struct sim_expected change_expected_transfer(const struct change *c, uint32_t template,
+					     uint32_t comm, int64_t bytes);
 
 /* Returns the scale of device work without a template. */
 uint16_t change_device_scale(struct change *c, uint32_t rank);

@@ -211,19 +211,21 @@ static int changes_network(const struct change *c)
 	return sets != 0 || c->copies != NULL;
 }
 
-void change_expected_transfer(const struct change *c, uint32_t template, uint32_t comm,
-			      int64_t bytes, int64_t *line_ns, double *noise_share)
+struct sim_expected change_expected_transfer(const struct change *c, uint32_t template,
+					     uint32_t comm, int64_t bytes)
 {
 	const struct fmt_network_fit *fit = NULL;
 
-	*line_ns = 0;
-	*noise_share = 0;
 	if (comm < c->n_comms && changes_network(c))
 		fit = network_fit(&c->network, template, comm);
-	if (!fit)
-		return;
-	*line_ns = fmt_network_ns(fit, bytes);
-	*noise_share = fit->noise_share;
+	return fit ? (struct sim_expected){
+			     .line_ns = fmt_network_ns(fit, bytes),
+			     .noise_share = fit->noise_share,
+			     .first_exit_ns = fit->first_exit_ns,
+			     .exit_ns = fit->exit_ns,
+			     .uneven = fit->uneven,
+		     }
+		   : (struct sim_expected){0};
 }
 
 double change_host_factor(const struct change *c, uint32_t variant, uint32_t rank)

@@ -19,7 +19,7 @@ errors 0.5,2 sharded us-apart
 # The host waits for events in order; a wait behind a collective is for an older one. Where nothing ever
 # waits, only the order tells.
 errors 0.5,2 offload,prefetch ns-apart
-python3 "$SOURCE/bench/what_if.py" --seed 309 --plan embeddings --setting host-bound --at-most 0.6,2 --wrong-edges 1
+python3 "$SOURCE/bench/what_if.py" --seed 309 --plan embeddings --setting host-bound --at-most 0.9,2 --wrong-edges 1
 errors 0.7,2 tensor own-waits
 errors 0.5,2 fsdp no-records
 errors 1.2,2.5 buckets recorded

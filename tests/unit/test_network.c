@@ -72,19 +72,21 @@ TEST_ROWS(test_fit, rows)
 	ck_assert_int_le(llabs(fmt_network_ns(f, MIB) - row->mib_ns), 40);
 }
 
-/* Four ranks leave within 8 us, so each sample has a random error of 1.69 us. */
-enum { SAMPLES = 32, APART_NS = 4800, OFF_NS = 1138 };
+/* Four ranks leave evenly within 8 us: the first 1.6 us after the shortest possible transfer, with
+ * a random error of 1.31 us. */
+enum { SAMPLES = 32, SPREAD_NS = 4800, FIRST_NS = 1600, OFF_NS = 881 };
 
 static const struct {
-	int64_t bytes, apart_ns, off_ns; /* off_ns: the median distance of the samples from 13 us */
+	int64_t bytes, spread_ns,
+		off_ns; /* off_ns: the median distance of the samples from 13 us */
 	double noise_share;
 	int64_t latency_ns, message_ns; /* message_ns: time of a message of `bytes` */
 } noisy[] = {
-	{MIB, APART_NS, OFF_NS, 1, 0, 13000},
-	{MIB, APART_NS, 2 * OFF_NS, 0.25, 0, 13000},
-	{MIB, APART_NS, OFF_NS / 2, 1, 0, 13000},
-	{MIB, -1, OFF_NS, 0, 0, 13000},		    /* parts of different sizes: not by chance */
-	{-1, APART_NS, 2 * OFF_NS, 0.55, 0, 13000}, /* message sizes are unknown */
+	{MIB, SPREAD_NS, OFF_NS, 1, 0, 13000},
+	{MIB, SPREAD_NS, 2 * OFF_NS, 0.25, 0, 13000},
+	{MIB, SPREAD_NS, OFF_NS / 2, 1, 0, 13000},
+	{MIB, 20000, OFF_NS, 0, 0, 14600},	     /* parts of different sizes: not by chance */
+	{-1, SPREAD_NS, 2 * OFF_NS, 0.55, 0, 13000}, /* message sizes are unknown */
 };
 
 TEST_ROWS(test_noise, noisy)
@@ -99,8 +101,10 @@ TEST_ROWS(test_noise, noisy)
 		samples[i] = (struct fmt_network_sample){
 			.collective = string(names, "all_reduce"),
 			.bytes = row->bytes,
-			.transfer_ns = 13000 + (i % 2 ? 1 : -1) * row->off_ns,
-			.apart_ns = row->apart_ns,
+			.least_ns = 13000 + FIRST_NS + (i % 2 ? 1 : -1) * row->off_ns,
+			.second_ns = FIRST_NS,
+			.mean_ns = 2400,
+			.most_ns = row->spread_ns,
 			.n_ranks = 4,
 		};
 	ck_assert_int_eq(fmt_network_fit(names, samples, SAMPLES, &made), 0);
@@ -112,14 +116,40 @@ TEST_ROWS(test_noise, noisy)
 	ck_assert_int_le(llabs(fmt_network_ns(&got.fits[0], row->bytes) - row->message_ns), 1);
 }
 
-TEST(test_shortest)
+static const struct {
+	const char *what;
+	uint32_t ranks;
+	int64_t gaps_ns[2], spread_ns; /* gaps_ns: between the first two exits, in turn */
+	int64_t first_ns;
+} exits[] = {
+	{"four ranks, evenly within 8 us", 4, {1600, 1600}, 4800, 1600},
+	{"four ranks, exponentially, 1.5 us on average", 4, {500, 500}, 2750, 375},
+	{"two ranks, evenly within 6 us", 2, {586, 3414}, 0, 2000},
+	{"two ranks, exponentially, 2 us on average", 2, {0, 4000}, 0, 1000},
+	{"all together", 4, {0, 0}, 0, 0},
+};
+
+TEST_ROWS(test_exits, exits)
 {
-	/* Subtracts the spread / (ranks - 1). A large spread comes from parts of different sizes
-	 * and is not subtracted. */
-	ck_assert_int_eq(fmt_network_shortest_ns(10000, 6000, 4), 8000);
-	ck_assert_int_eq(fmt_network_shortest_ns(10000, 6000, 2), 4000);
-	ck_assert_int_eq(fmt_network_shortest_ns(10000, 0, 1), 10000);
-	ck_assert_int_eq(fmt_network_shortest_ns(100000, 20000, 4), 100000);
+	struct fmt_network_sample samples[SAMPLES];
+	scoped(fmt_network_done) struct fmt_network made = {0};
+	scoped(fmt_names_freep) struct fmt_names *names = NULL;
+
+	ck_assert_int_eq(fmt_names_new(&names), 0);
+	for (int i = 0; i < SAMPLES; i++)
+		samples[i] = (struct fmt_network_sample){
+			.collective = string(names, "all_reduce"),
+			.bytes = MIB,
+			.least_ns = 50000,
+			.second_ns = row->gaps_ns[i % 2],
+			.mean_ns = 1000,
+			.most_ns = row->ranks == 2 ? row->gaps_ns[i % 2] : row->spread_ns,
+			.n_ranks = row->ranks,
+		};
+	ck_assert_int_eq(fmt_network_fit(names, samples, SAMPLES, &made), 0);
+	ck_assert_int_le(llabs(made.fits[0].first_exit_ns - row->first_ns), 2);
+	ck_assert_int_eq(made.fits[0].exit_ns, made.fits[0].first_exit_ns + 1000);
+	ck_assert_int_eq(samples[0].transfer_ns, 50000 - made.fits[0].first_exit_ns);
 }
 
 /* A fact of an untrusted file: every value is checked. */

@@ -44,6 +44,9 @@ static int read_fit(const char *object, size_t len, struct fmt_network *to)
 		.ns_per_byte = number(object, len, "ns_per_byte"),
 		.residual_ns = (int64_t)number(object, len, "residual_ns"),
 		.noise_share = fmin(number(object, len, "noise_share"), 1),
+		.first_exit_ns = (int64_t)number(object, len, "first_exit_ns"),
+		.exit_ns = (int64_t)number(object, len, "exit_ns"),
+		.uneven = number(object, len, "uneven") > 0,
 	};
 	const char *name;
 	size_t n = fmt_json_member_text(object, len, "collective", &name);
@@ -93,6 +96,10 @@ int fmt_network_put(struct fmt_names *n, const struct fmt_network *network)
 		fmt_json_double(&j, "ns_per_byte", f->ns_per_byte, 9);
 		fmt_json_i64(&j, "residual_ns", f->residual_ns);
 		fmt_json_double(&j, "noise_share", f->noise_share, 6);
+		fmt_json_i64(&j, "first_exit_ns", f->first_exit_ns);
+		fmt_json_i64(&j, "exit_ns", f->exit_ns);
+		if (f->uneven)
+			fmt_json_i64(&j, "uneven", 1);
 		fmt_json_close(&j, '}');
 	}
 	fmt_json_close(&j, ']');
@@ -123,7 +130,7 @@ static int by_kind_and_size(const void *x, const void *y)
 	const struct fmt_network_sample *a = x, *b = y;
 
 	return array_order(a->comm, b->comm) ?: array_order(a->collective, b->collective)
-	       ?: array_order(a->bytes, b->bytes) ?: array_order(a->transfer_ns, b->transfer_ns);
+	       ?: array_order(a->bytes, b->bytes) ?: array_order(a->least_ns, b->least_ns);
 }
 
 /* Lists the median sample of each size; `to` has space for MOST_SIZES. Returns the total number of
@@ -187,26 +194,13 @@ static int fit_slope(const struct fmt_network_sample *const *s, size_t n, double
 	return 0;
 }
 
-/* Estimates the variance of the shortest possible transfer from the mean spread of ends, assuming
- * that n ranks leave evenly within a time. */
-static double noise_of(const struct fmt_network_sample *s, size_t n)
+/* Returns the variance of the first exit of n ranks whose mean is known: exits near the first one
+ * are spread evenly, or exponentially, which makes little difference. */
+static double noise_of(const struct fmt_network_fit *f, uint32_t n_ranks)
 {
-	double within = 0, variance = 0;
-	size_t even = 0;
+	double first = f->uneven ? 0 : (double)f->first_exit_ns;
 
-	for (size_t i = 0; i < n; i++) {
-		double ranks = s[i].n_ranks;
-
-		if (s[i].apart_ns < 0 || s[i].n_ranks < 2)
-			continue;
-		within += (double)s[i].apart_ns * (ranks + 1) / (ranks - 1);
-		variance += ranks / ((ranks - 1) * (ranks + 1) * (ranks + 2));
-		even++;
-	}
-	if (even < LEAST_SAMPLES)
-		return 0;
-	within /= (double)even;
-	return within * within * variance / (double)even;
+	return first * first * n_ranks / (n_ranks + 2);
 }
 
 /* Measures the distances of samples from the line. `space` is for n values. */
@@ -219,7 +213,8 @@ static void fit_residual(const struct fmt_network_sample *s, size_t n, double *s
 		space[i] = fabs((double)s[i].transfer_ns - (double)fmt_network_ns(f, s[i].bytes));
 	f->residual_ns = (int64_t)fmin(robust_median(space, n), MOST_NS);
 	deviation = NORMAL * (double)f->residual_ns;
-	f->noise_share = deviation > 0 ? fmin(noise_of(s, n) / (deviation * deviation), 1) : 0;
+	f->noise_share =
+		deviation > 0 ? fmin(noise_of(f, s->n_ranks) / (deviation * deviation), 1) : 0;
 }
 
 /* Messages of unknown, possibly different sizes: mean and variance preserve the sum of transfers,
@@ -237,7 +232,7 @@ static void fit_typical(const struct fmt_network_sample *s, size_t n, struct fmt
 	}
 	f->typical_ns = (int64_t)fmin(mean, MOST_NS);
 	f->residual_ns = (int64_t)fmin(sqrt(variance) / NORMAL, MOST_NS);
-	f->noise_share = variance > 0 ? fmin(noise_of(s, n) / variance, 1) : 0;
+	f->noise_share = variance > 0 ? fmin(noise_of(f, s->n_ranks) / variance, 1) : 0;
 }
 
 /* Fits the line through samples of one communicator and kind. `space` is for 2 n values. */
@@ -277,27 +272,138 @@ static int fit_line(const struct fmt_network_sample *s, size_t n, double *space,
 	return 0;
 }
 
+/* ---- exits ---- */
+
+/* Sums over collectives. If n ranks leave evenly within a time, (n + 1) times the distance between
+ * the first two is that time on average, and so is the spread times (n + 1) / (n - 1). */
+struct exits {
+	double gap, gap_squares, spread;
+	double mean; /* of the distances from the first exit */
+	size_t n;
+};
+
+/* The end of the samples of the communicator and kind of s[first]. */
+static size_t kind_end(const struct fmt_network_sample *s, size_t n, size_t first)
+{
+	return array_bound(i, first, n,
+			   s[i].comm == s[first].comm && s[i].collective == s[first].collective);
+}
+
+/* Returns the number of collectives whose ranks leave so close to each other that it may be chance.
+ */
+static size_t count_even(const struct fmt_network_sample *s, size_t n)
+{
+	size_t even = 0;
+
+	for (size_t i = 0; i < n; i++)
+		even += s[i].most_ns <= FMT_NETWORK_APART_NS;
+	return even;
+}
+
+/* Adds the exits of one kind of collective. Parts of different sizes are close to each other by
+ * chance as well: then they are few. */
+static void add_exits(struct exits *e, const struct fmt_network_sample *s, size_t n)
+{
+	for (size_t i = 0; i < n && count_even(s, n) * 4 > n; i++) {
+		double ranks = s[i].n_ranks, gap = (double)s[i].second_ns * (ranks + 1);
+
+		if (s[i].most_ns > FMT_NETWORK_APART_NS || s[i].n_ranks < 2)
+			continue;
+		e->gap += gap;
+		e->gap_squares += gap * gap;
+		e->spread += (double)s[i].most_ns * (ranks + 1) / (ranks - 1);
+		e->mean += (double)s[i].mean_ns;
+		e->n++;
+	}
+}
+
+/* Returns 0 if n ranks leave evenly within a time, 1 if the later the fewer (exponentially); in
+ * between for other distributions. Of two ranks, the variance of the distance tells; of more, the
+ * last ones are further apart than the first ones. */
+static double tail_of(const struct exits *e, double n)
+{
+	double mean = e->gap / (double)e->n, even = sqrt(0.5), sum = 0, share;
+
+	if (mean <= 0)
+		return 0;
+	for (double k = 1; k < n; k++)
+		sum += 1 / k;
+	if (n > 2)
+		share = (e->spread / e->gap - 1) / (sum - 1);
+	else
+		share = (sqrt(fmax(e->gap_squares / (double)e->n - mean * mean, 0)) / mean - even) /
+			(1 - even);
+	return fmin(fmax(share, 0), 1);
+}
+
+/* Sets the mean exits. `pairs`: the exits of all communicators of two ranks, of which one shows too
+ * little. */
+static void set_exits(struct fmt_network_fit *f, const struct exits *e, const struct exits *pairs,
+		      double n)
+{
+	double tail;
+
+	if (e->n == 0)
+		return;
+	tail = tail_of(n > 2 ? e : pairs, n);
+	f->first_exit_ns = (int64_t)(((1 - tail) * e->spread + tail * e->gap * (n - 1) / n) /
+				     (double)e->n / (n + 1));
+	f->exit_ns = (int64_t)(e->mean / (double)e->n) + f->first_exit_ns;
+}
+
+/* Adds the exits of several kinds of collectives. */
+static void add_all_exits(struct exits *e, const struct fmt_network_sample *s, size_t n)
+{
+	for (size_t first = 0, end; first < n; first = end) {
+		end = kind_end(s, n, first);
+		add_exits(&e[s[first].n_ranks > 2], &s[first], end - first);
+	}
+}
+
+/* Fits the lines of one communicator. `space` is for 2 n values. */
+static int fit_comm(const struct fmt_names *names, struct fmt_network_sample *s, size_t n,
+		    const struct exits *all, double *space, struct fmt_network *ret)
+{
+	struct exits exits[2] = {0};
+	bool more = s->n_ranks > 2;
+	int r = 0;
+
+	add_all_exits(exits, s, n);
+	for (size_t first = 0, end; first < n && r == 0; first = end) {
+		const char *name = fmt_string(names, s[first].collective, NULL);
+		struct fmt_network_fit f = {.comm = s->comm};
+
+		end = kind_end(s, n, first);
+		if (array_reserve(&ret->fits, ret->n + 1, &ret->cap) < 0)
+			return -ENOMEM;
+		snprintf(f.collective, sizeof(f.collective), "%s", name);
+		f.uneven = count_even(&s[first], end - first) * 4 < (end - first) * 3;
+		set_exits(&f, exits[more].n < LEAST_SAMPLES ? &all[more] : &exits[more], &all[0],
+			  s->n_ranks);
+		for (size_t i = first; i < end; i++) {
+			int64_t ns = s[i].least_ns - f.first_exit_ns;
+
+			s[i].transfer_ns = ns > 0 ? ns : 0;
+		}
+		r = fit_line(&s[first], end - first, space, &f);
+		ret->fits[ret->n++] = f;
+	}
+	return r;
+}
+
 int fmt_network_fit(const struct fmt_names *n, struct fmt_network_sample *samples, size_t n_samples,
 		    struct fmt_network *ret)
 {
 	scoped(free_ptr) double *space = malloc((n_samples + 1) * 2 * sizeof(*space));
+	struct exits all[2] = {0}; /* of two ranks; of more */
 	int r = space ? 0 : -ENOMEM;
 
 	if (n_samples > 0)
 		qsort(samples, n_samples, sizeof(*samples), by_kind_and_size);
+	add_all_exits(all, samples, n_samples);
 	for (size_t first = 0, end; first < n_samples && r == 0; first = end) {
-		const struct fmt_network_sample *s = &samples[first];
-		struct fmt_network_fit f = {.comm = s->comm};
-		const char *name = fmt_string(n, s->collective, NULL);
-
-		for (end = first; end < n_samples && samples[end].comm == s->comm &&
-				  samples[end].collective == s->collective;)
-			end++;
-		if (array_reserve(&ret->fits, ret->n + 1, &ret->cap) < 0)
-			return -ENOMEM;
-		snprintf(f.collective, sizeof(f.collective), "%s", name);
-		r = fit_line(s, end - first, space, &f);
-		ret->fits[ret->n++] = f;
+		end = array_bound(i, first, n_samples, samples[i].comm == samples[first].comm);
+		r = fit_comm(n, &samples[first], end - first, all, space, ret);
 	}
 	return r;
 }

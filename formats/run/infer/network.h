@@ -6,14 +6,17 @@
  *
  * The lag of an edge of rule "transfer" remains the whole recorded transfer of a rank: latency,
  * bytes over bandwidth, and a residual of this one transfer. On any network, ranks leave a
- * collective some microseconds apart, so the sample, the shortest transfer of its ranks, contains
- * random error. noise_share is the part of the residuals that this error explains; for that part
- * the line is more accurate than the sample.
+ * collective some microseconds apart; these exits are measured over all collectives of a
+ * communicator. The sample, the shortest transfer of its ranks without the mean first exit,
+ * contains random error. noise_share is the part of the residuals that this error explains; for
+ * that part the line is more accurate than the sample.
  *
  * Functions return 0 or a negative errno. */
 #pragma once
 
 #include "formats/trace/names.h"
+
+#include <stdbool.h>
 
 #define FMT_NETWORK_KEY "gputrace.network"
 #define FMT_NETWORK_NAME 32 /* longest name of a kind of collective, including the NUL */
@@ -29,8 +32,10 @@ struct fmt_network_fit {
 	int64_t latency_ns;    /* time of an empty message */
 	double ns_per_byte;    /* 1 / bandwidth, at least 0 */
 	int64_t residual_ns;   /* median distance of a collective from the line */
-	double noise_share; /* share of the squared residuals caused by ranks leaving apart; 0 to 1
-			     */
+	double noise_share;    /* share of the squared residuals caused by exits; 0 to 1 */
+	int64_t first_exit_ns; /* mean time from the shortest possible transfer to the first exit */
+	int64_t exit_ns;       /* the same to the exit of a rank */
+	bool uneven;	       /* ranks often have parts of different sizes */
 };
 
 /* All lines of a trace, by communicator, then kind. */
@@ -53,28 +58,19 @@ const struct fmt_network_fit *fmt_network_find(const struct fmt_network *n, uint
  * -1: unknown; returns 0 then, unless all sizes are unknown. */
 int64_t fmt_network_ns(const struct fmt_network_fit *f, int64_t bytes);
 
-/* One collective: the shortest possible transfer, estimated from its ranks, and the spread of the
- * ranks' transfers; -1 if the spread is not random, because their parts of the message differ. */
-struct fmt_network_sample {
-	uint32_t comm;
-	fmt_str collective;
-	int64_t bytes; /* -1: unknown; such samples are used only if the kind has no others */
-	int64_t transfer_ns, apart_ns;
-	uint32_t n_ranks;
-};
-
 /* Largest random spread of a collective's ends; larger differences mean parts of different
  * sizes. */
 #define FMT_NETWORK_APART_NS 10000
 
-/* Estimates the shortest possible transfer from the shortest one of n ranks. If transfers are
- * spread evenly, it is shorter by 1/(n - 1) of the spread. */
-static inline int64_t fmt_network_shortest_ns(int64_t least_ns, int64_t apart_ns, uint32_t n)
-{
-	return n > 1 && apart_ns >= 0 && apart_ns <= FMT_NETWORK_APART_NS
-		       ? least_ns - apart_ns / (int64_t)(n - 1)
-		       : least_ns;
-}
+/* The transfers of a collective's ranks: the shortest, and the others relative to it. */
+struct fmt_network_sample {
+	uint32_t comm;
+	fmt_str collective;
+	int64_t bytes; /* -1: unknown; such samples are used only if the kind has no others */
+	int64_t least_ns, second_ns, mean_ns, most_ns;
+	uint32_t n_ranks;
+	int64_t transfer_ns; /* the shortest possible one; set by fmt_network_fit() */
+};
 
 /* Fits lines to the samples, which it sorts, and adds them to *ret. */
 int fmt_network_fit(const struct fmt_names *n, struct fmt_network_sample *samples, size_t n_samples,

@@ -69,14 +69,15 @@ static int add(const struct fmt_participation *m, size_t n, struct infer_view *v
 }
 
 /* Lists the collective m[0 .. n) if its kind is known and all of its ranks were recorded: then its
- * shortest transfer contains no wait time. */
+ * transfers contain no wait time. */
 static size_t sample(const struct fmt_participation *m, size_t n, const struct infer_view *views,
 		     const uint32_t *comm_of, struct fmt_network_sample *ret)
 {
 	const struct infer_view *v = &views[m->rank];
 	uint32_t event = v->ops[m->op].event;
-	int64_t latest = latest_of(m, n, views, NULL), least = INT64_MAX, most = INT64_MIN, bytes,
-		op;
+	int64_t latest = latest_of(m, n, views, NULL), least = INT64_MAX, second = INT64_MAX,
+		most = INT64_MIN, bytes, op;
+	double sum = 0;
 
 	if (n < 2 || n < fmt_comm(v->names, comm_of[m->comm])->n_ranks || peers_of(views, m) ||
 	    !infer_event_arg(v, event, FMT_KEY_OP, &op) || op <= 0)
@@ -87,18 +88,22 @@ static size_t sample(const struct fmt_participation *m, size_t n, const struct i
 		const struct infer_view *of = &views[m[i].rank];
 		int64_t ns = of->ops[m[i].op].end_ns - of->constants.clock_ns - latest;
 
+		second = ns < least ? least : ns < second ? ns : second;
 		least = ns < least ? ns : least;
 		most = ns > most ? ns : most;
+		sum += (double)ns / (double)n;
 	}
 	*ret = (struct fmt_network_sample){
 		.comm = comm_of[m->comm],
 		.collective = (fmt_str)op,
 		.bytes = bytes,
-		.transfer_ns = fmt_network_shortest_ns(least, most - least, (uint32_t)n),
-		.apart_ns = most - least <= FMT_NETWORK_APART_NS ? most - least : -1,
+		.least_ns = least,
+		.second_ns = second - least,
+		.mean_ns = (int64_t)(sum - (double)least),
+		.most_ns = most - least,
 		.n_ranks = (uint32_t)n,
 	};
-	return ret->transfer_ns > 0;
+	return least > 0;
 }
 
 int infer_fit_network(const struct fmt_participation *m, size_t n, const struct infer_view *views,
