@@ -354,14 +354,15 @@ static int64_t at_least_0(int64_t ns)
 
 /* Estimates the shortest possible transfer of a collective whose ranks leave it at random times:
  * from the shortest transfer of its ranks, corrected towards the line fitted to all such
- * collectives by the share that is noise. */
+ * collectives by the share that is noise. If nothing is known of other collectives, exits are
+ * assumed to be spread evenly. */
 static int64_t shortest_of(const struct variant_apart *a, const struct sim_expected *e)
 {
 	int64_t ns = fmt_sub(a->least_ns, e->first_exit_ns);
 	double off = e->noise_share * (double)fmt_sub(e->line_ns, ns);
 
 	if (e->line_ns <= 0)
-		return ns;
+		return a->n > 1 ? ns - fmt_sub(a->most_ns, ns) / (int64_t)(a->n - 1) : ns;
 	return ns + (int64_t)(off > APART_NS ? APART_NS : off < -APART_NS ? -APART_NS : off);
 }
 
@@ -373,7 +374,7 @@ static int64_t transfer_of(const struct variants *v, uint32_t k, const struct si
 	const struct variant_apart *a = &v->apart[w->operand];
 	const struct sim_expected e =
 		w->operand < v->n_expected ? v->expected[w->operand] : (struct sim_expected){0};
-	int64_t own = e.exit_ns;
+	int64_t own = e.line_ns > 0 ? e.exit_ns : APART_NS / 2;
 
 	if (w->scale == 0)
 		return w->lag_ns;
