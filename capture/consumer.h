@@ -31,7 +31,7 @@ struct cap_consumer;
  */
 int cap_consumer_open(int dir, const char *name, struct cap_consumer **ret);
 
-/* The same for a ring in memory, which must remain valid; `size` bytes, 8-byte aligned. */
+/* Opens a ring in memory, which must remain valid: `size` bytes, 8-byte aligned. */
 int cap_consumer_attach(void *ring, size_t size, struct cap_consumer **ret);
 void cap_consumer_close(struct cap_consumer *d);
 define_cleanup(cap_consumer_closep, struct cap_consumer *, cap_consumer_close);

@@ -54,7 +54,7 @@ struct cli_command {
 int cli_main(const char *program, const char *what, const struct cli_command *const *commands,
 	     int argc, char **argv);
 
-/* The same for a program with a single command, named as the program. */
+/* Runs the only command of a program, which is named as the program. */
 int cli_main_one(const struct cli_command *command, int argc, char **argv);
 
 /* Parses the integer value of an option into *ret, from `min` to `max`; `missing` if the option was

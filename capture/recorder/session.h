@@ -29,7 +29,7 @@ void rec_session_init(struct rec_session *s);
  * folders there. Copies `settings` into the control page, except the fields set by the session:
  * magic, version, recorder_pid, heartbeat. */
 int rec_session_begin(struct rec_session *s, const struct cap_control *settings);
-/* The same in the folder `base`, after rec_session_init(). -ENAMETOOLONG: the path does not fit
+/* Creates the folder within `base`, after rec_session_init(). -ENAMETOOLONG: the path does not fit
  * into the environment variable for programs. */
 int rec_session_begin_at(struct rec_session *s, const char *base,
 			 const struct cap_control *settings);
@@ -59,5 +59,5 @@ void rec_session_remove_ring(struct rec_session *s, int pid, uint32_t number);
 
 /* Tells running programs that the recorder has stopped reading, and removes the folder. */
 void rec_session_end(struct rec_session *s);
-/* The same, but keeps the folder, for rec_session_attach(). */
+/* Ends the session but keeps its folder, for rec_session_attach(). */
 void rec_session_detach(struct rec_session *s);

@@ -110,7 +110,7 @@ void rec_raw_done(struct rec_raw *s);
  * then ends with the last complete chunk. Space for a last chunk remains allocated on disk, for
  * rec_raw_use_reserve(). */
 int rec_raw_put(struct rec_raw *s, const struct rec_piece *piece, const void *data);
-/* The same for data in two parts. */
+/* Appends a piece whose data is `head`, followed by `data`. */
 int rec_raw_put_parts(struct rec_raw *s, const struct rec_piece *piece, const void *head,
 		      size_t head_bytes, const void *data);
 int rec_raw_flush(struct rec_raw *s);
@@ -122,7 +122,7 @@ void rec_raw_use_reserve(struct rec_raw *s);
 int rec_raw_read(struct rec_raw *s, int (*take)(void *context, const struct rec_piece *piece),
 		 void *context);
 
-/* The same for the next chunk only. Returns 1; 0 at the end. */
+/* Calls take() for each piece of the next chunk. Returns 1, or 0 at the end. */
 int rec_raw_next(struct rec_raw *s, int (*take)(void *context, const struct rec_piece *piece),
 		 void *context);
 /* After rec_raw_next() returned 0: skips damaged bytes up to the next complete chunk. Returns 1, or

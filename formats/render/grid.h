@@ -40,7 +40,7 @@ void fmt_grid_share(struct fmt_grid *g, int64_t part, int64_t whole);
 void fmt_grid_print(struct fmt_grid *g, struct text *out, bool colour);
 void fmt_grid_done(struct fmt_grid *g);
 
-/* The same formats as strings, for printf: `fmt_time(ns).s`. */
+/* A number formatted as in such a cell, for printf: `fmt_time(ns).s`. */
 struct fmt_number_text {
 	char s[160];
 };

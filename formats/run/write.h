@@ -11,7 +11,7 @@
 int fmt_run_write(const struct fmt_names *names, const struct fmt_run_rank *run, uint32_t index,
 		  const struct fmt_run_source *source, struct fmt_writer *writer,
 		  struct fmt_error *err);
-/* The same for a rank of which `writer` already contains earlier segments. */
+/* Writes a later segment of a rank, of which `writer` already contains earlier ones. */
 int fmt_run_append(const struct fmt_names *names, const struct fmt_run_rank *run, uint32_t index,
 		   const struct fmt_run_source *source, struct fmt_rank_writer *writer,
 		   struct fmt_error *err);

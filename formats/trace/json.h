@@ -32,8 +32,8 @@ int fmt_json_element(const char **at, const char *end, const char **element, siz
 int fmt_json_member(const char *object, size_t len, const char *key, const char **value,
 		    size_t *value_len);
 
-/* The same for a string member, as the JSON between its quotes: returns the length, or 0 if there
- * is no such member. The same for an integer member, which wraps at 64 bits. */
+/* Read a string member, as the JSON between its quotes, and return its length, or 0 if there is no
+ * such member; an integer member, which wraps at 64 bits. */
 size_t fmt_json_member_text(const char *object, size_t len, const char *key, const char **ret);
 int64_t fmt_json_member_i64(const char *object, size_t len, const char *key, int64_t otherwise);
 

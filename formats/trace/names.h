@@ -36,7 +36,7 @@ int fmt_names_rule(struct fmt_names *n, const char *name, int inferred, uint8_t 
 /* Sets a fact about `rank`, or about the trace with FMT_WHOLE_TRACE; replaces the value of an
  * existing key. */
 int fmt_names_fact(struct fmt_names *n, uint32_t rank, const char *key, fmt_str value);
-/* The same, with a JSON text that may be a new string. Returns a negative errno on failure. */
+/* Set a fact to a JSON text that may be a new string. Return 0 or a negative errno. */
 int fmt_names_fact_text(struct fmt_names *n, uint32_t rank, const char *key,
 			const struct text *json);
 int fmt_names_fact_json(struct fmt_names *n, uint32_t rank, const char *key, const char *json,

@@ -18,7 +18,7 @@ static inline const int64_t *fmt_event_values(const struct fmt_slice *s, const s
 void fmt_value_json(struct text *t, const struct fmt_names *n, const struct fmt_event *e,
 		    const struct fmt_template *s, const int64_t *values, uint32_t arg);
 
-/* The same without quoting or escaping strings. */
+/* Appends the argument as text: strings are neither quoted nor escaped. */
 void fmt_value_text(struct text *t, const struct fmt_names *n, const struct fmt_event *e,
 		    const struct fmt_template *s, const int64_t *values, uint32_t arg);
 

@@ -28,7 +28,7 @@ check_report() {
 import json, sys
 report, bound = json.load(open(sys.argv[1])), float(sys.argv[2])
 kept = sum(report['kept'].values())
-assert report['skipped'] == 0 and report['read'] == kept + report['names'] + report['implied'], report
+assert report['skipped'] == 0 and report['read'] == kept + report['names'] + report['rebuilt'], report
 assert 0 < report['bytes'] < kept * bound, f"{report['bytes'] / kept:.2f} bytes a record; at most {bound}"
 print(f"{report['read']} events, {kept} records, {report['bytes'] / kept:.2f} bytes a record (at most {bound})")
 PY

@@ -398,7 +398,7 @@ TEST(test_skipped_events_are_counted)
 	ck_assert_uint_eq(r->kept[FMT_MARK], 1);
 	ck_assert_uint_eq(r->kept[FMT_RANGE], 1);
 	ck_assert_uint_eq(r->names, 1);
-	ck_assert_uint_eq(r->implied, 1);
+	ck_assert_uint_eq(r->rebuilt, 1);
 	ck_assert_uint_eq(r->skipped, 4);
 	ck_assert_uint_eq(r->no_duration, 1);
 	ck_assert_uint_eq(r->rounded, 1);

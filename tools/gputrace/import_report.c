@@ -8,7 +8,7 @@
 
 /* Sums over ranks. */
 struct sums {
-	uint64_t read, kept, names, implied, skipped, no_duration, rounded, no_call, edges;
+	uint64_t read, kept, names, rebuilt, skipped, no_duration, rounded, no_call, edges;
 	uint64_t not_numbers, commas;
 	uint64_t by_kind[FMT_KINDS];
 };
@@ -22,7 +22,7 @@ static struct sums sum_ranks(const struct kineto_report *r)
 
 		s.read += k->events;
 		s.names += k->names;
-		s.implied += k->implied;
+		s.rebuilt += k->rebuilt;
 		s.skipped += k->skipped;
 		s.no_duration += k->no_duration;
 		s.rounded += k->rounded;
@@ -137,8 +137,11 @@ void import_report_text(struct text *t, const struct kineto_report *r, const cha
 		    s.read == 1 ? "event" : "events", fmt_plural(r->bytes, "byte", "bytes").s);
 	text_printf(t, "  kept     %10" PRIu64 "  ", s.kept + s.names);
 	put_kinds(t, s.by_kind);
-	text_printf(t, "%s%s\n", s.kept ? ", " : "", fmt_plural(s.names, "name", "names").s);
-	put_left_out(t, r, "implied");
+	text_printf(
+		t, "%s%s\n", s.kept ? ", " : "",
+		fmt_plural(s.names, "name of a process or thread", "names of processes and threads")
+			.s);
+	put_left_out(t, r, "rebuilt");
 	put_left_out(t, r, "skipped");
 	put_notes(t, &s);
 	text_printf(t, "  id %s\n", fmt_trace_id(trace));
@@ -160,7 +163,7 @@ static void json_rank(struct fmt_json *j, const struct kineto_rank_report *k)
 	fmt_json_u64(j, "read", k->events);
 	json_kinds(j, "kept", k->kept);
 	fmt_json_u64(j, "names", k->names);
-	fmt_json_u64(j, "implied", k->implied);
+	fmt_json_u64(j, "rebuilt", k->rebuilt);
 	fmt_json_u64(j, "skipped", k->skipped);
 	fmt_json_u64(j, "no_duration", k->no_duration);
 	fmt_json_u64(j, "rounded", k->rounded);
@@ -199,7 +202,7 @@ void import_report_json(struct text *t, const struct kineto_report *r, const cha
 	fmt_json_u64(&j, "read", s.read);
 	json_kinds(&j, "kept", s.by_kind);
 	fmt_json_u64(&j, "names", s.names);
-	fmt_json_u64(&j, "implied", s.implied);
+	fmt_json_u64(&j, "rebuilt", s.rebuilt);
 	fmt_json_u64(&j, "skipped", s.skipped);
 	fmt_json_u64(&j, "edges", s.edges);
 	fmt_json_u64(&j, "run_ranks", r->run_ranks);

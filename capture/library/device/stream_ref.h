@@ -27,7 +27,7 @@ uint32_t cap_stream_thread(void);
 /* Makes a reference from a handle; 0 is a default stream: per-thread, or legacy. Sets the context
  * for default streams only: for others the driver would have to be queried. */
 void cap_stream_ref_from_handle(void *stream, bool per_thread, struct cap_stream_ref *ret);
-/* The same for the stream of a call. */
+/* Makes such a reference to the stream of a call. */
 void cap_stream_ref_no_context(const struct cap_call *c, const struct api_call *call,
 			       struct cap_stream_ref *ret);
 /* Makes a reference to the stream of a call, with its context. */

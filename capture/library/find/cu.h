@@ -93,5 +93,5 @@ void cap_cu_relax_end(int mode);
 /* Returns 0, or -ENOSYS: the driver is older than the oldest supported one. May be called
  * repeatedly. */
 int cap_cu_load(void);
-/* The same, including functions for graphs. */
+/* Also loads the functions for graphs. Returns as cap_cu_load(). */
 int cap_cu_load_graphs(void);

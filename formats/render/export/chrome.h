@@ -37,12 +37,11 @@ define_cleanup(fmt_chrome_freep, struct fmt_chrome *, fmt_chrome_free);
 void fmt_chrome_head(struct fmt_chrome *x, const struct fmt_trace *t, const struct fmt_part *part,
 		     struct text *out);
 
-/* Appends a slice that was loaded with FMT_WANT_CALLS
- * FMT_WANT_OPS
- * FMT_WANT_RANGES. -EBADMSG: it refers to missing names. */
+/* Appends a slice that was loaded with FMT_WANT_CALLS, FMT_WANT_OPS and FMT_WANT_RANGES. -EBADMSG:
+ * it refers to missing names. */
 int fmt_chrome_slice(struct fmt_chrome *x, const struct fmt_slice *slice, struct text *out);
 
-/* The same from item `first`. The items of a slice are its events, then its ranges. */
+/* Appends the items of a slice from `first` on. The items are its events, then its ranges. */
 int fmt_chrome_slice_from(struct fmt_chrome *x, const struct fmt_slice *slice, size_t first,
 			  struct text *out);
 

@@ -58,7 +58,8 @@ int fmt_brief_shorten(struct fmt_brief *b, size_t most);
  * must sanitise, and "…". Different names in a table of that width get different short forms. */
 void fmt_brief_put(const struct fmt_brief *b, uint32_t key, size_t most, struct text *out);
 
-/* The same for a label in a picture: the plain form if it is unique. */
+/* Appends the label of a name in a picture: its plain form if that is unique, else its short form.
+ */
 void fmt_brief_label(const struct fmt_brief *b, uint32_t key, size_t most, struct text *out);
 
 void fmt_brief_done(struct fmt_brief *b);

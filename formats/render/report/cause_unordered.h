@@ -29,6 +29,7 @@ bool fmt_unordered_has(const struct fmt_unordered *u, uint32_t rank, fmt_number 
 int fmt_unordered_text(const struct fmt_unordered *u, const struct fmt_names *names,
 		       struct text *out);
 
-/* The same as a member "unordered": an array of {"kind", "name", "operations"}. */
+/* Adds the member "unordered", an array of {"kind", "name", "operations"} in the same order.
+ * Returns 0 or -ENOMEM. */
 int fmt_unordered_json(const struct fmt_unordered *u, const struct fmt_names *names,
 		       struct fmt_json *j);

@@ -23,6 +23,6 @@
 #include "formats/run/run.h"
 
 int fmt_infer(struct fmt_run *run);
-/* The same for a later segment of a run, using the constants that the first segment added to the
+/* Infers within a later segment of a run, with the constants that the first segment added to the
  * names. Finds no dependencies on operations of earlier segments. */
 int fmt_infer_segment(struct fmt_run *run);

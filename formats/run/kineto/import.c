@@ -199,7 +199,7 @@ static int by_disposition(const void *a, const void *b)
 static int fill_counts(const struct kineto_import *im, struct kineto_tally *t,
 		       struct kineto_rank_report *ret)
 {
-	static const char *const outcomes[] = {"kept", "implied", "skipped"};
+	static const char *const outcomes[] = {"kept", "rebuilt", "skipped"};
 
 	if (t->n > 0)
 		qsort(t->rows, t->n, sizeof(*t->rows), by_disposition);
@@ -223,8 +223,8 @@ static int fill_counts(const struct kineto_import *im, struct kineto_tally *t,
 			ret->kept[row->disposition] += row->events;
 		else if (outcome == KINETO_KEPT)
 			ret->names += row->events;
-		else if (outcome == KINETO_IMPLIED)
-			ret->implied += row->events;
+		else if (outcome == KINETO_REBUILT)
+			ret->rebuilt += row->events;
 		else
 			ret->skipped += row->events;
 	}

@@ -29,7 +29,7 @@ struct kineto_options {
 struct kineto_count {
 	char *ph, *cat;	     /* owned; "" if missing */
 	char *why;	     /* owned; the kind that they were kept as, or the reason why not */
-	const char *outcome; /* "kept", "implied", "skipped" */
+	const char *outcome; /* "kept", "rebuilt", "skipped" */
 	uint64_t events;
 };
 
@@ -38,7 +38,7 @@ struct kineto_rank_report {
 	int64_t rank;
 	uint64_t events;		  /* read */
 	uint64_t kept[FMT_KINDS];	  /* by kind */
-	uint64_t names, implied, skipped; /* together with `kept` the sum is `events` */
+	uint64_t names, rebuilt, skipped; /* together with `kept` the sum is `events` */
 	uint64_t no_duration, rounded;	  /* counted in `kept`, too: see tally.h */
 	uint64_t not_numbers, commas;	  /* JSON errors of the file: see json.h */
 	uint64_t no_call;		  /* operations whose launching call was not recorded */

@@ -83,7 +83,7 @@ int kineto_rank_has_range(const struct kineto_rank *k, struct fmt_event *e);
 void kineto_rank_init(struct kineto_rank *k, struct kineto_import *im, const char *path);
 void kineto_rank_done(struct kineto_rank *k);
 
-/* Keeps an event and sets *fate. Returns 0 or -errno. */
+/* Keeps an event and sets *disposition. Returns 0 or -errno. */
 int kineto_rank_event(struct kineto_rank *k, struct kineto_templates *templates,
 		      const struct kineto_event *e, enum kineto_disposition *disposition);
 

@@ -6,16 +6,18 @@
 
 #define MAX_ROWS 256 /* further categories are counted as none */
 
-_Static_assert((int)FMT_KINDS == (int)KINETO_KEPT_NAME, "a kind is a fate");
+_Static_assert((int)FMT_KINDS == (int)KINETO_KEPT_NAME, "a kept event is counted by kind");
 
 static const struct {
 	enum kineto_outcome outcome;
 	const char *text;
-} fates[KINETO_DISPOSITIONS] = {
+} outcomes[KINETO_DISPOSITIONS] = {
 	[KINETO_KEPT_NAME] = {KINETO_KEPT, "name"},
-	[KINETO_FLOW_LAUNCH] = {KINETO_IMPLIED, "rebuilt from correlation ids"},
-	[KINETO_FLOW_AUTOGRAD] = {KINETO_IMPLIED, "rebuilt from sequence numbers"},
-	[KINETO_OUR_METADATA] = {KINETO_IMPLIED, "rebuilt from facts of the rank"},
+	[KINETO_FLOW_LAUNCH] = {KINETO_REBUILT, "not stored, export makes it from correlation ids"},
+	[KINETO_FLOW_AUTOGRAD] = {KINETO_REBUILT,
+				  "not stored, export makes it from sequence numbers"},
+	[KINETO_OUR_METADATA] = {KINETO_REBUILT,
+				 "not stored, export makes it from facts of the rank"},
 	[KINETO_NO_TIME] = {KINETO_SKIPPED, "it has no time"},
 	[KINETO_BAD_TIME] = {KINETO_SKIPPED,
 			     "its time is not a number, or beyond 146 years from 1970"},
@@ -26,13 +28,13 @@ static const struct {
 
 enum kineto_outcome kineto_disposition_outcome(enum kineto_disposition disposition)
 {
-	return fates[disposition].outcome;
+	return outcomes[disposition].outcome;
 }
 
 const char *kineto_disposition_text(enum kineto_disposition disposition)
 {
 	return disposition < KINETO_KEPT_NAME ? fmt_kind_name((enum fmt_kind)disposition)
-					      : fates[disposition].text;
+					      : outcomes[disposition].text;
 }
 
 int kineto_tally_count(struct kineto_tally *t, uint32_t ph, uint32_t cat,

@@ -9,8 +9,8 @@
 /* The first values are those of enum fmt_kind: the event was kept as that kind. */
 enum kineto_disposition {
 	KINETO_KEPT_NAME = 8, /* metadata: a fact */
-	KINETO_FLOW_LAUNCH,   /* implied by the correlation */
-	KINETO_FLOW_AUTOGRAD, /* implied by the sequence number */
+	KINETO_FLOW_LAUNCH,   /* rebuilt from correlation ids */
+	KINETO_FLOW_AUTOGRAD, /* rebuilt from sequence numbers */
 	KINETO_OUR_METADATA,  /* metadata events of a file with several ranks, whose facts contain
 				 them */
 	KINETO_NO_TIME,
@@ -21,10 +21,11 @@ enum kineto_disposition {
 	KINETO_DISPOSITIONS,
 };
 
-enum kineto_outcome { KINETO_KEPT, KINETO_IMPLIED, KINETO_SKIPPED };
+/* KINETO_REBUILT: not stored; an export makes the event from others. */
+enum kineto_outcome { KINETO_KEPT, KINETO_REBUILT, KINETO_SKIPPED };
 
 enum kineto_outcome kineto_disposition_outcome(enum kineto_disposition disposition);
-/* Returns the kind, or the reason: "call", "rebuilt from correlation ids". */
+/* Returns the kind, or the reason: "call", "from correlation ids". */
 const char *kineto_disposition_text(enum kineto_disposition disposition);
 
 struct kineto_tally_row {

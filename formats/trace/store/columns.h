@@ -118,7 +118,7 @@ static inline void fmt_column_add(struct fmt_column_out *o, int64_t v, int64_t *
 	*last_of_class = v;
 }
 
-/* The same for a column without classes. */
+/* Appends a value to a column without classes. */
 static inline void fmt_column_add_plain(struct fmt_column_out *o, int64_t v)
 {
 	int64_t none = 0;
@@ -126,7 +126,7 @@ static inline void fmt_column_add_plain(struct fmt_column_out *o, int64_t v)
 	fmt_column_add(o, v, &none);
 }
 
-/* The same for the column `id`. */
+/* Appends a value to column `id`, which has no classes. */
 void fmt_columns_add(struct fmt_columns_out *c, uint64_t id, int64_t v);
 
 /* Appends directory and columns. A column of zeros only is omitted if its id is below

@@ -33,6 +33,6 @@ enum fmt_verify_depth {
 int fmt_verify_to(const char *path, enum fmt_verify_depth depth,
 		  int (*each)(void *context, const struct fmt_problem *p), void *context,
 		  struct fmt_verified *ret, struct fmt_error *err);
-/* The same with FMT_VERIFY_ALL. */
+/* Calls fmt_verify_to() with FMT_VERIFY_ALL. */
 int fmt_verify(const char *path, int (*each)(void *context, const struct fmt_problem *p),
 	       void *context, struct fmt_verified *ret, struct fmt_error *err);

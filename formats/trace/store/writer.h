@@ -48,7 +48,7 @@ int fmt_writer_rank(struct fmt_writer *w, uint32_t rank, uint32_t number,
  * of events[i]. The caller must convert the numbers in edges before. */
 int fmt_slice_sort(struct fmt_slice *s, uint32_t *position);
 
-/* The same for edges alone. */
+/* Sorts edges by `to`. */
 void fmt_edges_sort(struct fmt_edge *edges, size_t n);
 
 /* Writes the rank's next slice. It must be sorted (else -EINVAL), and its first_number must be

@@ -67,5 +67,5 @@ static inline uint8_t emu_fill_letter(cublasFillMode_t uplo)
 	M(Chem, cuComplex, EMU_C32, 1, suffix, I)                                                  \
 	M(Zhem, cuDoubleComplex, EMU_C64, 1, suffix, I)
 
-/* The same for functions that differ in the integer type only: M(suffix, int). */
+/* Expands M(suffix, int) for both integer types. */
 #define EMU_SIZES(M) M(, int) M(_64, int64_t)

@@ -75,7 +75,7 @@ struct emu_device *emu_device(CUdevice ordinal);
 struct emu_context *emu_primary(struct emu_device *d);
 CUcontext gpuemu_primary_context(CUdevice device);
 
-/* The same, or NULL if it was never used. */
+/* Returns the primary context, or NULL if it was never used. */
 static inline struct emu_context *emu_primary_made(const struct emu_device *d)
 {
 	return __atomic_load_n(&d->primary, __ATOMIC_ACQUIRE);

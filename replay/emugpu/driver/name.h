@@ -9,7 +9,8 @@
  * missing; NULL if out of memory. */
 char *emu_name_demangle(const char *symbol);
 
-/* The same without return type and parameters: "at::native::reduce_kernel<512, 1, ...>". */
+/* Returns the demangled symbol without return type and parameters:
+ * "at::native::reduce_kernel<512, 1, ...>". */
 char *emu_name_plain(const char *symbol);
 
 /* Returns a bit mask of the parameters that are pointers to const, to memory that the kernel does

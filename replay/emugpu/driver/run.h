@@ -10,7 +10,7 @@
  * has too many processes. `per_ns`: virtual nanoseconds per nanosecond of CPU time. */
 struct emu_run_process *emu_run_join(double per_ns);
 
-/* The same for a forked child that starts at now_ns. */
+/* Returns the row of a forked child that starts at now_ns. */
 struct emu_run_process *emu_run_join_at(int64_t now_ns);
 
 /* Records that now_ns of a process without calls was just set. */

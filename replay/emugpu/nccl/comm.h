@@ -59,7 +59,8 @@ struct ncclComm {
 ncclResult_t emu_comm_init(ncclComm_t *comm, int n, const ncclUniqueId *id, int rank,
 			   const ncclConfig_t *config, int on_thread);
 
-/* The same for the ranks of `parent` with an equal color, ordered by key. A negative color gives
+/* Creates a communicator of the ranks of `parent` with an equal color, ordered by key, and joins
+ * it as emu_comm_init() does. A negative color gives
  * NULL, or with `on_thread` an object to end after it has joined. */
 ncclResult_t emu_comm_split(ncclComm_t parent, int color, int key, const ncclConfig_t *config,
 			    int on_thread, ncclComm_t *ret);

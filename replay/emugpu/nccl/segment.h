@@ -133,7 +133,7 @@ uint8_t *emu_segment_slot(struct emu_segment *s, uint32_t rank, unsigned step);
 int emu_segment_arrive(struct emu_segment *s, unsigned barrier);
 void emu_segment_release(struct emu_segment *s, unsigned barrier);
 
-/* The same with release: returns 0 for the last rank too. */
+/* Waits until all ranks have arrived. Returns as emu_segment_arrive(), but never 1. */
 int emu_segment_barrier(struct emu_segment *s, unsigned barrier);
 
 /* Gathers `bytes` (at most 256) of every rank into `all`, in rank order. */

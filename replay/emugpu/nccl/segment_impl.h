@@ -18,5 +18,5 @@ void emu_futex_wait(uint32_t *word, uint32_t seen, long ns);
 
 /* Returns 0, or why the communicator failed: -ECONNRESET or -ECANCELED. */
 int emu_segment_state(struct emu_segment *s);
-/* The same, after a liveness check of all ranks. */
+/* Checks that all ranks are alive, and returns emu_segment_state(). */
 int emu_segment_check_all(struct emu_segment *s);

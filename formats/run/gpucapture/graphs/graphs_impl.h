@@ -114,7 +114,7 @@ void rec_graph_set_source(const struct rec_call *c, struct rec_node *node);
 /* Sets the node's fields from the parameters of the call. For functions that accept nodes of any
  * kind, also sets the kind. */
 void rec_graph_read_params(struct rec_call *c, struct rec_node *node);
-/* The same, from the parameter struct of the node's kind. */
+/* Sets the node's fields from the parameter struct of its kind. */
 void rec_graph_read_struct(struct rec_call *c, const struct api_view *v, struct rec_node *node);
 
 /* cuGraphExec...SetParams(), cuGraphNodeSetEnabled(): gives the executable graph a new version,

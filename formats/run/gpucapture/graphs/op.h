@@ -37,5 +37,5 @@ void rec_op_add_list(struct rec_call *c, struct rec_op *o, const char *key, cons
 /* Adds the operation to the stream and finds its event template. If the stream is in capture, adds
  * a node to its graph instead. Returns 0 or a negative errno. */
 int rec_op_add(struct rec_call *c, struct rec_object *stream, struct rec_op *o);
-/* The same with a known template and a stream that is not in capture. */
+/* Adds an operation with a known template to a stream that is not in capture. */
 int rec_op_add_event(struct rec_call *c, struct rec_object *stream, const struct rec_op *o);

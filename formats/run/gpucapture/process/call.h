@@ -145,6 +145,6 @@ void rec_call_keep_in_prologue(const struct rec_call *c);
  */
 int rec_call_add_objects(struct rec_call *c);
 int rec_call_remove_objects(struct rec_call *c);
-/* The same for allocations. */
+/* Add the allocations that the call made; remove those that it freed. */
 int rec_call_add_allocations(const struct rec_call *c);
 int rec_call_remove_allocations(const struct rec_call *c);

@@ -33,7 +33,8 @@ void rec_handles_free(struct rec_handles *h);
 /* Returns the live object of a handle, or NULL. */
 struct rec_object *rec_handles_find(const struct rec_handles *h, uint32_t kind, uint64_t handle);
 
-/* The same, but adds a missing object, with known = 0. NULL if out of memory. */
+/* Returns the live object of a handle; adds a missing one, with known = 0. NULL if out of memory.
+ */
 struct rec_object *rec_handles_get(struct rec_handles *h, uint32_t kind, uint64_t handle);
 
 /* Adds a new object for the handle, with known = 1. NULL if out of memory. */

@@ -62,7 +62,7 @@ int rec_segment_new(struct rec_process *const *processes, size_t n, const uint32
  * negative errno. */
 int rec_segment_write(struct rec_segment *s, int n_threads, struct fmt_error *err);
 
-/* The same on another thread, until rec_segment_end(), which returns its result. `n_threads`
+/* Starts rec_segment_write() on another thread; rec_segment_end() waits for its result. `n_threads`
  * includes the caller; with 1, the segment is written in rec_segment_begin(). Uses the segment's
  * copy of the names. */
 void rec_segment_begin(struct rec_segment *s, int n_threads);

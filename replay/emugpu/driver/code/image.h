@@ -59,8 +59,8 @@ CUresult emu_image_read(const char *path, char **ret, size_t *bytes);
  * format, or damaged. */
 int emu_image_parse(const void *data, int arch, struct emu_image *ret);
 
-/* The same for at most `bytes` bytes (at least 4; text ends with a NUL). Does not accept wrappers
- * and linked images. */
+/* Parses an image of at most `bytes` bytes (at least 4; text ends with a NUL), except wrappers and
+ * linked images. */
 int emu_image_parse_bytes(const uint8_t *data, size_t bytes, int arch, struct emu_image *ret);
 void emu_image_done(struct emu_image *image);
 

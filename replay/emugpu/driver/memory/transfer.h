@@ -13,7 +13,7 @@ void emu_copy_classify(struct emu_copy_op *c, struct emu_device *d);
 CUresult emu_copy(struct emu_thread *self, struct emu_stream *s, struct emu_copy_op *c,
 		  int blocking);
 
-/* The same for 2D and 3D copies. Return CUDA_ERROR_NOT_SUPPORTED for arrays. */
+/* Submit and describe 2D and 3D copies. Return CUDA_ERROR_NOT_SUPPORTED for arrays. */
 CUresult emu_copy_3d(struct emu_thread *self, struct emu_stream *s, const CUDA_MEMCPY3D *p,
 		     int blocking);
 CUresult emu_copy_from_3d(const CUDA_MEMCPY3D *p, struct emu_copy_op *ret);
