@@ -18,6 +18,8 @@ import random
 import subprocess
 import sys
 
+import models
+
 TOP = pathlib.Path(__file__).resolve().parents[2]
 FILES = {'NVIDIA A100-PCIE-40GB': 'A100-PCIE-40GB', 'Tesla P100-PCIE-16GB': 'P100-PCIE-16GB',
          'Tesla V100-PCIE-32GB': 'V100-PCIE-32GB', 'Tesla T4': 'T4'}
@@ -108,10 +110,13 @@ class Data:
         return found
 
 
+def settings_of(values):
+    return [f'{gpu}:{key}={value:.6g}' for (gpu, key), value in sorted(values.items())]
+
+
 def predict(program, rows, values, options=()):
     """Microseconds of the kernels alone. `values`: {(gpu or '', key): value}."""
-    settings = [f'{gpu}:{key}={value:.6g}' for (gpu, key), value in sorted(values.items())]
-    out = subprocess.run([program, *options, *settings], input='\n'.join(r.text for r in rows) + '\n', text=True,
+    out = subprocess.run([program, *options, *settings_of(values)], input='\n'.join(r.text for r in rows) + '\n', text=True,
                          capture_output=True, check=True).stdout
     return [float(line.split('\t')[0]) / 1e3 for line in out.splitlines()]
 
@@ -271,6 +276,8 @@ def main():
         write(everything)
     others = {gpu: fit(args.eval, data, [g for g in FILES if g != gpu], start, args.rounds, classes) for gpu in FILES}
     print_table(args.eval, data, everything, others, start, classes)
+    print('Whole models in inference, by the values without measurements of their GPU:')
+    models.print_errors(models.compare(args.eval, args.measured, lambda gpu: settings_of(blind(gpu, start, others[gpu]))))
     return 0
 
 

@@ -92,8 +92,8 @@ def forward(o, config, b, s):
     o.product('linear', 1, b * s, d, config['vocab_size'])
 
 
-def compare(program, measured):
-    """Yields (row of models.tsv, predicted ms) of each model in inference on one GPU."""
+def compare(program, measured, settings=lambda gpu: ()):
+    """Yields (row of models.tsv, predicted ms) of each model in inference on one GPU. `settings` of a GPU: "GPU:KEY=VALUE"."""
     with open(measured / 'models.tsv', encoding='utf-8') as lines:
         for row in csv.DictReader(lines, delimiter='\t'):
             config = json.loads((measured / f'models/{row["model"]}.json').read_text(encoding='utf-8'))
@@ -101,7 +101,7 @@ def compare(program, measured):
                 continue
             o = Operators(row['gpu'])
             forward(o, config, int(row['batch']), int(row['sequence_length']))
-            out = subprocess.run([program, '--shape', '--busy'], input='\n'.join(o.rows) + '\n', text=True,
+            out = subprocess.run([program, '--shape', '--busy', *settings(row['gpu'])], input='\n'.join(o.rows) + '\n', text=True,
                                  capture_output=True, check=True).stdout
             yield row, sum(float(line.split('\t')[0]) for line in out.splitlines()) / 1e6
 
@@ -114,13 +114,17 @@ def main():
     if not (args.measured / 'models.tsv').exists():
         print(f'skipped: no {args.measured}/models.tsv')
         return 77
+    print_errors(compare(args.eval, args.measured))
+    return 0
+
+
+def print_errors(found):
     errors = []
-    for row, ms in compare(args.eval, args.measured):
+    for row, ms in found:
         errors.append(ms / float(row['whole_ms']) - 1)
         print(f'{row["gpu"]:24}{row["model"]:12}{row["batch"]:>3} x {row["sequence_length"]:>5}'
               f'{float(row["whole_ms"]):10.1f}{ms:10.1f} ms {errors[-1]:+7.1%}')
     print(f'mean absolute error {sum(map(abs, errors)) / len(errors):.1%}, worst {max(map(abs, errors)):.1%}')
-    return 0
 
 
 if __name__ == '__main__':

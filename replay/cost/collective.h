@@ -39,9 +39,8 @@ struct cost_links {
 	double bytes_per_s;	    /* of one GPU in one direction, within a host */
 	double network_bytes_per_s; /* of one GPU in one direction, between hosts */
 	int compute_capability;	    /* major * 10 + minor */
-	/* Within a host: bandwidth of reduction by the switch, per GPU and direction, 0: none;
-	 * minimum duration per step of a ring. */
-	double switch_bytes_per_s, step_us;
+	/* Within a host: bandwidth of reduction by the switch, per GPU and direction; 0: none. */
+	double switch_bytes_per_s;
 	/* Bits 1 << enum cost_topology: not to be used where another is possible. */
 	unsigned excluded;
 };

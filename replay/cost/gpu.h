@@ -24,14 +24,14 @@ struct cost_gpu {
 	 * stream; from an event to the waiting operation; shortest kernel; fixed part of a copy;
 	 * from the end of an operation to the end of the call that waits for it. */
 	double launch_ns, gap_ns, event_ns, kernel_ns, copy_ns, sync_ns;
-	/* Host: durations of calls. */
+	/* Host: durations of calls; of NCCL, for each kernel that it launches. */
 	double call_launch_ns, call_copy_ns, call_event_ns, call_query_ns, call_malloc_ns;
+	double call_collective_ns;
 	double pin_bytes_per_s; /* pinning host memory */
 	double first_touch_ns;	/* first touch of a 4 KiB page of host memory */
 	double network_ns, nvlink_ns;
-	/* Bandwidth of all-reduce by NVSwitch, 0: none; a step of the shortest collective;
-	 * efficiency of PCIe in one direction. */
-	double switch_bytes_per_s, collective_step_ns, pcie_efficiency;
+	/* Bandwidth of all-reduce by NVSwitch, 0: none; efficiency of PCIe in one direction. */
+	double switch_bytes_per_s, pcie_efficiency;
 	/* Fitted by data/fit to measured durations; doc/gpuemu.md has the formulas. */
 	double tile_128x128, tile_128x64, tile_64x64, tile_128x32, tile_32x128;
 	double tile_64x32_sliced, tile_32x32_sliced, tile_128x32_sliced;

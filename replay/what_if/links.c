@@ -30,7 +30,6 @@ int links_init(struct links *l, const struct fmt_names *names, char *why, size_t
 		.network_bytes_per_s = gpu.network_bytes_per_s * gpu.link_efficiency,
 		.compute_capability = (int)(gpu.compute * 10 + 0.5),
 		.switch_bytes_per_s = l->known ? gpu.switch_bytes_per_s : 0,
-		.step_us = l->known ? gpu.collective_step_ns / 1000 : 0,
 	};
 	return 0;
 }

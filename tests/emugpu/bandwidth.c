@@ -141,8 +141,7 @@ static double model_s(uint32_t ranks, size_t n)
 					    .bytes_per_s = g.nvlink_bytes_per_s * g.link_efficiency,
 					    .compute_capability = 90,
 					    .switch_bytes_per_s = ring ? 0 : g.switch_bytes_per_s,
-					    .excluded = ring ? 1u << COST_TREE : 0,
-					    .step_us = g.collective_step_ns / 1000},
+					    .excluded = ring ? 1u << COST_TREE : 0},
 		       COST_ALL_REDUCE, (double)n);
 }
 

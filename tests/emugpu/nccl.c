@@ -15,6 +15,7 @@
 #include <cuda.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <gpuemu.h>
 #include <nccl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -309,6 +310,26 @@ static void split_in_group(struct rank *ranks, int n)
 	}
 }
 
+/* One thread launches a kernel per rank. Each takes the host time of the model, however long the
+ * emulation works. */
+static void check_host_time(struct rank *ranks, int n)
+{
+	uint64_t (*host_ns)(void) = (uint64_t(*)(void))dlsym(RTLD_DEFAULT, "gpuemu_host_ns");
+	gpuemu_device_value_fn *value =
+		(gpuemu_device_value_fn *)dlsym(RTLD_DEFAULT, "gpuemu_device_value");
+	double each_ns = 0, took_ns;
+	uint64_t before;
+
+	CHECK(host_ns && value && value(0, "call_collective_ns", &each_ns) == 0 && each_ns > 0);
+	ncclGroupStart();
+	for (int i = 0; i < n; i++)
+		all_reduce(&ranks[i]);
+	before = host_ns();
+	CHECK(ncclGroupEnd() == ncclSuccess);
+	took_ns = (double)(host_ns() - before);
+	CHECK(took_ns >= n * each_ns && took_ns < n * each_ns + 5000);
+}
+
 static void run_group(struct rank *ranks, int n)
 {
 	ncclComm_t comms[MAX];
@@ -326,6 +347,7 @@ static void run_group(struct rank *ranks, int n)
 	CHECK(ncclGroupEnd() == ncclSuccess);
 	for (int i = 0; i < n; i++)
 		check_sum(&ranks[i]);
+	check_host_time(ranks, n);
 	ncclGroupStart();
 	for (int i = 0; i < n; i++)
 		exchange_in_ring(&ranks[i]);

@@ -24,6 +24,10 @@ static void find_driver(void)
 	EMU_GPU_CALLS(FIND)
 	FIND(gpuemu_register_kernel)
 	FIND(gpuemu_device_value)
+	FIND(gpuemu_host_ns)
+	FIND(gpuemu_thread_not_before)
+	FIND(gpuemu_clock_pause)
+	FIND(gpuemu_clock_resume)
 #undef FIND
 	*(void **)&gpu.gpuemu_recorded_ns = dlsym(driver, "gpuemu_recorded_ns");
 	*(void **)&gpu.gpuemu_explain = dlsym(driver, "gpuemu_explain");

@@ -49,6 +49,11 @@ struct emu_gpu {
 	gpuemu_device_value_fn *gpuemu_device_value;
 	gpuemu_recorded_ns_fn *gpuemu_recorded_ns; /* or NULL */
 	gpuemu_explain_fn *gpuemu_explain;	   /* or NULL */
+	/* Of the calling thread's clock, see driver/clock.h. */
+	uint64_t (*gpuemu_host_ns)(void);
+	void (*gpuemu_thread_not_before)(int64_t ns);
+	void (*gpuemu_clock_pause)(void);
+	void (*gpuemu_clock_resume)(void);
 };
 
 /* Returns the initialised driver; NULL if not found or not emulated. */

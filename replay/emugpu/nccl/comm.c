@@ -74,7 +74,7 @@ static void find_links(ncclComm_t comm)
 	const struct emu_gpu *gpu = emu_gpu();
 	struct cost_links *l = &comm->links;
 	double efficiency = 1, nvlink = 0, pcie = 0, network = 0, compute = 0;
-	double step_ns = 0, gap_ns = 0;
+	double gap_ns = 0, call_ns = 0, launch_ns = 0;
 	const char *nvls = getenv("NCCL_NVLS_ENABLE");
 
 	gpu->gpuemu_device_value(comm->device, "link_efficiency", &efficiency);
@@ -82,11 +82,12 @@ static void find_links(ncclComm_t comm)
 	gpu->gpuemu_device_value(comm->device, "pcie_bytes_per_s", &pcie);
 	gpu->gpuemu_device_value(comm->device, "network_bytes_per_s", &network);
 	gpu->gpuemu_device_value(comm->device, "compute", &compute);
-	gpu->gpuemu_device_value(comm->device, "collective_step_ns", &step_ns);
+	gpu->gpuemu_device_value(comm->device, "call_collective_ns", &call_ns);
+	gpu->gpuemu_device_value(comm->device, "call_launch_ns", &launch_ns);
 	gpu->gpuemu_device_value(comm->device, "switch_bytes_per_s", &l->switch_bytes_per_s);
 	gpu->gpuemu_device_value(comm->device, "gap_ns", &gap_ns);
 	comm->gap_ns = (int64_t)gap_ns;
-	l->step_us = step_ns / 1000;
+	comm->call_ns = call_ns > launch_ns ? (int64_t)(call_ns - launch_ns) : 0;
 	l->excluded = (algorithm_is_allowed("tree") ? 0 : 1u << COST_TREE) |
 		      (algorithm_is_allowed("ring") ? 0 : 1u << COST_RING);
 	if (!algorithm_is_allowed("nvls") || (nvls && strcmp(nvls, "0") == 0))

@@ -31,7 +31,8 @@ struct ncclComm {
 	CUdevice device;
 	ncclConfig_t config;
 	struct cost_links links;
-	int64_t gap_ns; /* between two kernels of a stream */
+	int64_t gap_ns;	 /* between two kernels of a stream */
+	int64_t call_ns; /* host time of a launch, in addition to that of cuLaunchKernel() */
 	struct emu_red_op ops[EMU_MAX_OPS];
 	int32_t state;	      /* ncclResult_t of joining, or the first error since */
 	int32_t lost;	      /* aborted by this rank */

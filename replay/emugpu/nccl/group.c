@@ -75,28 +75,38 @@ static ncclResult_t run_group(void)
 	return result;
 }
 
-static ncclResult_t group_start(void)
+/* Until group_end(), the thread's clock stands still: launches have modelled host times. */
+static void group_start(void)
+{
+	const struct emu_gpu *gpu = emu_gpu();
+
+	if (gpu)
+		gpu->gpuemu_clock_pause();
+	group.depth++;
+}
+
+static ncclResult_t group_end(void)
+{
+	const struct emu_gpu *gpu = emu_gpu();
+	ncclResult_t r = --group.depth > 0 ? group.error : run_group();
+
+	if (gpu)
+		gpu->gpuemu_clock_resume();
+	return r;
+}
+
+EMU_NCCL(ncclGroupStart, void)
 {
 	group.depth++;
 	return ncclSuccess;
 }
 
-static ncclResult_t group_end(void)
+EMU_NCCL(ncclGroupEnd, void)
 {
 	if (group.depth == 0)
 		return ncclInvalidUsage;
-	if (--group.depth > 0)
-		return group.error;
-	return run_group();
-}
-
-EMU_NCCL(ncclGroupStart, void)
-{
-	return group_start();
-}
-
-EMU_NCCL(ncclGroupEnd, void)
-{
+	group.depth--;
+	group_start();
 	return group_end();
 }
 

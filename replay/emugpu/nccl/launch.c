@@ -278,6 +278,7 @@ ncclResult_t emu_nccl_launch(struct emu_nccl_work *w, CUstream stream)
 	gpu->cuCtxGetCurrent(&before);
 	gpu->cuCtxSetCurrent(comm->context);
 	gpu->cuStreamIsCapturing(stream, &capture);
+	gpu->gpuemu_thread_not_before((int64_t)gpu->gpuemu_host_ns() + comm->call_ns);
 	w->number = capture == CU_STREAM_CAPTURE_STATUS_NONE ? number_next(comm) : UINT64_MAX;
 	r = emu_gpu_launch(&all, kernel_of(&w->operation), stream, w, 8, 512);
 	if (r != CUDA_SUCCESS && w->number != UINT64_MAX) {
