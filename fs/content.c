@@ -5,7 +5,6 @@
 #include "base/scope.h"
 #include "formats/trace/store/loader.h"
 #include "fs/lengths.h"
-#include "fs/milestones.h"
 #include "fs/piece.h"
 
 #include <stdbool.h>
@@ -42,21 +41,13 @@ static int render_head(const struct whole *w, struct text *out)
 	return out->error;
 }
 
-static int whole_make(void *context, void **ret, size_t *bytes)
+static int text_make(void *context, void **ret, size_t *bytes)
 {
 	const struct whole *w = context;
-	_Atomic uint32_t *typical = &w->tree->typical[w->where->dir][w->where->file % FS_FILES];
 	scoped(text_done) struct text out = {0};
-	int r;
+	int r = render_head(w, &out) ?: out.error;
 
-	fs_text_expect(&out, atomic_load_explicit(typical, memory_order_relaxed));
-	r = render_head(w, &out);
-	if (r == 0)
-		r = out.error;
-	if (r < 0)
-		return r;
-	atomic_store_explicit(typical, (uint32_t)out.len, memory_order_relaxed);
-	return fs_blob_of(&out, ret, bytes);
+	return r < 0 ? r : fs_blob_of(&out, ret, bytes);
 }
 
 /* Returns the memory for rendering a file: the slices that a loader holds. */
@@ -70,11 +61,11 @@ static size_t memory_of(struct fs_tree *t, const struct fs_node *where, const st
 	return records * FS_RECORD_BYTES;
 }
 
-static int get_whole(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
-		     struct fs_item **ret)
+static int get_text(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
+		    struct fs_item **ret)
 {
 	struct whole w = {t, where, file};
-	struct fs_item_ops maker = {whole_make, fs_blob_drop, &w};
+	struct fs_item_ops maker = {text_make, fs_blob_drop, &w};
 	struct fs_key key = {fs_ino_of(*where), 0};
 	size_t bytes;
 	int r;
@@ -113,7 +104,7 @@ int fs_content_size(struct fs_tree *t, const struct fs_node *where, const struct
 
 	if (file->size)
 		return file->size(t, where, ret);
-	r = get_whole(t, where, file, &head);
+	r = get_text(t, where, file, &head);
 	if (r < 0)
 		return r;
 	size = ((struct fs_blob *)fs_item_value(head))->len + strlen(tail_of(file));
@@ -151,7 +142,7 @@ int fs_content_is_cheap(struct fs_tree *t, const struct fs_node *where, const st
 /* ---- reading */
 
 /* The remaining bytes of a read, while the parts of the file are visited. */
-struct wanted {
+struct read_request {
 	uint64_t skip; /* bytes of the file before it */
 	size_t left;
 	struct fs_view *view;
@@ -159,7 +150,7 @@ struct wanted {
 	void (*put)(struct fs_cache *c, struct fs_item *item);
 };
 
-static int add_part(struct wanted *w, const char *data, size_t len, struct fs_item *item)
+static int add_part(struct read_request *w, const char *data, size_t len, struct fs_item *item)
 {
 	struct fs_view *v = w->view;
 	size_t n;
@@ -176,7 +167,7 @@ static int add_part(struct wanted *w, const char *data, size_t len, struct fs_it
 }
 
 /* Appends the needed part of a blob. The use of `item` passes to the view, or ends. */
-static int want_item(struct wanted *w, struct fs_item *item)
+static int append_item(struct read_request *w, struct fs_item *item)
 {
 	const struct fs_blob *b = fs_item_value(item);
 	int r = 0;
@@ -192,7 +183,7 @@ static int want_item(struct wanted *w, struct fs_item *item)
 	return r;
 }
 
-static int want_piece(struct wanted *w, struct fs_piece *p)
+static int append_piece(struct read_request *w, struct fs_piece *p)
 {
 	uint64_t length, at = 0;
 	int r = fs_piece_length(p, &length);
@@ -218,12 +209,12 @@ static int want_piece(struct wanted *w, struct fs_piece *p)
 			fs_cache_put(w->view->cache, item);
 			return -EBADMSG;
 		}
-		r = want_item(w, item);
+		r = append_item(w, item);
 	}
 	return r;
 }
 
-static int want_tail(const struct fs_file *file, struct wanted *w)
+static int append_tail(const struct fs_file *file, struct read_request *w)
 {
 	const char *tail = tail_of(file);
 	size_t len = strlen(tail);
@@ -233,15 +224,51 @@ static int want_tail(const struct fs_file *file, struct wanted *w)
 
 /* ---- pieces */
 
-static int want_pieces(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
-		       struct wanted *w)
+/* If the last piece that was read of the file is at or before the wanted bytes, moves the walk
+ * there, so that sequential reads need not sum the lengths of all earlier pieces. Returns the
+ * number of bytes before the walk. */
+static uint64_t resume_walk(struct fs_tree *t, fs_ino file, uint64_t wanted, struct fmt_walk *walk)
+{
+	uint64_t before = 0;
+
+	pthread_mutex_lock(&t->last.lock);
+	if (t->last.file == file && t->last.before <= wanted) {
+		before = t->last.before;
+		walk->rank = t->last.rank;
+		walk->next = t->last.slice;
+	}
+	pthread_mutex_unlock(&t->last.lock);
+	return before;
+}
+
+static void keep_position(struct fs_tree *t, fs_ino file, uint64_t before, const struct fs_piece *p)
+{
+	pthread_mutex_lock(&t->last.lock);
+	t->last.file = file;
+	t->last.before = before;
+	t->last.rank = p->rank;
+	t->last.slice = p->slice;
+	pthread_mutex_unlock(&t->last.lock);
+}
+
+static int append_pieces(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
+			 struct read_request *w)
 {
 	struct fs_piece p = {.tree = t, .number = file->piece};
-	struct fmt_walk walk = fs_milestones_skip(t, where, file->piece, &w->skip);
+	struct fmt_walk walk = fs_tree_walk(t, where);
+	bool is_long = walk.part.iteration == FMT_ANY;
+	uint64_t before = is_long ? resume_walk(t, fs_ino_of(*where), w->skip, &walk) : 0,
+		 length = 0;
 	int r = 0;
 
-	while (r == 0 && w->left > 0 && fs_piece_next(&p, &walk))
-		r = want_piece(w, &p);
+	w->skip -= before;
+	while (r == 0 && w->left > 0 && fs_piece_next(&p, &walk)) {
+		before += length;
+		r = append_piece(w, &p);
+		length = fs_piece_known(&p) - 1;
+	}
+	if (r == 0 && is_long && length > 0)
+		keep_position(t, fs_ino_of(*where), before, &p);
 	return r;
 }
 
@@ -250,21 +277,21 @@ static int want_pieces(struct fs_tree *t, const struct fs_node *where, const str
 int fs_content_read(struct fs_tree *t, const struct fs_node *where, const struct fs_file *file,
 		    uint64_t offset, size_t size, struct fs_view *view)
 {
-	struct wanted w = {offset, size, view, fs_cache_put};
+	struct read_request w = {offset, size, view, fs_cache_put};
 	struct fs_item *item;
 	int r;
 
 	view->cache = t->cache;
 	if (where->dir == FS_ITERATION_GPU && !is_table(file))
 		w.put = fs_cache_put_last;
-	r = get_whole(t, where, file, &item);
+	r = get_text(t, where, file, &item);
 	if (r == 0)
-		r = want_item(&w, item);
+		r = append_item(&w, item);
 	w.put = fs_cache_put_last;
 	if (r == 0 && w.left > 0 && file->made == FS_PIECES_OF)
-		r = want_pieces(t, where, file, &w);
+		r = append_pieces(t, where, file, &w);
 	w.put = fs_cache_put;
 	if (r == 0 && w.left > 0)
-		r = want_tail(file, &w);
+		r = append_tail(file, &w);
 	return r;
 }

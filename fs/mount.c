@@ -148,7 +148,7 @@ static void help_with_requests(const struct fs_call *c)
 	drop_request(buffer);
 }
 
-static int receive_all(struct fs_server *s)
+static int receive_requests(struct fs_server *s)
 {
 	const struct fs_call call = {.answer = help_with_requests, .request = s};
 	struct pollfd fd = {.fd = fuse_session_fd(s->session), .events = POLLIN};
@@ -205,7 +205,7 @@ static int receive(struct fs_server *s)
 	if (r == 0 && fcntl(fuse_session_fd(s->session), F_SETFL, O_NONBLOCK) < 0)
 		r = -errno;
 	if (r == 0)
-		r = receive_all(s);
+		r = receive_requests(s);
 	finish_storing(s);
 	fs_pool_done(&s->pool);
 	fs_readahead_done(&s->ahead);

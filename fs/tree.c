@@ -110,6 +110,7 @@ int fs_tree_new(struct fmt_trace *trace, struct fs_cache *cache, uint32_t run, s
 	t->n_ranks = fmt_trace_n_ranks(trace);
 	t->cache = cache;
 	t->run = run;
+	pthread_mutex_init(&t->last.lock, NULL);
 	if (t->n_ranks >= FS_MAX_GPUS || fmt_n_comms(t->names) >= FS_MAX_ITERATIONS)
 		return fmt_fail(err, -EOVERFLOW, fmt_trace_path(trace), FMT_NO_OFFSET,
 				"more GPUs than a mount can number");
@@ -142,6 +143,7 @@ void fs_tree_free(struct fs_tree *t)
 	free(t->numbers);
 	free(t->lengths);
 	free(t->path);
+	pthread_mutex_destroy(&t->last.lock);
 	free(t);
 }
 

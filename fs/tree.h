@@ -16,9 +16,6 @@
 /* The pieces of a slice, one for each file made of slices. Their lengths are cached. */
 enum { FS_PIECE_TIMELINE = FMT_TABLES, FS_PIECES };
 
-/* Upper bound on the files of a directory. */
-#define FS_FILES 16
-
 struct fs_tree {
 	struct fmt_trace *trace; /* owned */
 	const struct fmt_names *names;
@@ -35,9 +32,14 @@ struct fs_tree {
 	uint64_t n_slices;
 	_Atomic uint64_t *lengths; /* n_slices times FS_PIECES: 1 + length, or 0 */
 	int64_t start_ns;	   /* of the run */
-	/* Size of the last file that was rendered as a whole, by kind of directory and file. */
-	_Atomic uint32_t typical[FS_DIRS][FS_FILES];
-	char *path; /* absolute path of the trace */
+	char *path;		   /* absolute path of the trace */
+	/* The last piece that was read of a file of the whole run. */
+	struct {
+		pthread_mutex_t lock;
+		fs_ino file;	 /* 0: none */
+		uint64_t before; /* bytes of the earlier pieces */
+		uint32_t rank, slice;
+	} last;
 };
 
 /* Takes ownership of `trace`, also on failure. */

@@ -123,7 +123,7 @@ int output_begin(struct output *p, const char *output, int force)
 
 /* Renames the trace if there is nothing at the output, else -EEXIST. Not every file system can do
  * this in one step. */
-static int give_name(const struct output *p)
+static int rename_output(const struct output *p)
 {
 	struct stat st;
 
@@ -158,7 +158,7 @@ static int replace_in_two_steps(struct output *p)
 	snprintf(old, sizeof(old), "%.*s/old", PATH_MAX - 8, p->folder.path);
 	if (rename(p->path, old) < 0)
 		return -errno;
-	r = give_name(p);
+	r = rename_output(p);
 	if (r < 0 && rename(old, p->path) < 0)
 		keep_folder(p); /* the previous trace is in the folder */
 	return r;
@@ -166,7 +166,7 @@ static int replace_in_two_steps(struct output *p)
 
 int output_commit(struct output *p)
 {
-	int r = give_name(p);
+	int r = rename_output(p);
 
 	if (r != -EEXIST || !p->force || !is_trace(p->path))
 		return r;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int look_at(const char *folder, const char *place, const char *file, char **ret)
+static int find_in_folder(const char *folder, const char *place, const char *file, char **ret)
 {
 	scoped(free_ptr) char *path = NULL, *whole = NULL;
 
@@ -28,9 +28,9 @@ int preload_folder(const char *file, const char *built, const char *installed, c
 	if (!self)
 		return -errno;
 	*strrchr(self, '/') = 0;
-	if (look_at(self, built, file, ret) == 0)
+	if (find_in_folder(self, built, file, ret) == 0)
 		return 0;
-	return look_at(self, installed, file, ret);
+	return find_in_folder(self, installed, file, ret);
 }
 
 int preload_before(const char *variable, const char *first)

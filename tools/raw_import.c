@@ -20,7 +20,7 @@
 
 /* ---- incomplete recordings */
 
-static int read_rest(struct rec_recorder *r)
+static int read_until_empty(struct rec_recorder *r)
 {
 	const struct timespec t = {.tv_nsec = IDLE_NS};
 	long n;
@@ -47,7 +47,7 @@ static int run_recorder(const char *path)
 		return CLI_INPUT;
 	}
 	if (r == 0)
-		r = read_rest(recorder);
+		r = read_until_empty(recorder);
 	if (r < 0 && recorder)
 		rec_recorder_keep_session(recorder);
 	rec_recorder_close(recorder);

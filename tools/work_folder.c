@@ -16,14 +16,14 @@
 
 #define RANDOM 6 /* characters of mkdtemp() after the prefix */
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
 {
 	return remove(path) < 0 ? -errno : 0;
 }
 
 int work_folder_remove(const char *path)
 {
-	return nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) < 0 ? -errno : 0;
+	return nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS) < 0 ? -errno : 0;
 }
 
 static void close_dir(DIR **d)

@@ -69,7 +69,7 @@ static void close_dir(DIR **d)
 		closedir(*d);
 }
 
-static void copy_all(struct rec_recorder *r, struct copied *c)
+static void copy_blobs(struct rec_recorder *r, struct copied *c)
 {
 	scoped(close_dir) DIR *dir = opendir(r->session.folder);
 	const struct dirent *e;
@@ -109,7 +109,7 @@ void rec_recorder_copy_blobs(struct rec_recorder *r, bool all)
 		all = true; /* files that existed before */
 	}
 	if (all || !copy_new(r, &c))
-		copy_all(r, &c);
+		copy_blobs(r, &c);
 	if (c.n == 0 || rec_raw_flush(&r->raw) < 0)
 		return;
 	for (size_t i = 0; i < c.n; i++) {

@@ -142,8 +142,8 @@ void fmt_planner_add_range(struct fmt_planner *p, int64_t start_ns, int64_t end_
 	count(p, start_ns, start_ns, end_ns);
 }
 
-static int count_all(struct fmt_planner *p, const struct fmt_run_source *source,
-		     const struct fmt_run_rank *run, const uint32_t *owner)
+static int count_events(struct fmt_planner *p, const struct fmt_run_source *source,
+			const struct fmt_run_rank *run, const uint32_t *owner)
 {
 	for (size_t i = 0; i < run->n_events; i++)
 		count(p, deciding_time(run, owner, i), run->events[i].start_ns,
@@ -162,7 +162,7 @@ static int count_bins(struct fmt_planner *p, const struct fmt_run_source *source
 	if (most <= FMT_SLICE_EVENTS)
 		return 0;
 	p->bins = calloc(p->n * p->n_bins, sizeof(*p->bins));
-	return p->bins ? count_all(p, source, run, owner) : -ENOMEM;
+	return p->bins ? count_events(p, source, run, owner) : -ENOMEM;
 }
 
 static int add_slice(struct fmt_run_plan *plan, const struct interval *s, int64_t from_ns)
@@ -268,7 +268,7 @@ int fmt_run_plan(const struct fmt_run_rank *run, const struct fmt_run_source *so
 	if (r == 0)
 		r = find_owners(run, source->call_of, &owner);
 	if (r == 0)
-		r = count_all(&p, source, run, owner);
+		r = count_events(&p, source, run, owner);
 	if (r == 0)
 		r = count_bins(&p, source, run, owner);
 	if (r == 0)

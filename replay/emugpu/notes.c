@@ -21,7 +21,7 @@ static uint64_t without_space; /* counter used if no note is free */
 
 /* A forked child reports only its own calls. Notes remain, since callers keep addresses of
  * counters. */
-static void forget_own(void)
+static void forget_process(void)
 {
 	for (unsigned i = 0; i < EMU_RUN_NOTES; i++)
 		own.notes[i].count = 0;
@@ -38,7 +38,7 @@ static void map_run(void)
 	if (at != MAP_FAILED)
 		run = at;
 	else
-		pthread_atfork(NULL, NULL, forget_own);
+		pthread_atfork(NULL, NULL, forget_process);
 	errno = saved;
 }
 
@@ -103,7 +103,7 @@ uint64_t *emu_note(enum emu_note_kind kind, const char *library, const char *nam
 	return &without_space;
 }
 
-static void print_own(enum emu_note_kind kind, const char *title)
+static void print_process(enum emu_note_kind kind, const char *title)
 {
 	const char *library = NULL;
 
@@ -126,8 +126,8 @@ __attribute__((destructor)) static void report_own(void)
 {
 	if (run)
 		return;
-	print_own(EMU_NOTE_REFUSED, "gpuemu: not supported: ");
-	print_own(EMU_NOTE_NO_KERNEL, "gpuemu: launches without a host kernel: ");
-	print_own(EMU_NOTE_SKIPPED,
-		  "gpuemu: launches that exceeded what their host kernels compute: ");
+	print_process(EMU_NOTE_REFUSED, "gpuemu: not supported: ");
+	print_process(EMU_NOTE_NO_KERNEL, "gpuemu: launches without a host kernel: ");
+	print_process(EMU_NOTE_SKIPPED,
+		      "gpuemu: launches that exceeded what their host kernels compute: ");
 }

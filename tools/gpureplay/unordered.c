@@ -20,7 +20,7 @@ static void put_numbers(const struct fmt_unordered *u, uint32_t rank, struct tex
 	fmt_json_close(&j, ']');
 }
 
-static int put_whole(const struct reexecution *job, struct text *out)
+static int put_json(const struct reexecution *job, struct text *out)
 {
 	struct fmt_json j = {.text = out};
 	int r;
@@ -37,7 +37,7 @@ int reexecution_keep_unordered(const struct reexecution *job, struct fmt_error *
 	uint32_t n = fmt_trace_n_ranks(job->replayed);
 	scoped(free_ptr) struct fmt_added_fact *facts = calloc(n + 1u, sizeof(*facts));
 	scoped(free_ptr) struct text *texts = calloc(n + 1u, sizeof(*texts));
-	int r = facts && texts ? put_whole(job, &texts[n]) : -ENOMEM;
+	int r = facts && texts ? put_json(job, &texts[n]) : -ENOMEM;
 
 	for (uint32_t i = 0; r == 0 && i <= n; i++) {
 		if (i < n)

@@ -160,7 +160,7 @@ int sink_open(struct sink *s, const char *path, struct text *t)
 	return 0;
 }
 
-static int give_name(struct sink *s)
+static int link_output(struct sink *s)
 {
 	char self[64];
 
@@ -194,7 +194,7 @@ int sink_commit(struct sink *s, struct text *t)
 	r = end_file(s);
 	if (r < 0 || !s->path)
 		return r;
-	r = give_name(s);
+	r = link_output(s);
 	if (r == 0)
 		free(take(s->temporary));
 	return r;

@@ -165,7 +165,7 @@ int fmt_svg_track_fold(struct fmt_svg_track *l, const struct fmt_svg_track *from
 /* ---- columns */
 
 /* Returns the look of a column: its ink times LEVELS, plus its level; or -1 if it is empty. */
-static int look_of(const float *column, unsigned pixels)
+static int ink_and_level_of(const float *column, unsigned pixels)
 {
 	float sum = 0;
 	int most = 0;
@@ -226,7 +226,8 @@ static void print_columns(const struct fmt_svg_track *l, const struct fmt_svg_sc
 	for (size_t i = 0; i < l->n_columns; i++) {
 		looks[i] = -1;
 		if (l->used[i])
-			looks[i] = (signed char)look_of(l->columns + i * FMT_INKS, scale->column);
+			looks[i] = (signed char)ink_and_level_of(l->columns + i * FMT_INKS,
+								 scale->column);
 		if (looks[i] >= 0)
 			seen[looks[i]] = true;
 	}

@@ -245,7 +245,8 @@ static size_t n_awaited(const struct fmt_cause_side *s, const struct fmt_cause_w
 }
 
 /* Returns true if these are all operations of the awaited stream in the trace. */
-static bool is_all(const struct fmt_cause_side *s, const struct fmt_cause_wait *w, size_t n)
+static bool awaits_whole_stream(const struct fmt_cause_side *s, const struct fmt_cause_wait *w,
+				size_t n)
 {
 	return w->other < s->n_tracks && n == s->tracks[w->other].n;
 }
@@ -269,7 +270,8 @@ static bool same_wait(const struct pair *p, const struct fmt_cause_wait *v,
 	if (!known && v->other != w->other)
 		return false;
 	/* The stream may have ended before the awaited operation. */
-	return n == m || (may_end_earlier && (n < m ? is_all(p->a, v, n) : is_all(p->b, w, m)));
+	return n == m || (may_end_earlier && (n < m ? awaits_whole_stream(p->a, v, n)
+						    : awaits_whole_stream(p->b, w, m)));
 }
 
 static void describe_wait(const struct fmt_cause_side *s, const struct fmt_cause_wait *w,

@@ -234,7 +234,7 @@ static void sort_track(struct fmt_cause_side *s, struct fmt_cause_track *t)
 
 /* Sorts everything by time. Slices are cut by calls, whose order may differ between launching
  * threads. */
-static void sort_all(struct fmt_cause_side *s)
+static void sort_and_link(struct fmt_cause_side *s)
 {
 	size_t n = 0;
 
@@ -422,7 +422,7 @@ int fmt_cause_side_read(struct fmt_trace *t, uint32_t rank, const struct fmt_cau
 			r = read_slice(ret, t, i, err);
 	if (r < 0)
 		return r;
-	sort_all(ret);
+	sort_and_link(ret);
 	find_threads(ret);
 	return add_digests(ret);
 }

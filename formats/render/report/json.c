@@ -213,7 +213,7 @@ static void put_kept(struct fmt_json *j, const struct fmt_trace *t)
 	fmt_json_close(j, '}');
 }
 
-static void put_whole(struct fmt_json *j, const struct fmt_report *r)
+static void put_run(struct fmt_json *j, const struct fmt_report *r)
 {
 	uint64_t bytes = fmt_trace_bytes(r->trace);
 
@@ -243,7 +243,7 @@ void fmt_report_json(const struct fmt_report *r, const struct fmt_report_style *
 	put_records(&j, r);
 	fmt_json_u64(&j, "records_total", r->n_all_records);
 	if (r->part.iteration == FMT_ANY && r->part.rank == FMT_ANY)
-		put_whole(&j, r);
+		put_run(&j, r);
 	put_iterations(&j, r, "iterations", true);
 	put_iterations(&j, r, "outside", false);
 	if (r->part.iteration == FMT_ANY)

@@ -127,8 +127,8 @@ int fmt_neighbours_visit(struct fmt_neighbours *n, uint32_t rank, uint32_t first
 }
 
 /* Visits the unvisited slices of one iteration, or of all. */
-static int visit_rest(struct fmt_neighbours *n, int64_t iteration, fmt_slice_visitor *each,
-		      void *context, struct fmt_error *err)
+static int visit_unvisited(struct fmt_neighbours *n, int64_t iteration, fmt_slice_visitor *each,
+			   void *context, struct fmt_error *err)
 {
 	struct fmt_part part = {.iteration = iteration,
 				.rank = FMT_ANY,
@@ -156,8 +156,9 @@ int fmt_neighbours_visit_others(struct fmt_neighbours *n, fmt_slice_visitor *eac
 	int r = 0;
 
 	if (n->part.iteration == FMT_ANY)
-		return n->part.rank == FMT_ANY ? 0 : visit_rest(n, FMT_ANY, each, context, err);
+		return n->part.rank == FMT_ANY ? 0
+					       : visit_unvisited(n, FMT_ANY, each, context, err);
 	for (size_t i = 0; i < n->n && r == 0; i++)
-		r = visit_rest(n, n->iterations[i], each, context, err);
+		r = visit_unvisited(n, n->iterations[i], each, context, err);
 	return r;
 }

@@ -101,7 +101,7 @@ static void append_participation(struct merge *m, uint32_t rank, uint32_t op, ui
 
 /* Finds one collective: the head that ends first, and the matching heads; for sends and receives
  * only the one with the most different start. */
-static int merge_one(struct merge *m, uint32_t comm, int64_t seq)
+static int merge_collective(struct merge *m, uint32_t comm, int64_t seq)
 {
 	const struct fmt_ends_comm *c = &m->ends->comms[comm];
 	const uint32_t *members = m->ends->members + c->first;
@@ -262,7 +262,7 @@ static int64_t merge_comm(struct merge *m, uint32_t comm, enum fmt_ends_kind pai
 		m->n_processed[i] = 0;
 		take_next(m, m->ends->members[c->first + i], &m->heads[i], &m->n_processed[i]);
 	}
-	while (merge_one(m, comm, seq))
+	while (merge_collective(m, comm, seq))
 		seq++;
 	return seq;
 }

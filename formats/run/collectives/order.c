@@ -357,7 +357,7 @@ static int number_comm(struct job *j, struct fmt_participant *participants, size
 }
 
 /* Names one communicator and numbers its collectives. */
-static int number_all(struct job *j, struct fmt_participant *participants, size_t n)
+static int number_collectives(struct job *j, struct fmt_participant *participants, size_t n)
 {
 	uint32_t comm = FMT_NO_COMM;
 	int r = number_comm(j, participants, n);
@@ -384,7 +384,7 @@ int fmt_collectives_match_by_order(struct fmt_participant *participants, size_t 
 		for (to = from;
 		     to < n && participants[to].member.id == participants[from].member.id;)
 			to++;
-		r = number_all(&j, participants + from, to - from);
+		r = number_collectives(&j, participants + from, to - from);
 	}
 	return r;
 }

@@ -208,7 +208,7 @@ static int64_t step_ns(const struct reading *r, uint32_t *next)
 	return (int64_t)((uint64_t)r->steps[(*next)++] * (uint64_t)r->unit);
 }
 
-static void end_one(struct reading *r, int64_t *now_ns)
+static void end_item(struct reading *r, int64_t *now_ns)
 {
 	const struct open_item *o = &r->open[--r->n_open];
 
@@ -240,7 +240,7 @@ static int read_item(struct reading *r, struct card *card, uint32_t track, int64
 	if (ends > r->n_open)
 		return -EBADMSG;
 	while (ends-- > 0)
-		end_one(r, now_ns);
+		end_item(r, now_ns);
 	*now_ns = fmt_add(*now_ns, step_ns(r, &card->next_begin));
 	e->start_ns = *now_ns;
 	e->template = card->number;
@@ -275,7 +275,7 @@ static int read_items(struct reading *r, uint32_t rank)
 				return e;
 		}
 		while (r->n_open > 0)
-			end_one(r, &now_ns);
+			end_item(r, &now_ns);
 	}
 	return item == r->n_items ? 0 : -EBADMSG;
 }

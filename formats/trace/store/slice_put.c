@@ -130,7 +130,7 @@ static void add_point(struct writing *w, int64_t at_ns, int64_t *last_ns, uint32
 	*last_ns = at_ns;
 }
 
-static void end_one(struct writing *w, int64_t *last_ns)
+static void end_item(struct writing *w, int64_t *last_ns)
 {
 	const struct open_item *o = &w->open[--w->n_open];
 
@@ -151,7 +151,7 @@ static int add_item(struct writing *w, const struct fmt_event *e, int64_t *last_
 	number = w->card_of[e->template] - 1;
 	card = &w->cards[number];
 	for (; w->n_open > 0 && e->start_ns >= w->open[w->n_open - 1].end_ns; ends++)
-		end_one(w, last_ns);
+		end_item(w, last_ns);
 	add_point(w, e->start_ns, last_ns, number, 0);
 	w->open[w->n_open++] = (struct open_item){fmt_add(e->start_ns, e->duration_ns), number};
 	card->n++;
@@ -184,7 +184,7 @@ static int add_track(struct writing *w)
 		count++;
 	}
 	while (w->n_open > 0)
-		end_one(w, &last_ns);
+		end_item(w, &last_ns);
 	fmt_column_add_plain(w->column[FMT_SLICE_TRACKS], track);
 	fmt_column_add_plain(w->column[FMT_SLICE_COUNTS], count);
 	return 0;

@@ -30,7 +30,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct emu_timing *)a)->name, ((const struct emu_timing *)b)->name);
 }
 
-static int by_what(const void *a, const void *b)
+static int by_kind_and_ranks(const void *a, const void *b)
 {
 	const struct sized *x = a, *y = b;
 	int order = strcmp(x->what, y->what);
@@ -41,7 +41,7 @@ static int by_what(const void *a, const void *b)
 static int by_size(const void *a, const void *b)
 {
 	const struct sized *x = a, *y = b;
-	int order = by_what(a, b);
+	int order = by_kind_and_ranks(a, b);
 
 	return order ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
@@ -142,12 +142,12 @@ int64_t emu_timing_ns(const char *what, uint32_t ranks, uint64_t bytes)
 	snprintf(key.what, sizeof(key.what), "%s", what);
 	low = array_bound(i, 0, timings.n_sized, by_size(&timings.sized[i], &key) < 0);
 	b = &timings.sized[low];
-	if (low == timings.n_sized || by_what(b, &key) != 0)
+	if (low == timings.n_sized || by_kind_and_ranks(b, &key) != 0)
 		return -1;
 	if (b->bytes == bytes)
 		return b->ns;
 	a = b - 1;
-	if (low == 0 || by_what(a, &key) != 0)
+	if (low == 0 || by_kind_and_ranks(a, &key) != 0)
 		return -1;
 	return a->ns + (int64_t)((double)(b->ns - a->ns) * (double)(bytes - a->bytes) /
 				 (double)(b->bytes - a->bytes));

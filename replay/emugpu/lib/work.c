@@ -117,7 +117,7 @@ static void *advance(const void *p, enum emu_type type, int64_t elements)
 	return p ? (char *)(uintptr_t)p + elements * (int64_t)emu_type_bytes(type) : NULL;
 }
 
-static int gemm_one(const struct emu_gemm_work *w, struct emu_gemm *g)
+static int run_product(const struct emu_gemm_work *w, struct emu_gemm *g)
 {
 	scoped(free_ptr) void *a = NULL, *b = NULL, *d = NULL;
 	struct emu_matrix to = g->d;
@@ -173,7 +173,7 @@ static int run_gemm(const struct emu_gemm_work *w)
 			sum_over_k(w, &g);
 			e.bias_grad = NULL;
 		}
-		r = gemm_one(w, &g);
+		r = run_product(w, &g);
 		if (r == 0 && w->d_amax)
 			note_largest(&g, w->d_amax);
 	}

@@ -105,8 +105,8 @@ struct fold_state {
 	int64_t index; /* of the extreme, from 1 */
 };
 
-static void fold_one(enum emu_fold fold, struct fold_state *s, int64_t i, double complex x,
-		     double complex y)
+static void fold_element(enum emu_fold fold, struct fold_state *s, int64_t i, double complex x,
+			 double complex y)
 {
 	double size = fabs(creal(x)) + fabs(cimag(x));
 
@@ -142,7 +142,7 @@ void emu_fold(enum emu_fold fold, int64_t n, struct emu_vector x, struct emu_vec
 		double complex u = emu_load_complex(x.type, x.data, i * x.step);
 		double complex v = two ? emu_load_complex(y.type, y.data, i * y.step) : 0;
 
-		fold_one(fold, &s, i, u, v);
+		fold_element(fold, &s, i, u, v);
 	}
 	ret[0] = creal(s.sum);
 	ret[1] = cimag(s.sum);

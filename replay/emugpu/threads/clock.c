@@ -33,7 +33,7 @@ static int64_t real_ns(clockid_t clock)
 }
 
 /* Libraries in this library's folder, and the capture library. */
-static int note_own(struct dl_phdr_info *info, size_t size, void *unused)
+static int note_own_library(struct dl_phdr_info *info, size_t size, void *unused)
 {
 	const char *name = strrchr(info->dlpi_name, '/');
 	size_t folder = name ? (size_t)(name - info->dlpi_name) : 0;
@@ -74,7 +74,7 @@ __attribute__((constructor)) static void start_clock(void)
 	    (size_t)(end - about.dli_fname) >= sizeof(state.folder))
 		return;
 	memcpy(state.folder, about.dli_fname, (size_t)(end - about.dli_fname));
-	dl_iterate_phdr(note_own, NULL);
+	dl_iterate_phdr(note_own_library, NULL);
 	state.zero_ns = zero();
 	state.is_paced = paced && strcmp(paced, "1") == 0;
 	__atomic_store_n(&state.is_virtual, 1, __ATOMIC_RELEASE);

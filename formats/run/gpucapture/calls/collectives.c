@@ -379,8 +379,8 @@ static int merge_calls(struct rec_call *c, const struct rec_launched_op *l,
 	return r < 0 ? r : fmt_names_string(p->names, json.data, json.len, &ret->collective.parts);
 }
 
-static int assign_one(struct rec_call *c, struct rec_pending_collective *pending,
-		      struct rec_launched_op *l)
+static int assign_launch(struct rec_call *c, struct rec_pending_collective *pending,
+			 struct rec_launched_op *l)
 {
 	scoped(free_ptr) struct fmt_message *messages = NULL;
 	struct rec_collective made = pending->collective;
@@ -433,9 +433,9 @@ static int assign_kernel(struct rec_call *c, size_t launched)
 	kernels = kernels > of.others ? kernels - of.others : 1;
 	each = (of.n + kernels - 1) / kernels;
 	if (each == 1)
-		return assign_one(c, &c->thread->pending[of.first - c->thread->pending], l);
+		return assign_launch(c, &c->thread->pending[of.first - c->thread->pending], l);
 	r = merge_calls(c, l, &of, each, &merged);
-	return r < 0 ? r : assign_one(c, &merged, l);
+	return r < 0 ? r : assign_launch(c, &merged, l);
 }
 
 int rec_collectives_assign_kernels(struct rec_call *c)

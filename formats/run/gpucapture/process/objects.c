@@ -154,7 +154,7 @@ static int make_object(const struct rec_call *c, const struct api_arg *a, uint64
 }
 
 /* Adds the objects whose handles the blob contains. */
-static int make_all(const struct rec_call *c, const struct api_arg *a, const struct rec_blob *b)
+static int make_objects(const struct rec_call *c, const struct api_arg *a, const struct rec_blob *b)
 {
 	uint64_t v;
 	int r = 0;
@@ -177,10 +177,10 @@ int rec_call_add_objects(struct rec_call *c)
 
 		if (a->direction == API_DIRECTION_OUT &&
 		    api_is_handle((enum api_meaning)a->meaning))
-			r = make_all(c, a, rec_call_blob_at(c, i, CAP_BLOB_AFTER));
+			r = make_objects(c, a, rec_call_blob_at(c, i, CAP_BLOB_AFTER));
 	}
 	if (r == 0)
-		r = make_all(c, &comm, rec_call_blob_at(c, 0, CAP_BLOB_HANDLES));
+		r = make_objects(c, &comm, rec_call_blob_at(c, 0, CAP_BLOB_HANDLES));
 	return r < 0 ? r : rec_call_add_allocations(c);
 }
 

@@ -82,7 +82,7 @@ static int store_content(struct contents *c, const uint64_t name[2],
 }
 
 /* Stores all contents that are needed and readable. */
-static int keep_all(struct contents *c, struct rec_contents_result *ret, struct fmt_error *err)
+static int store_needed(struct contents *c, struct rec_contents_result *ret, struct fmt_error *err)
 {
 	size_t n = 0;
 
@@ -220,7 +220,7 @@ int rec_contents_write(const char *folder, struct fmt_writer *writer,
 	for (uint32_t i = 0; i < ranks->n && r == 0; i++)
 		r = add_wanted(&c, read[i].contents, read[i].n_contents);
 	if (r == 0)
-		r = keep_all(&c, ret, err);
+		r = store_needed(&c, ret, err);
 	for (uint32_t i = 0; i < ranks->n && r == 0; i++)
 		r = put_list(&c, ranks->ranks[i].number, read[i].contents, read[i].n_contents, err);
 	if (r == 0)

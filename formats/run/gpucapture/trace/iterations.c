@@ -210,9 +210,9 @@ static int find_repeats(const struct fmt_run *run, struct fmt_run_rank *rank,
 
 /* Finds the iterations of one rank in this segment. Events before the first marker of a rank are in
  * no iteration. */
-static int find_one(const struct fmt_run *run, struct fmt_run_rank *rank,
-		    const struct rec_process *process, const struct fmt_run_part *part,
-		    struct rec_iterations_state *of)
+static int find_rank_iterations(const struct fmt_run *run, struct fmt_run_rank *rank,
+				const struct rec_process *process, const struct fmt_run_part *part,
+				struct rec_iterations_state *of)
 {
 	scoped(fmt_iterations_done) struct fmt_iterations s = {0};
 	int64_t from_ns = of->n > 0 ? of->from_ns : INT64_MIN;
@@ -418,8 +418,9 @@ int rec_iterations_find(struct fmt_run *run, const struct rec_ranks *ranks,
 	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++) {
 		uint32_t process = ranks->ranks[i].process;
 
-		r = find_one(run, &run->ranks[i], process < n ? processes[process] : NULL,
-			     &parts[i], &of[i]);
+		r = find_rank_iterations(run, &run->ranks[i],
+					 process < n ? processes[process] : NULL, &parts[i],
+					 &of[i]);
 	}
 	if (r == 0)
 		r = share_iterations(run, ranks, more || begun, of);

@@ -57,8 +57,8 @@ static int list_process(struct rec_pairing *m, const struct rec_process *p,
 	return 0;
 }
 
-static int list_all(struct rec_pairing *m, struct rec_process *const *processes, size_t n,
-		    const struct rec_ranks *ranks)
+static int list_participants(struct rec_pairing *m, struct rec_process *const *processes, size_t n,
+			     const struct rec_ranks *ranks)
 {
 	size_t n_comms = 0;
 	int r = 0;
@@ -87,7 +87,7 @@ int rec_pairing_find(struct rec_process *const *processes, size_t n, const struc
 		     struct fmt_names *names, struct rec_pairing *ret)
 {
 	scoped(rec_pairing_done) struct rec_pairing m = {0};
-	int r = list_all(&m, processes, n, ranks);
+	int r = list_participants(&m, processes, n, ranks);
 
 	if (r == 0)
 		r = fmt_collectives_match_by_order(m.participants, m.n, names);

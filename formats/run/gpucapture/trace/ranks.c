@@ -87,7 +87,7 @@ static int list_process(struct rec_ranks *r, size_t *cap, const struct rec_proce
 }
 
 /* If no process has operations, each process with calls is a rank. */
-static int list_all(struct rec_ranks *r, struct rec_process *const *processes, size_t n)
+static int list_ranks(struct rec_ranks *r, struct rec_process *const *processes, size_t n)
 {
 	size_t cap = 0;
 	int e = 0;
@@ -186,7 +186,7 @@ static uint32_t number_by(struct rec_ranks *r, struct rec_process *const *proces
 }
 
 /* Gives ranks without a number the next ones. */
-static void number_rest(struct rec_ranks *r, uint32_t n)
+static void number_unnumbered(struct rec_ranks *r, uint32_t n)
 {
 	for (uint32_t i = n; i < r->n; i++)
 		r->ranks[i].number = i > 0 ? r->ranks[i - 1].number + 1 : 0;
@@ -222,7 +222,7 @@ static void sort_by_start(struct rec_ranks *r, struct rec_process *const *proces
 /* Numbers by communicator or by launcher, if all ranks get different numbers; else if some do, for
  * example if a process failed before it joined the communicator; else by device, if all differ;
  * else by process. */
-static void number_all(struct rec_ranks *r, struct rec_process *const *processes)
+static void number_ranks(struct rec_ranks *r, struct rec_process *const *processes)
 {
 	uint32_t n;
 
@@ -234,7 +234,7 @@ static void number_all(struct rec_ranks *r, struct rec_process *const *processes
 		n = number_by(r, processes, launched_rank);
 	if (n == 0 && number_by(r, processes, device_ordinal) < r->n)
 		sort_by_start(r, processes);
-	number_rest(r, n);
+	number_unnumbered(r, n);
 }
 
 static void index_devices(struct rec_ranks *r)
@@ -281,13 +281,13 @@ int rec_ranks_find(struct rec_process *const *processes, size_t n, struct rec_ra
 	if (!r.of_device || !r.first)
 		return -ENOMEM;
 	memset(r.of_device, 0xff, r.n_of_device * sizeof(*r.of_device));
-	e = list_all(&r, processes, n);
+	e = list_ranks(&r, processes, n);
 	if (e == 0)
 		e = list_tracks(&r, processes, n);
 	memset(r.first, r.n > 0 ? 0 : 0xff, (n + 1) * sizeof(*r.first));
 	if (e < 0)
 		return e;
-	number_all(&r, processes);
+	number_ranks(&r, processes);
 	index_devices(&r);
 	*ret = r;
 	r = (struct rec_ranks){0};

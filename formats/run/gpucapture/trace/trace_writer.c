@@ -383,8 +383,8 @@ static int put_contents(struct rec_trace_writer *m, struct rec_process *const *p
 }
 
 /* Writes the data of the whole run. */
-static int put_whole(struct rec_trace_writer *m, struct rec_process *const *processes, size_t n,
-		     struct fmt_error *err)
+static int write_run_data(struct rec_trace_writer *m, struct rec_process *const *processes,
+			  size_t n, struct fmt_error *err)
 {
 	uint32_t level = m->window->digest_level;
 	bool digests_collectives = level == CAP_DIGEST_COMM || level == CAP_DIGEST_STEP;
@@ -435,7 +435,7 @@ static int make_last(struct rec_trace_writer *m, struct rec_process *const *proc
 	r = rec_segment_write(s, m->n_threads, err);
 	if (r == 0)
 		r = finish_segment(m, s);
-	return r < 0 ? r : put_whole(m, processes, n, err);
+	return r < 0 ? r : write_run_data(m, processes, n, err);
 }
 
 int rec_trace_writer_finish(struct rec_trace_writer *m, struct rec_process *const *processes,

@@ -71,7 +71,7 @@ static void count_use(struct emu_pool *p, int64_t bytes)
 		p->used_high = now;
 }
 
-static int64_t give_back(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
+static int64_t run_free(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
 	struct emu_pool *p = op->memory.pool;
 	size_t bytes = 0;
@@ -87,7 +87,7 @@ static const struct emu_op_type free_type = {
 	.name = "free",
 	.node = CU_GRAPH_NODE_TYPE_MEM_FREE,
 	.light = 1,
-	.run = give_back,
+	.run = run_free,
 };
 
 /* ---- memory of pools that can be exported ---- */

@@ -45,7 +45,7 @@ void emu_copy_classify(struct emu_copy_op *c, struct emu_device *d)
 	}
 }
 
-static int copy_own(struct emu_op *op)
+static int copy_keep_source(struct emu_op *op)
 {
 	/* The caller may change or read pageable memory as soon as the call returns. */
 	return !(op->copy.pageable && op->copy.kind != EMU_D2D);
@@ -163,7 +163,7 @@ static int64_t copy_run(struct emu_op *op, struct emu_track *track, int64_t read
 const struct emu_op_type emu_copy_type = {
 	.name = "copy",
 	.node = CU_GRAPH_NODE_TYPE_MEMCPY,
-	.own = copy_own,
+	.own = copy_keep_source,
 	.run = copy_run,
 };
 
