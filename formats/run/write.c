@@ -65,6 +65,20 @@ static int take_edges(struct job *j, uint32_t event)
 	return 0;
 }
 
+/* The events of a slice, and their values, may be far apart in memory. */
+static void fetch_ahead(const struct job *j, uint64_t i, uint64_t n)
+{
+	const struct fmt_event *events = j->run->events;
+	const int64_t *values = j->run->values;
+
+	if (i + 16 >= n || !values)
+		return;
+	__builtin_prefetch(&events[j->made.event_at[i + 16]]);
+	values += events[j->made.event_at[i + 8]].first_value;
+	__builtin_prefetch(values);
+	__builtin_prefetch(values + 8);
+}
+
 /* Calls, operations and synchronisations of the slice, which are in order. */
 static int take_events(struct job *j, uint64_t n)
 {
@@ -78,6 +92,7 @@ static int take_events(struct job *j, uint64_t n)
 		struct fmt_event e = j->run->events[at];
 		uint32_t n_values = fmt_template(names, e.template)->n_values;
 
+		fetch_ahead(j, i, n);
 		if (array_reserve(&s->values, s->n_values + n_values, &j->made.values_cap) < 0)
 			return -ENOMEM;
 		if (n_values > 0)

@@ -114,6 +114,6 @@ TEST(pending_operations)
 	 * times. */
 	for (uint32_t i = 0; i < OPS; i++)
 		to[i] = i < OPS / 2 ? REC_NONE : i - OPS / 2;
-	ck_assert_int_eq(rec_pending_renumber(&s.process->times.waits, to), 0);
+	rec_pending_renumber(&s.process->times.waits, to);
 	ck_assert_uint_eq(s.process->times.waits.n, OPS - 3000);
 }

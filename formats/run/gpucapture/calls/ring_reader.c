@@ -186,6 +186,11 @@ int rec_ring_reader_add(struct rec_ring_reader *f, struct fmt_cursor *c)
 	int r, e;
 
 	while ((e = cap_record_next(c, &record)) == 1) {
+		const struct cap_times_record *next = (const void *)c->at;
+
+		/* Their entries are far apart, and no longer cached. */
+		if (fmt_left(c) >= sizeof(*next) && next->head.kind == CAP_TIMES)
+			rec_pending_fetch(&f->process->times.waits, next->id + 1);
 		r = add_record(f, record);
 		if (r < 0)
 			return r;
@@ -426,6 +431,8 @@ static int process_group(struct rec_ring_reader *f)
 		return e;
 	if (last->kind == CAP_RANGE)
 		return rec_add_annotation(f->process, &f->thread, (const void *)last);
+	rec_pending_fetch(&f->process->times.waits,
+			  ((const struct cap_call_record *)(const void *)last)->id + 1);
 	return process_record(f, (const void *)last, from);
 }
 

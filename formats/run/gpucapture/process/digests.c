@@ -11,10 +11,14 @@
 static int count_outstanding(struct rec_process *p, uint64_t id, int64_t n)
 {
 	const struct rec_pending_entry made = {.id = id + 1, .event = REC_NONE, .n = n};
-	struct rec_pending_entry *slot = rec_pending_find(&p->buffers.due, id + 1);
+	struct rec_pending_entry *slot = rec_pending_get(&p->buffers.due, id + 1);
 
 	if (!slot)
-		return rec_pending_put(&p->buffers.due, &made);
+		return -ENOMEM;
+	if (!slot->id) {
+		rec_pending_set(&p->buffers.due, slot, &made);
+		return 0;
+	}
 	slot->n += n;
 	if (slot->n == 0)
 		rec_pending_remove(&p->buffers.due, slot);
@@ -176,13 +180,8 @@ static void drop_late(struct rec_process *p)
 
 int rec_digests_renumber(struct rec_process *p, const uint32_t *to)
 {
-	int r;
-
 	keep_needed(p, to);
-	r = carry_pages(p);
-	if (r == 0)
-		r = rec_pending_renumber(&p->buffers.due, to);
-	if (r == 0)
-		drop_late(p);
-	return r;
+	rec_pending_renumber(&p->buffers.due, to);
+	drop_late(p);
+	return carry_pages(p);
 }

@@ -2,6 +2,7 @@
 #include "formats/run/gpucapture/process/pending.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 void rec_pending_done(struct rec_pending_table *w)
@@ -45,16 +46,22 @@ static int grow_table(struct rec_pending_table *w)
 	return 0;
 }
 
-int rec_pending_put(struct rec_pending_table *w, const struct rec_pending_entry *made)
+struct rec_pending_entry *rec_pending_get(struct rec_pending_table *w, uint64_t id)
 {
-	struct rec_pending_entry *slot;
+	return grow_table(w) < 0 ? NULL : find_slot(w, id);
+}
 
-	if (grow_table(w) < 0)
-		return -ENOMEM;
-	slot = find_slot(w, made->id);
+void rec_pending_set(struct rec_pending_table *w, struct rec_pending_entry *slot,
+		     const struct rec_pending_entry *made)
+{
 	w->n += !slot->id;
 	*slot = *made;
-	return 0;
+}
+
+void rec_pending_fetch(const struct rec_pending_table *w, uint64_t id)
+{
+	if (w->size > 0)
+		__builtin_prefetch(&w->slots[home_slot(w, id)]);
 }
 
 /* Moves entries whose home is not after the free slot into it (linear probing). */
@@ -79,23 +86,17 @@ struct rec_pending_entry *rec_pending_find(const struct rec_pending_table *w, ui
 	return slot && slot->id ? slot : NULL;
 }
 
-int rec_pending_renumber(struct rec_pending_table *w, const uint32_t *to)
+static bool is_gone(const struct rec_pending_entry *slot, const uint32_t *to)
 {
-	struct rec_pending_table moved = {0};
+	return slot->id && slot->event < REC_DROPPED && to[slot->event] == REC_NONE;
+}
 
-	for (size_t i = 0; i < w->size; i++) {
-		struct rec_pending_entry slot = w->slots[i];
-
-		if (!slot.id || (slot.event < REC_DROPPED && to[slot.event] == REC_NONE))
-			continue;
-		if (slot.event < REC_DROPPED)
-			slot.event = to[slot.event];
-		if (rec_pending_put(&moved, &slot) < 0) {
-			rec_pending_done(&moved);
-			return -ENOMEM;
-		}
-	}
-	rec_pending_done(w);
-	*w = moved;
-	return 0;
+void rec_pending_renumber(struct rec_pending_table *w, const uint32_t *to)
+{
+	for (size_t i = 0; i < w->size; i++)
+		while (is_gone(&w->slots[i], to)) /* another entry may move there */
+			rec_pending_remove(w, &w->slots[i]);
+	for (size_t i = 0; i < w->size; i++)
+		if (w->slots[i].id && w->slots[i].event < REC_DROPPED)
+			w->slots[i].event = to[w->slots[i].event];
 }

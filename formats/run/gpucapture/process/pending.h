@@ -30,10 +30,15 @@ void rec_pending_done(struct rec_pending_table *w);
 
 /* Returns the entry with this id, valid until the next call of any function; NULL: none. */
 struct rec_pending_entry *rec_pending_find(const struct rec_pending_table *w, uint64_t id);
-/* Adds an entry, or replaces the one with its id. Returns 0 or -ENOMEM. */
-int rec_pending_put(struct rec_pending_table *w, const struct rec_pending_entry *made);
+/* Returns the entry with this id, or a free one for it (id 0), valid as above; NULL: out of
+ * memory. */
+struct rec_pending_entry *rec_pending_get(struct rec_pending_table *w, uint64_t id);
+void rec_pending_set(struct rec_pending_table *w, struct rec_pending_entry *slot,
+		     const struct rec_pending_entry *made);
 void rec_pending_remove(struct rec_pending_table *w, struct rec_pending_entry *slot);
 
-/* Renumbers the event of each entry by to[], and drops entries whose event becomes REC_NONE.
- * Returns 0 or -ENOMEM. */
-int rec_pending_renumber(struct rec_pending_table *w, const uint32_t *to);
+/* Prefetches the entry with this id. */
+void rec_pending_fetch(const struct rec_pending_table *w, uint64_t id);
+
+/* Renumbers the event of each entry by to[], and drops entries whose event becomes REC_NONE. */
+void rec_pending_renumber(struct rec_pending_table *w, const uint32_t *to);

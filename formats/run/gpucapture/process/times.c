@@ -31,10 +31,14 @@ static void set_times(struct rec_process *p, uint32_t event, int64_t start_ns, i
 static int take_times(struct rec_process *p, uint64_t id, int64_t start_ns, int64_t end_ns)
 {
 	const struct rec_pending_entry made = {id + 1, REC_NONE, {{start_ns, end_ns}}};
-	struct rec_pending_entry *slot = rec_pending_find(&p->times.waits, id + 1);
+	struct rec_pending_entry *slot = rec_pending_get(&p->times.waits, id + 1);
 
-	if (!slot || slot->event == REC_NONE)
-		return rec_pending_put(&p->times.waits, &made);
+	if (!slot)
+		return -ENOMEM;
+	if (!slot->id || slot->event == REC_NONE) {
+		rec_pending_set(&p->times.waits, slot, &made);
+		return 0;
+	}
 	if (slot->event != REC_DROPPED)
 		set_times(p, slot->event, start_ns, end_ns);
 	rec_pending_remove(&p->times.waits, slot);
@@ -59,22 +63,30 @@ int rec_add_times(struct rec_process *p, const struct cap_times_record *t)
 int rec_times_ignore(struct rec_process *p, uint64_t id)
 {
 	const struct rec_pending_entry made = {.id = id + 1, .event = REC_DROPPED};
-	struct rec_pending_entry *slot = rec_pending_find(&p->times.waits, made.id);
+	struct rec_pending_entry *slot;
 
 	if (p->only_plan && !p->planned_times)
 		return 0;
+	slot = rec_pending_get(&p->times.waits, made.id);
 	if (!slot)
-		return rec_pending_put(&p->times.waits, &made);
-	rec_pending_remove(&p->times.waits, slot);
+		return -ENOMEM;
+	if (slot->id)
+		rec_pending_remove(&p->times.waits, slot);
+	else
+		rec_pending_set(&p->times.waits, slot, &made);
 	return 0;
 }
 
 static int expect_times(struct rec_process *p, const struct rec_pending_entry *made)
 {
-	struct rec_pending_entry *slot = rec_pending_find(&p->times.waits, made->id);
+	struct rec_pending_entry *slot = rec_pending_get(&p->times.waits, made->id);
 
-	if (!slot || slot->event != REC_NONE)
-		return rec_pending_put(&p->times.waits, made);
+	if (!slot)
+		return -ENOMEM;
+	if (!slot->id || slot->event != REC_NONE) {
+		rec_pending_set(&p->times.waits, slot, made);
+		return 0;
+	}
 	set_times(p, made->event, slot->start_ns, slot->end_ns);
 	rec_pending_remove(&p->times.waits, slot);
 	return 0;

@@ -21,6 +21,7 @@ void rec_rank_events_done(struct rec_rank_events *p)
 		free(p->tracks[i]);
 	free(p->tracks);
 	free(p->first);
+	free(p->first_value);
 	free(p->event_index);
 	*p = (struct rec_rank_events){0};
 }
@@ -66,9 +67,9 @@ static int find_track(struct rec_rank_events *p, const struct rec_process *proce
 
 /* ---- by rank and track */
 
-/* An event of a process; its track is that of the rank. */
+/* An event of a process. */
 struct item {
-	struct rec_event of;
+	const struct rec_event *of;
 	uint32_t process, event;
 };
 
@@ -104,7 +105,7 @@ static void lists_done(struct all_lists *l)
 static int compare(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
-	const struct rec_event *e = &x->of, *f = &y->of;
+	const struct rec_event *e = x->of, *f = y->of;
 	int longer = array_order(f->duration_ns, e->duration_ns);
 
 	return array_order(e->start_ns, f->start_ns) ?: (FMT_IS_OP(e->kind) ? -longer : longer)
@@ -112,10 +113,9 @@ static int compare(const void *a, const void *b)
 	       ?: array_order(x->process, y->process) ?: array_order(x->event, y->event);
 }
 
-static int count_item(struct lists *l, const struct item *item)
+static int count_item(struct lists *l, uint32_t track, const struct item *item)
 {
-	uint32_t track = item->of.track;
-
+	(void)item;
 	if (array_reserve(&l->of_track, (size_t)track + 1, &l->cap) < 0)
 		return -ENOMEM;
 	while (l->n <= track)
@@ -126,9 +126,9 @@ static int count_item(struct lists *l, const struct item *item)
 
 /* The events of a track are in the order in which their calls ended. Most are sorted; an outer call
  * belongs a few places before. */
-static int insert_item(struct lists *l, const struct item *item)
+static int insert_item(struct lists *l, uint32_t track, const struct item *item)
 {
-	struct list *list = &l->of_track[item->of.track];
+	struct list *list = &l->of_track[track];
 	struct item *at = list->items + list->n++;
 
 	for (; !list->is_unsorted && at > list->items && compare(at - 1, item) > 0; at--) {
@@ -141,26 +141,22 @@ static int insert_item(struct lists *l, const struct item *item)
 
 /* Passes the events that are not left out to add(), with the lists of their ranks. */
 static int for_each_event(struct rec_rank_events *p, struct all_lists *l,
-			  int (*add)(struct lists *l, const struct item *item))
+			  int (*add)(struct lists *l, uint32_t track, const struct item *item))
 {
-	size_t n_values = 0;
-
 	for (size_t i = 0; i < p->n; i++) {
 		const struct rec_process *process = p->processes[i];
 		size_t end = p->ends ? p->ends[i] : process->n_events;
 
 		for (uint32_t k = 0; k < end; k++) {
-			struct item item = {process->events[k], (uint32_t)i, k};
-			uint32_t rank;
-			int r = find_track(p, process, &process->events[k], &rank, &item.of.track);
+			const struct item item = {&process->events[k], (uint32_t)i, k};
+			uint32_t rank, track;
+			int r = find_track(p, process, item.of, &rank, &track);
 
-			item.of.first_value += (uint32_t)n_values;
 			if (r == 1)
-				r = add(&l->lists[rank], &item);
+				r = add(&l->lists[rank], track, &item);
 			if (r < 0)
 				return r;
 		}
-		n_values += process->n_values;
 	}
 	return 0;
 }
@@ -207,19 +203,21 @@ static int sort_events(struct rec_rank_events *p, struct all_lists *l)
 
 /* ---- events of the run */
 
-/* Joins the values of all processes; the ranks share them. */
+/* Joins the values of several processes; the ranks share them. */
 static int join_values(struct rec_rank_events *p, int64_t **ret)
 {
 	size_t n = 0, at = 0;
 
-	for (size_t i = 0; i < p->n; i++)
+	for (size_t i = 0; i < p->n; i++) {
+		p->first_value[i] = (uint32_t)n;
 		n += p->processes[i]->n_values;
+	}
 	if (n > UINT32_MAX)
 		return -EOVERFLOW;
-	*ret = malloc((n + 1) * sizeof(**ret));
-	if (!*ret)
+	*ret = p->n == 1 ? p->processes[0]->values : malloc((n + 1) * sizeof(**ret));
+	if (!*ret && n > 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < p->n; at += p->processes[i++]->n_values)
+	for (size_t i = 0; p->n > 1 && i < p->n; at += p->processes[i++]->n_values)
 		if (p->processes[i]->n_values > 0)
 			memcpy(*ret + at, p->processes[i]->values,
 			       p->processes[i]->n_values * sizeof(**ret));
@@ -230,23 +228,25 @@ static int join_values(struct rec_rank_events *p, int64_t **ret)
 	return 0;
 }
 
-static void add_event(struct rec_rank_events *p, const struct item *item, uint32_t rank)
+static void add_event(struct rec_rank_events *p, const struct item *item, uint32_t rank,
+		      uint32_t track)
 {
 	struct fmt_run_rank *run = &p->run->ranks[rank];
 	struct fmt_run_part *part = &p->parts[rank];
 	const struct rec_process *process = p->processes[item->process];
-	const struct rec_event *e = &item->of;
+	const struct rec_event *e = item->of;
 	struct fmt_event *to = &run->events[run->n_events];
 
 	*to = (struct fmt_event){.start_ns = e->start_ns,
 				 .duration_ns = e->duration_ns,
 				 .correlation = e->correlation,
 				 .template = e->template,
-				 .track = e->track,
-				 .first_value = e->first_value};
+				 .track = track,
+				 .first_value = p->first_value[item->process] + e->first_value};
 	if (process->index != p->ranks->ranks[rank].process)
 		to->correlation = 0; /* correlations are only unique within one process */
 	*rec_rank_event_index(p, process, item->event) = (uint32_t)run->n_events;
+	part->call_of[run->n_events] = e->call == REC_NONE ? FMT_RUN_NONE : e->call;
 	part->keeps[run->n_events++] = e->keeps;
 	fmt_run_part_extend(part, to);
 }
@@ -264,22 +264,22 @@ static int add_events(struct rec_rank_events *p, const struct lists *l, uint32_t
 	part->call_of = malloc((n + 1) * sizeof(*part->call_of));
 	if (!run->events || !part->keeps || !part->call_of)
 		return -ENOMEM;
-	for (size_t track = 0; track < l->n; track++)
+	for (uint32_t track = 0; track < l->n; track++)
 		for (size_t i = 0; i < l->of_track[track].n; i++)
-			add_event(p, &l->of_track[track].items[i], rank);
+			add_event(p, &l->of_track[track].items[i], rank, track);
 	return 0;
 }
 
-static void find_calls(struct rec_rank_events *p, const struct lists *l, uint32_t *call_of)
+/* Turns the calls of operations from events of their process into those of the rank. */
+static void find_calls(const struct rec_rank_events *p, const struct lists *l, uint32_t *call_of)
 {
 	for (size_t track = 0; track < l->n; track++)
-		for (size_t i = 0; i < l->of_track[track].n; i++) {
-			const struct item *item = &l->of_track[track].items[i];
+		for (size_t i = 0; i < l->of_track[track].n; i++, call_of++) {
+			uint32_t process = l->of_track[track].items[i].process;
 
-			*call_of++ = item->of.call == REC_NONE
-					     ? FMT_RUN_NONE
-					     : *rec_rank_event_index(p, p->processes[item->process],
-								     item->of.call);
+			if (*call_of != FMT_RUN_NONE)
+				*call_of =
+					*rec_rank_event_index(p, p->processes[process], *call_of);
 		}
 }
 
@@ -290,8 +290,9 @@ static int allocate(struct rec_rank_events *p)
 	size_t n = 0;
 
 	p->first = calloc(p->n + 1, sizeof(*p->first));
+	p->first_value = calloc(p->n + 1, sizeof(*p->first_value));
 	p->tracks = calloc(p->n + 1, sizeof(*p->tracks));
-	if (!p->first || !p->tracks)
+	if (!p->first || !p->first_value || !p->tracks)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->n; i++) {
 		const struct rec_process *process = p->processes[i];

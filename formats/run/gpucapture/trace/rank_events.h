@@ -15,12 +15,14 @@ struct rec_rank_events {
 	size_t n;			      /* number of processes */
 	const uint32_t *ends;  /* not owned; end of the events to use, by process; NULL: all */
 	uint32_t *first;       /* owned: of each process, the offset of its events in `at` */
+	uint32_t *first_value; /* owned: of each process, the offset of its values */
 	uint32_t *event_index; /* owned: index of each event in its rank; FMT_RUN_NONE: left out */
 	struct rec_rank_event_track **tracks; /* owned: by process and track */
 };
 
 /* Adds the events of the run's ranks, whose numbers are already set, and their data in `parts`. All
- * ranks share *values, which the caller frees. Returns 0 or a negative errno. */
+ * ranks share *values: those of the only process, or a copy that the caller frees. Returns 0 or a
+ * negative errno. */
 int rec_rank_events_new(struct rec_process *const *processes, size_t n, const uint32_t *ends,
 			const struct rec_ranks *ranks, struct fmt_run *run,
 			struct fmt_run_part *parts, int64_t **values, struct rec_rank_events *ret);

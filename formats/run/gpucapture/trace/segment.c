@@ -19,7 +19,8 @@ void rec_segment_free(struct rec_segment *s)
 		fmt_run_part_done(&s->parts[i]);
 	}
 	free(s->run.ranks);
-	free(s->values);
+	if (!s->borrows_values)
+		free(s->values);
 	free(s->ranks);
 	free(s->parts);
 	fmt_names_free(s->names);
@@ -88,6 +89,7 @@ int rec_segment_new(struct rec_process *const *processes, size_t n, const uint32
 	s->window = window;
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = rec_pairing_apply(&plan->pairing, processes[i], ends[i], &result->unmatched);
+	s->borrows_values = n == 1;
 	if (r == 0)
 		r = rec_rank_events_new(processes, n, ends, &plan->ranks, &s->run, s->parts,
 					&s->values, &places);

@@ -25,8 +25,9 @@ struct rec_trace_counts {
 };
 
 struct rec_segment {
-	struct fmt_run run; /* its ranks are owned */
-	int64_t *values;    /* owned: of the events of all ranks */
+	struct fmt_run run;  /* its ranks are owned */
+	int64_t *values;     /* of the events of all ranks; owned unless `borrows_values` */
+	bool borrows_values; /* of the only process */
 	struct rec_segment_rank {
 		struct fmt_run_part_reader *reading; /* not owned */
 		struct fmt_iteration before;	     /* the last iteration of the segment before */

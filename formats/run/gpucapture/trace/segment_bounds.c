@@ -115,9 +115,10 @@ int rec_segment_bounds_find(struct rec_process *const *processes, size_t n, bool
 /* ---- remaining records */
 
 /* Moves the values of the remaining events, which get new indexes. */
-static int carry_values(struct rec_process *p)
+static int carry_values(struct rec_process *p, const int64_t *lent)
 {
-	scoped(free_ptr) int64_t *old = take(p->values);
+	scoped(free_ptr) int64_t *own = take(p->values);
+	const int64_t *old = lent ?: own;
 	size_t cap = p->values_cap;
 	int r;
 
@@ -182,7 +183,7 @@ static void renumber_events(struct rec_process *p, const uint32_t *to)
 	}
 }
 
-int rec_process_drop_events(struct rec_process *p, const bool *gone)
+int rec_process_drop_events(struct rec_process *p, const bool *gone, const int64_t *lent)
 {
 	scoped(free_ptr) uint32_t *to = malloc((p->n_events + 1) * sizeof(*to));
 	size_t n = 0;
@@ -198,8 +199,7 @@ int rec_process_drop_events(struct rec_process *p, const bool *gone)
 	}
 	p->n_events = n;
 	renumber_events(p, to);
-	r = rec_pending_renumber(&p->times.waits, to);
-	if (r == 0)
-		r = rec_digests_renumber(p, to);
-	return r < 0 ? r : carry_values(p);
+	rec_pending_renumber(&p->times.waits, to);
+	r = rec_digests_renumber(p, to);
+	return r < 0 ? r : carry_values(p, lent);
 }

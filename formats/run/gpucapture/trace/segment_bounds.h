@@ -21,5 +21,6 @@ int rec_segment_bounds_find(struct rec_process *const *processes, size_t n, bool
 void rec_segment_bounds_done(struct rec_segment_bounds *r);
 
 /* Drops the events whose gone[] is set (an operation always with its call), and renumbers the
- * others. Returns 0 or a negative errno, after which the process is unusable. */
-int rec_process_drop_events(struct rec_process *p, const bool *gone);
+ * others. `lent`: the values of the process, if it no longer owns them; else NULL. Returns 0 or a
+ * negative errno, after which the process is unusable. */
+int rec_process_drop_events(struct rec_process *p, const bool *gone, const int64_t *lent);

@@ -278,7 +278,9 @@ static bool is_written(const struct rec_trace_writer *m, const struct rec_proces
 	return rank == REC_NONE || e->start_ns < m->steps[rank].from_ns;
 }
 
-static int drop_events(struct rec_trace_writer *m, struct rec_process *p, uint32_t end)
+/* `lent`: the values of the process, if the segment took them; else NULL. */
+static int drop_events(struct rec_trace_writer *m, struct rec_process *p, uint32_t end,
+		       const int64_t *lent)
 {
 	scoped(free_ptr) bool *gone = calloc(p->n_events + 1, sizeof(*gone));
 	size_t n = 0;
@@ -294,7 +296,7 @@ static int drop_events(struct rec_trace_writer *m, struct rec_process *p, uint32
 		if (!is_written(m, p, &p->ranges[i]))
 			p->ranges[n++] = p->ranges[i];
 	p->n_ranges = n;
-	return rec_process_drop_events(p, gone);
+	return rec_process_drop_events(p, gone, lent);
 }
 
 /* ---- the whole run */
@@ -305,6 +307,7 @@ static int make_segment(struct rec_trace_writer *m, struct rec_process *const *p
 {
 	scoped(rec_segment_bounds_done) struct rec_segment_bounds bounds = {0};
 	scoped(rec_segment_freep) struct rec_segment *s = NULL;
+	const int64_t *lent = NULL;
 	int r = rec_segment_bounds_find(processes, n, force, m->segment, &bounds), wanted;
 
 	if (r == 0)
@@ -322,10 +325,13 @@ static int make_segment(struct rec_trace_writer *m, struct rec_process *const *p
 	if (r == 0 && wanted == 1) {
 		fmt_writer_use_names(m->writer, s->names);
 		m->writing = take(s);
+		if (m->writing->borrows_values)
+			lent = take(processes[0]->values);
+		m->writing->borrows_values = false;
 		rec_segment_begin(m->writing, m->n_threads);
 	}
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = drop_events(m, processes[i], bounds.ends[i]);
+		r = drop_events(m, processes[i], bounds.ends[i], lent);
 	return r < 0 ? r : 1;
 }
 
