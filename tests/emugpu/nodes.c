@@ -152,6 +152,31 @@ static void test_memory(void)
 	TRUE(graph_bytes(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH) == 0);
 }
 
+/* The address of freed memory of an exported pool is allocated again, outside of the pool. */
+static void test_exported_pool(void)
+{
+	const CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+				      .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+				      .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUmemPoolPtrExportData data;
+	CUmemoryPool pool;
+	CUdeviceptr pooled, other;
+
+	OK(cuMemPoolCreate(&pool, &props));
+	for (int i = 0; i < 100; i++) {
+		OK(cuMemAllocFromPoolAsync(&pooled, BYTES, pool, stream));
+		OK(cuMemPoolExportPointer(&data, pooled));
+		OK(cuMemFreeAsync(pooled, stream));
+		OK(cuStreamSynchronize(stream));
+	}
+	FAILS(cuMemPoolExportPointer(&data, pooled), CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemAlloc(&other, BYTES));
+	TRUE(other == pooled);
+	FAILS(cuMemPoolExportPointer(&data, other), CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemFree(other));
+	OK(cuMemPoolDestroy(pool));
+}
+
 static void test_params(void)
 {
 	CUDA_MEMSET_NODE_PARAMS set = memset_params(3), told;
@@ -282,6 +307,7 @@ int main(void)
 	test_clones();
 	test_what_allocates();
 	test_memory();
+	test_exported_pool();
 	test_params();
 	test_child();
 	test_later_changes();

@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -77,6 +78,7 @@ struct letter {
 static void other_process(int in, int out)
 {
 	struct letter letter;
+	CUipcMemHandle wrong;
 	CUcontext context;
 	CUdeviceptr at;
 	CUevent event;
@@ -84,6 +86,10 @@ static void other_process(int in, int out)
 
 	start_driver(&context);
 	TRUE(read(in, &letter, sizeof(letter)) == sizeof(letter));
+	/* A handle of more memory than the file has: see struct handle in ipc.c. */
+	wrong = letter.memory;
+	memset(wrong.reserved + 24, 0x7f, 8);
+	FAILS(cuIpcOpenMemHandle(&at, wrong, 0), CUDA_ERROR_INVALID_VALUE);
 	OK(cuIpcOpenMemHandle(&at, letter.memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
 	OK(cuIpcOpenEventHandle(&event, letter.event));
 	OK(cuStreamWaitEvent(NULL, event, 0));

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #define MAGIC 0x49706368u
 
@@ -30,6 +31,15 @@ static int open_other(const struct handle *h)
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", h->pid, h->fd);
 	return open(path, O_RDWR | O_CLOEXEC);
+}
+
+/* Returns 1 if the file has the memory of the handle. */
+static int is_within(int fd, const struct handle *h)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && h->bytes > 0 && h->offset <= (uint64_t)st.st_size &&
+	       h->bytes <= (uint64_t)st.st_size - h->offset;
 }
 
 EMU_API CUresult cuIpcGetMemHandle(CUipcMemHandle *ret, CUdeviceptr at)
@@ -74,6 +84,8 @@ EMU_API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ret, CUipcMemHandle handle, 
 
 	if (fd < 0)
 		return CUDA_ERROR_MAP_FAILED;
+	if (!is_within(fd, &h))
+		return CUDA_ERROR_INVALID_VALUE;
 	size_t lead = h.offset % 4096;
 	void *p = mmap(NULL, h.bytes + lead, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 		       (off_t)(h.offset - lead));

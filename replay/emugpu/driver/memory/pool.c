@@ -97,36 +97,41 @@ static struct {
 	uint32_t last_number;
 	struct pool_memory {
 		CUdeviceptr at;
+		uint64_t region; /* id of the allocation: the address may be allocated again */
 		struct pool_id id;
-	} * items; /* also those that were freed, until their address is allocated again */
+	} * items; /* also some that were freed */
 	size_t n, cap;
 } exported = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Returns the place of the address in the list, or the end. */
-static size_t exported_at(CUdeviceptr at)
+static int is_live(const struct pool_memory *m)
 {
-	size_t i = 0;
+	return emu_region_find(m->at).id == m->region;
+}
 
-	while (i < exported.n && exported.items[i].at != at)
-		i++;
-	return i;
+/* With the lock held. */
+static void drop_freed(void)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < exported.n; i++)
+		if (is_live(&exported.items[i]))
+			exported.items[kept++] = exported.items[i];
+	exported.n = kept;
 }
 
 static CUresult note_exported(const struct emu_pool *p, CUdeviceptr at)
 {
-	int r = 0;
-	size_t i;
+	int r;
 
 	if (p->id.number == 0)
 		return CUDA_SUCCESS;
 	pthread_mutex_lock(&exported.lock);
-	i = exported_at(at);
-	if (i == exported.n)
-		r = array_reserve(&exported.items, exported.n + 1, &exported.cap);
-	if (r == 0) {
-		exported.n += i == exported.n;
-		exported.items[i] = (struct pool_memory){at, p->id};
-	}
+	if (exported.n == exported.cap)
+		drop_freed();
+	r = array_reserve(&exported.items, exported.n + 1, &exported.cap);
+	if (r == 0)
+		exported.items[exported.n++] =
+			(struct pool_memory){at, emu_region_find(at).id, p->id};
 	pthread_mutex_unlock(&exported.lock);
 	return r < 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
@@ -401,14 +406,13 @@ EMU_API CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *ret, CUdeviceptr
 	struct pool_id id = {0};
 	CUipcMemHandle handle;
 	CUresult r;
-	size_t i;
 
 	if (!ret)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&exported.lock);
-	i = exported_at(at);
-	if (i < exported.n)
-		id = exported.items[i].id;
+	for (size_t i = 0; i < exported.n; i++)
+		if (exported.items[i].at == at && is_live(&exported.items[i]))
+			id = exported.items[i].id;
 	pthread_mutex_unlock(&exported.lock);
 	r = id.number ? cuIpcGetMemHandle(&handle, at) : CUDA_ERROR_INVALID_VALUE;
 	if (r)
