@@ -83,8 +83,7 @@ struct gpuemu_cost {
 	struct gpuemu_convolution convolution;
 };
 
-/* `run` may wait for other GPUs or processes. It runs in a separate thread, and the launching call
- * returns at once. */
+/* `run` may wait for other GPUs or processes; it runs in a separate thread. */
 #define GPUEMU_BLOCKS 1u
 
 /* `post` is set. The driver may call it before `run`, while earlier operations of the stream are
@@ -128,8 +127,7 @@ struct gpuemu_kernel {
  * or -ENOMEM. Also exported by the emulated libcudart.so.13. */
 typedef int gpuemu_register_kernel_fn(const struct gpuemu_kernel *k);
 
-/* Reads a value of the device's GPU model (data/gpus), for example "nvlink_bytes_per_s". Returns 0,
- * or -ENOENT. */
+/* Reads a value of the device's GPU model (data/gpus). Returns 0 or -ENOENT. */
 typedef int gpuemu_device_value_fn(int device, const char *key, double *ret);
 
 /* Returns the duration of such a collective in the trace given by gpuemu --timing; -1 if the trace
@@ -142,9 +140,12 @@ typedef int64_t gpuemu_recorded_ns_fn(const char *kind, unsigned ranks, uint64_t
  * the real kernel would fault, a host kernel sets launch->error. */
 typedef int gpuemu_reaches_fn(int device, uint64_t address, uint64_t bytes);
 
-/* Reports why an operation is about to fail, on stderr and to the program's log callbacks:
- * `problem`, and its cause if known. */
+/* Reports `problem`, why an operation is about to fail, on stderr and to log callbacks. */
 typedef void gpuemu_explain_fn(const char *problem);
+
+/* Sets a condition of a graph, as cudaGraphSetConditional() does on a device. doc/gpuemu.md
+ * describes conditional nodes without such a host kernel. */
+typedef void gpuemu_set_conditional_fn(uint64_t handle, unsigned value);
 
 static inline void gpuemu_register(const struct gpuemu_kernel *k)
 {

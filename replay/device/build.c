@@ -477,6 +477,8 @@ int rex_build(struct rex_context *context, const struct rex_call *c, struct rex_
 	if (rex_args_int(&c->args, "arguments_left_out", NULL, &left_out))
 		return rex_frame_fail(b, -ENOTSUP, "%" PRId64 " of its arguments are not recorded",
 				      left_out);
+	if (strcmp(c->api->name, "cuGraphConditionalHandleCreate") == 0)
+		return rex_frame_fail(b, -ENOTSUP, "conditional nodes of graphs");
 	if (c->api->n_words > REX_WORDS || c->api->n_args > REX_ARGS)
 		return -E2BIG;
 	r = build_descriptor(b);

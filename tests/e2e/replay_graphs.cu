@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Graphs that allocate memory. Prints the sum of its results. With -DPLUGIN only the host kernels.
+/* Graphs that allocate memory; with an argument, one with a conditional node. Prints the sum of its
+ * results. With -DPLUGIN only the host kernels.
  */
 #include "axpy.cuh"
 #include "check.h"
@@ -105,7 +106,34 @@ static void kept_memory(int device)
 	CUDA(cudaGraphExecDestroy(exec));
 }
 
-int main()
+/* Adds x to y if the condition is set, as it is by default. */
+static void conditional()
+{
+	int n = N;
+	float a = 2, sum;
+	const float *from = x;
+	void *arguments[] = {&n, &a, &from, &y};
+	cudaKernelNodeParams kernel = {(void *)axpy, N / 256, 256, 0, arguments, NULL};
+	cudaGraphNodeParams p = {};
+	cudaGraphNode_t node;
+	cudaGraphExec_t exec;
+	cudaGraph_t graph;
+
+	p.type = cudaGraphNodeTypeConditional;
+	p.conditional.size = 1;
+	CUDA(cudaGraphCreate(&graph, 0));
+	CUDA(cudaGraphConditionalHandleCreate(&p.conditional.handle, graph, 1,
+					      cudaGraphCondAssignDefault));
+	CUDA(cudaGraphAddNode(&node, graph, NULL, NULL, 0, &p));
+	CUDA(cudaGraphAddKernelNode(&node, p.conditional.phGraph_out[0], NULL, 0, &kernel));
+	CUDA(cudaGraphInstantiate(&exec, graph, 0));
+	CUDA(cudaGraphLaunch(exec, stream));
+	CUDA(cudaStreamSynchronize(stream));
+	CUDA(cudaMemcpy(&sum, y + 1, sizeof(sum), cudaMemcpyDeviceToHost));
+	printf("%.0f\n", sum);
+}
+
+int main(int argc, char **argv)
 {
 	static float host[N];
 	double sum = 0;
@@ -120,6 +148,10 @@ int main()
 		CUDA(cudaMalloc(&y, BYTES));
 		CUDA(cudaMemcpy(x, host, BYTES, cudaMemcpyHostToDevice));
 		CUDA(cudaMemset(y, 0, BYTES));
+		if (argc > 1) {
+			conditional();
+			return 0;
+		}
 		own_memory();
 		kept_memory(d);
 		CUDA(cudaMemcpy(host, y, BYTES, cudaMemcpyDeviceToHost));

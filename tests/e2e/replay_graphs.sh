@@ -8,6 +8,11 @@ program=$programs/tests/e2e/replay_graphs
 [ -x "$program" ] || skip "the programs were not built (no nvcc)"
 cd "$work"
 
+# Conditional nodes are recorded, but not executed.
+gpucapture --replayable -o conditional -- gpuemu -o report -- "$program" conditional | has_line -x 2
+fails -3 gpuemu -o report --kernels "$program.so" -- gpureplay conditional
+says 'cuGraphConditionalHandleCreate: conditional nodes of graphs'
+
 gpucapture --replayable -o graphs -- gpuemu --gpus 2 -o report -- "$program" | has_line -x 368550
 for hints in 1 0; do
 	GPUEMU_ADDRESS_HINTS=$hints gpuemu --gpus 2 -o report --kernels "$program.so" -- gpureplay --json graphs >again ||

@@ -17,6 +17,27 @@ static void add_host(int *x, int by)
 }
 GPUEMU_HOST_KERNEL(add, add_host)
 
+/* Sets the condition to *x + by. */
+__global__ void test_value(int *x, int by, cudaGraphConditionalHandle condition)
+{
+	*x += by;
+	cudaGraphSetConditional(condition, *x);
+}
+
+static void test_value_host(int *x, int by, cudaGraphConditionalHandle condition)
+{
+	static gpuemu_set_conditional_fn *set =
+		(gpuemu_set_conditional_fn *)dlsym(RTLD_DEFAULT, "gpuemu_set_conditional");
+
+	*x += by;
+	set(condition, (unsigned)*x);
+}
+GPUEMU_HOST_KERNEL(test_value, test_value_host)
+
+__global__ void without_host_kernel()
+{
+}
+
 static int *x;
 
 static int value()
@@ -251,7 +272,7 @@ static void change_exec(struct any_nodes *a, cudaGraphExec_t exec)
 
 static void test_any_node()
 {
-	auto conditional = params_of(cudaGraphNodeTypeConditional);
+	auto signal = params_of(cudaGraphNodeTypeExtSemaphoreSignal);
 	cudaGraphExec_t exec;
 	cudaGraph_t clone;
 	cudaGraphNode_t found;
@@ -259,7 +280,7 @@ static void test_any_node()
 
 	called = 0;
 	add_any_nodes(&a);
-	FAILS(cudaGraphAddNode(&found, a.graph, nullptr, nullptr, 0, &conditional),
+	FAILS(cudaGraphAddNode(&found, a.graph, nullptr, nullptr, 0, &signal),
 	      cudaErrorNotSupported);
 	OK(cudaGraphInstantiate(&exec, a.graph, 0));
 	run(exec);
@@ -324,6 +345,102 @@ static void test_time()
 	OK(cudaEventDestroy(to));
 }
 
+static cudaGraph_t *add_conditional(cudaGraph_t graph, const cudaGraphNode_t *after,
+				    cudaGraphConditionalHandle handle,
+				    enum cudaGraphConditionalNodeType type, unsigned size)
+{
+	cudaGraphNodeParams p = {};
+	cudaGraphNode_t node;
+
+	p.type = cudaGraphNodeTypeConditional;
+	p.conditional.handle = handle;
+	p.conditional.type = type;
+	p.conditional.size = size;
+	OK(cudaGraphAddNode(&node, graph, after, NULL, after ? 1 : 0, &p));
+	return p.conditional.phGraph_out;
+}
+
+template <typename... P>
+static cudaGraphNode_t add_kernel(cudaGraph_t graph, void (*kernel)(P...), P... parameters)
+{
+	void *arguments[] = {&parameters..., NULL};
+	cudaKernelNodeParams p = {(void *)kernel, 1, 1, 0, arguments, NULL};
+	cudaGraphNode_t node;
+
+	OK(cudaGraphAddKernelNode(&node, graph, NULL, 0, &p));
+	return node;
+}
+
+/* Launches the graph with `from` in *x; returns *x. */
+static int launch_from(cudaGraph_t graph, int from)
+{
+	cudaGraphExec_t exec;
+
+	OK(cudaGraphInstantiate(&exec, graph, 0));
+	OK(cudaMemcpy(x, &from, sizeof(from), cudaMemcpyHostToDevice));
+	OK(cudaGraphLaunch(exec, 0));
+	OK(cudaGraphExecDestroy(exec));
+	return value();
+}
+
+static void test_conditional(enum cudaGraphConditionalNodeType type, unsigned size,
+			     const int (*expected)[2])
+{
+	cudaGraphConditionalHandle handle;
+	cudaGraphNode_t first;
+	cudaGraph_t graph, clone, *bodies;
+
+	OK(cudaGraphCreate(&graph, 0));
+	OK(cudaGraphConditionalHandleCreate(&handle, graph, 7, cudaGraphCondAssignDefault));
+	first = add_kernel(graph, test_value, x, 0, handle);
+	bodies = add_conditional(graph, &first, handle, type, size);
+	FAILS(cudaGraphClone(&clone, graph), cudaErrorNotSupported);
+	for (unsigned i = 0; i < size; i++)
+		if (type == cudaGraphCondTypeWhile)
+			add_kernel(bodies[i], test_value, x, -1, handle);
+		else
+			add_kernel(bodies[i], add, x, 100 * (int)(i + 1));
+	for (int i = 0; i < 4; i++)
+		TRUE(launch_from(graph, expected[i][0]) == expected[i][1]);
+	OK(cudaGraphDestroy(graph));
+}
+
+static void test_conditionals()
+{
+	static const int if_else[][2] = {{0, 200}, {1, 101}, {2, 102}, {0, 200}};
+	static const int loop[][2] = {{0, 0}, {1, 0}, {9, 0}, {0, 0}};
+	static const int choice[][2] = {{0, 100}, {1, 201}, {2, 302}, {3, 3}};
+	cudaGraphConditionalHandle handle;
+	cudaGraphNodeParams p = {};
+	cudaGraphNode_t node;
+	cudaGraph_t graph, body;
+	cudaStream_t stream;
+
+	test_conditional(cudaGraphCondTypeIf, 2, if_else);
+	test_conditional(cudaGraphCondTypeWhile, 1, loop);
+	test_conditional(cudaGraphCondTypeSwitch, 3, choice);
+
+	/* Without host kernels, conditions keep their default, and loops end. */
+	OK(cudaStreamCreate(&stream));
+	OK(cudaGraphCreate(&graph, 0));
+	OK(cudaGraphConditionalHandleCreate(&handle, graph, 1, cudaGraphCondAssignDefault));
+	body = add_conditional(graph, NULL, handle, cudaGraphCondTypeWhile, 1)[0];
+	OK(cudaStreamBeginCaptureToGraph(stream, body, NULL, NULL, 0, cudaStreamCaptureModeGlobal));
+	without_host_kernel<<<1, 1, 0, stream>>>();
+	add<<<1, 1, 0, stream>>>(x, 10);
+	OK(cudaStreamEndCapture(stream, NULL));
+	TRUE(launch_from(graph, 0) == 10);
+	p.type = cudaGraphNodeTypeConditional;
+	p.conditional.handle = handle;
+	p.conditional.size = 3;
+	FAILS(cudaGraphAddNode(&node, graph, NULL, NULL, 0, &p), cudaErrorInvalidValue);
+	p.conditional.size = 1;
+	p.conditional.handle++;
+	FAILS(cudaGraphAddNode(&node, graph, NULL, NULL, 0, &p), cudaErrorInvalidValue);
+	OK(cudaGraphDestroy(graph));
+	OK(cudaStreamDestroy(stream));
+}
+
 int main()
 {
 	OK(cudaMalloc(&x, 4));
@@ -332,5 +449,6 @@ int main()
 	test_nodes();
 	test_any_node();
 	test_time();
+	test_conditionals();
 	return 0;
 }

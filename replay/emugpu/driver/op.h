@@ -96,7 +96,6 @@ struct emu_value_op { /* waits for, or writes, a word of memory */
 };
 
 struct emu_event;
-struct emu_graph_memory;
 struct emu_plan;
 struct emu_shared_event;
 
@@ -121,6 +120,7 @@ struct emu_op {
 		} graph;
 		struct emu_event *event;	       /* graph nodes only */
 		struct emu_graph_memory *graph_memory; /* one reference */
+		struct emu_bodies *bodies;	       /* one reference */
 		struct {
 			struct emu_shared_event *event;
 			uint32_t number;

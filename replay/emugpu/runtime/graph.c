@@ -104,8 +104,24 @@ EMU_API cudaError_t cudaGraphAddNode(cudaGraphNode_t *ret, cudaGraph_t graph,
 	CUgraphNodeParams q;
 	cudaError_t e = node_params(p, &q);
 
+	if (!e)
+		e = RT(cuGraphAddNode_v2, ret, graph, deps, (const CUgraphEdgeData *)data, n, &q);
+	if (!e && p->type == cudaGraphNodeTypeMemAlloc)
+		p->alloc.dptr = (void *)(uintptr_t)q.alloc.dptr;
+	if (!e && p->type == cudaGraphNodeTypeConditional)
+		p->conditional.phGraph_out = (cudaGraph_t *)q.conditional.phGraph_out;
+	return e;
+}
+
+EMU_API cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *ret,
+						     cudaGraph_t graph, unsigned at_launch,
+						     unsigned flags)
+{
+	cudaError_t e = rt_ready();
+
 	return e ? e
-		 : RT(cuGraphAddNode_v2, ret, graph, deps, (const CUgraphEdgeData *)data, n, &q);
+		 : RT(cuGraphConditionalHandleCreate, (CUgraphConditionalHandle *)ret, graph,
+		      rt_current(), at_launch, flags);
 }
 
 EMU_API cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, struct cudaGraphNodeParams *p)

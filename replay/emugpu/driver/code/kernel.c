@@ -111,6 +111,13 @@ static int kernel_post(struct emu_op *op, const struct emu_op *before, struct em
 	return host->post(&l, op->kernel.args, before ? before->kernel.args : NULL, gap_ns);
 }
 
+int emu_kernel_computes(const struct emu_op *op)
+{
+	const struct gpuemu_kernel *host = host_kernel_of(op);
+
+	return host && host->run && (emu_has_data() || host->flags & GPUEMU_SMALL);
+}
+
 static int64_t kernel_run(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
 	struct emu_kernel_op *k = &op->kernel;
@@ -132,7 +139,7 @@ static int64_t kernel_run(struct emu_op *op, struct emu_track *track, int64_t re
 		l.start_ns = taken.start_ns;
 		__atomic_add_fetch(&track->device->totals->source_ns[cost.source], ns,
 				   __ATOMIC_RELAXED);
-		if (host && host->run && (emu_has_data() || host->flags & GPUEMU_SMALL))
+		if (emu_kernel_computes(op))
 			host->run(&l, k->args);
 		if ((!host || !host->run || l.skipped) && emu_has_data())
 			emu_missing_launched(op, l.skipped);

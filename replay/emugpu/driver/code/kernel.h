@@ -65,6 +65,9 @@ double emu_kernel_estimate(const struct emu_device *d, const struct emu_function
 			   const struct emu_function_kind *kind, void *const *args,
 			   struct cost_launch *ret);
 
+/* Returns 1 if a launch of the kernel computes something. */
+int emu_kernel_computes(const struct emu_op *op);
+
 /* Returns 1 if the op is a kernel whose host kernel has `issue`. Then, unless `ret` is NULL, calls
  * `issue` for a launch of a graph and stores the ticket. */
 int emu_kernel_issue(const struct emu_op *op, uint64_t *ret);

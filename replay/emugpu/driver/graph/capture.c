@@ -251,9 +251,10 @@ EMU_API CUresult cuStreamEndCapture(CUstream stream, CUgraph *ret)
 
 	if (r)
 		return r;
-	if (!ret)
-		return CUDA_ERROR_INVALID_VALUE;
 	struct emu_capture *c = s->capture, **at;
+
+	if (!ret && (!c || c->owns_graph))
+		return CUDA_ERROR_INVALID_VALUE;
 
 	if (!c)
 		return CUDA_ERROR_ILLEGAL_STATE;
@@ -273,7 +274,8 @@ EMU_API CUresult cuStreamEndCapture(CUstream stream, CUgraph *ret)
 		r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 	if (r && c->owns_graph)
 		emu_graph_free(c->graph);
-	*ret = r ? NULL : (CUgraph)c->graph;
+	if (ret)
+		*ret = r ? NULL : (CUgraph)c->graph;
 	free(c);
 	return r;
 }

@@ -104,9 +104,10 @@ int emu_op_copy(const struct emu_op *from, struct emu_op *to)
 	return r == 1 ? 0 : r == 0 ? -EINVAL : r;
 }
 
-static int owns_memory(const struct emu_node *n)
+static int is_unique(const struct emu_node *n)
 {
-	return n->op.type == &emu_graph_alloc_type || n->op.type == &emu_graph_free_type;
+	return n->op.type == &emu_graph_alloc_type || n->op.type == &emu_graph_free_type ||
+	       n->op.type == &emu_conditional_type;
 }
 
 CUresult emu_graph_clone(const struct emu_graph *g, struct emu_graph **ret)
@@ -116,7 +117,7 @@ CUresult emu_graph_clone(const struct emu_graph *g, struct emu_graph **ret)
 	CUresult r = CUDA_SUCCESS;
 
 	for (size_t i = 0; i < g->n_nodes; i++)
-		if (owns_memory(g->nodes[i]))
+		if (is_unique(g->nodes[i]))
 			return CUDA_ERROR_NOT_SUPPORTED;
 	if (emu_graph_new(g->context, &copy) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -41,7 +41,8 @@ void emu_graph_drop_objects(struct emu_graph *g);
 /* Adds a node that waits for `deps`. Takes ownership of the data of `op`, also on failure. */
 CUresult emu_graph_add(struct emu_graph *g, struct emu_op *op, struct emu_node *const *deps,
 		       size_t n_deps, struct emu_node **ret);
-/* Returns CUDA_ERROR_NOT_SUPPORTED if the graph allocates or frees memory. */
+/* Returns CUDA_ERROR_NOT_SUPPORTED if the graph allocates or frees memory, or has conditional
+ * nodes. */
 CUresult emu_graph_clone(const struct emu_graph *g, struct emu_graph **ret);
 
 /* Copies an op with its arguments. Returns 0, -ENOMEM, or -EINVAL if the size of the arguments is
@@ -55,8 +56,8 @@ CUresult emu_exec_change(CUgraphExec exec, CUgraphNode node, struct emu_op *op);
 /* Sorts the nodes topologically; -EINVAL if there is a cycle. */
 int emu_graph_order(struct emu_graph *g, struct emu_node ***ret);
 
-extern const struct emu_op_type emu_empty_type, emu_child_type, emu_event_record_type,
-	emu_event_wait_type;
+extern const struct emu_op_type emu_empty_type, emu_child_type, emu_conditional_type,
+	emu_event_record_type, emu_event_wait_type;
 
 /* ---- capture ---- */
 

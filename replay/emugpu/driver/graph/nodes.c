@@ -4,7 +4,9 @@
  * graphs. */
 #include "base/array.h"
 #include "replay/emugpu/driver/code/kernel.h"
+#include "replay/emugpu/driver/graph/condition.h"
 #include "replay/emugpu/driver/graph/graph.h"
+#include "replay/emugpu/driver/graph/plan.h"
 #include "replay/emugpu/driver/graph_memory.h"
 #include "replay/emugpu/driver/memory/transfer.h"
 
@@ -214,6 +216,27 @@ EMU_API CUresult cuGraphAddMemFreeNode(CUgraphNode *ret, CUgraph graph, const CU
 	return r ? r : add_op(ret, graph, deps, n_deps, &op);
 }
 
+static CUresult add_conditional(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
+				size_t n_deps, CUDA_CONDITIONAL_NODE_PARAMS *p)
+{
+	const unsigned most = p->type == CU_GRAPH_COND_TYPE_WHILE ? 1
+			      : p->type == CU_GRAPH_COND_TYPE_IF  ? 2
+								  : 1u << 16;
+	struct emu_graph *g = emu_graph_of(graph), **bodies;
+	struct emu_op op;
+	CUresult r;
+
+	if (!g || (unsigned)p->type > CU_GRAPH_COND_TYPE_SWITCH || p->size == 0 || p->size > most ||
+	    !emu_condition_is_valid(p->handle))
+		return CUDA_ERROR_INVALID_VALUE;
+	r = emu_conditional_op(g->context, p, &op, &bodies);
+	if (!r)
+		r = add_op(ret, graph, deps, n_deps, &op);
+	if (!r)
+		p->phGraph_out = (CUgraph *)bodies;
+	return r;
+}
+
 /* The parameters of any kind of node, as make_op() takes them. */
 struct generic {
 	const struct emu_op_type *type;
@@ -267,6 +290,8 @@ EMU_API CUresult cuGraphAddNode_v2(CUgraphNode *ret, CUgraph graph, const CUgrap
 					      (CUDA_MEM_ALLOC_NODE_PARAMS *)&p->alloc);
 	if (p && p->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
 		return cuGraphAddMemFreeNode(ret, graph, deps, n_deps, p->free.dptr);
+	if (p && p->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+		return add_conditional(ret, graph, deps, n_deps, &p->conditional);
 	r = take_generic("cuGraphAddNode_v2 (this kind of node)", p, &g);
 	if (r)
 		return r;
