@@ -24,6 +24,8 @@ enum cost_kernel {
 	COST_KERNEL_GROUP_MOMENTS_LAST, /* channels last */
 	COST_KERNEL_NORMALISE,		/* rows, by their moments */
 	COST_KERNEL_NORM_WEIGHTS,	/* gradients of the weights of a layer norm */
+	COST_KERNEL_IMAGES,		/* batch norm of PyTorch */
+	COST_KERNEL_IMAGES_LAST,	/* channels last */
 	COST_KERNEL_GATHER_ROWS,
 	COST_KERNEL_SELECT_ROWS,
 	COST_KERNEL_ADD_ROWS, /* gradient of an embedding */

@@ -290,6 +290,29 @@ TEST(lengths_of_rows)
 	ck_assert(l.steps == 16);
 }
 
+#define NORM(kernel, args, sizes) work_of(NATIVE "batch_norm_" kernel, 64, 512, args, sizes).bytes
+
+/* Batch norm of images of 8 x 64 x 3136; with the channels last, their numbers may follow a float.
+ */
+TEST(batch_norms)
+{
+	int32_t pixels = 8 * 3136, channels = 64, image[] = {0, 0, 8, 64, 3136, 1, 1, 1};
+	int64_t large[] = {0, 8, 64, 3136, 1, 1, 1};
+	float factor = 1;
+	void *first[] = {image, image, image}, *wide[] = {large, large, large};
+	void *last[] = {image, &pixels, &channels, &factor};
+	void *third[] = {image, &factor, &pixels, &channels};
+	const size_t bytes[] = {32, 32, 16, 0}, wide_bytes[] = {56, 56, 56, 0},
+		     last_bytes[] = {8, 4, 4, 4, 0};
+	const double one = 4.0 * 8 * 64 * 3136;
+
+	ck_assert(NORM("transform_input_kernel<float, int>(A)", first, bytes) == 2 * one);
+	ck_assert(NORM("backward_kernel<float, long>(A)", wide, wide_bytes) == 3 * one);
+	ck_assert(NORM("collect_statistics_channels_last<float>(P)", last, last_bytes) == one);
+	ck_assert(NORM("backward_elemt_channels_last<float>(P)", third, last_bytes) == 3 * one);
+	ck_assert(cost_name_of(VECTORIZED "batch_norm_f(T&)").class == COST_CLASS_ELEMENTWISE);
+}
+
 /* Epsilon follows the length of a row, and is not a number of rows. */
 TEST(moments_of_groups)
 {

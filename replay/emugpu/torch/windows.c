@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Kernels of PyTorch that slide a window over images: pooling and depthwise convolutions. Their
- * instructions, most of them for addresses and bounds, usually take longer than the memory. The
- * numbers of instructions are those of the machine code of PyTorch 2.15 for compute capability 9.0,
- * with the channels first; a warp takes as many as its thread with the largest window. */
+/* Kernels of PyTorch that work on images: batch norm, and those that slide a window over them:
+ * pooling and depthwise convolutions. The latter's instructions, most of them for addresses and
+ * bounds, usually take longer than the memory. The numbers of instructions are those of the machine
+ * code of PyTorch 2.15 for compute capability 9.0, with the channels first; a warp takes as many as
+ * its thread with the largest window. */
 #include "replay/emugpu/torch/torch.h"
 #include "replay/emugpu/torch/work.h"
 
@@ -99,6 +100,43 @@ static void mean_pool(const struct cost_name *kind, const struct gpuemu_launch *
 	ret->read_bytes = ret->bytes / 2;
 }
 
+/* ---- batch norm ---- */
+
+/* Elements of a tensor of three dimensions: an address, three sizes and three strides, of 4 or 8
+ * bytes each. 0: another parameter. */
+static double elements_of(const struct gpuemu_launch *l, void *const *args, unsigned i)
+{
+	size_t each = (l->arg_bytes(l, i) - 8) / 6;
+	double n = 1;
+
+	if ((each != 4 && each != 8) || l->arg_bytes(l, i) != 8 + 6 * each)
+		return 0;
+	for (size_t k = 0; k < 3; k++) {
+		int64_t size = 0;
+
+		memcpy(&size, (const char *)args[i] + 8 + k * each, each);
+		n *= (double)size;
+	}
+	return n;
+}
+
+/* With the channels last, images are addresses; the numbers of pixels and channels are the first
+ * two parameters of 4 bytes, or the last two of the kernel with three images. */
+static void batch_norm(const struct cost_name *kind, const struct gpuemu_launch *l,
+		       void *const *args, struct cost_launch *ret)
+{
+	double elements = 0, sizes[2];
+
+	for (unsigned i = 0; l->arg_bytes(l, i); i++) {
+		if (kind->kernel == COST_KERNEL_IMAGES)
+			elements += elements_of(l, args, i);
+		else if (l->arg_bytes(l, i) == 4 && l->arg_bytes(l, i + 1) == 4 &&
+			 read_sizes(l, args, i, 2, sizes) && (!elements || kind->arrays == 3))
+			elements = sizes[0] * sizes[1] * kind->arrays;
+	}
+	ret->bytes = elements * (kind->bytes ? kind->bytes : 4);
+}
+
 /* ---- depthwise convolutions ---- */
 
 /* A tensor: an address, four sizes and four strides. Returns its elements, or 0. */
@@ -144,11 +182,13 @@ static void depthwise(const struct cost_name *kind, const struct gpuemu_launch *
 	}
 }
 
-void emu_torch_windows(const struct cost_name *kind, const struct gpuemu_launch *l,
-		       void *const *args, struct cost_launch *ret)
+void emu_torch_images(const struct cost_name *kind, const struct gpuemu_launch *l,
+		      void *const *args, struct cost_launch *ret)
 {
 	if (kind->kernel >= COST_KERNEL_POOL_MEAN && kind->kernel <= COST_KERNEL_POOL_ADAPTIVE_LAST)
 		mean_pool(kind, l, args, ret);
+	else if (kind->class == COST_CLASS_BATCH_NORM)
+		batch_norm(kind, l, args, ret);
 	else if (kind->class == COST_CLASS_POOLING)
 		max_pool(kind, l, args, ret);
 	else

@@ -480,8 +480,10 @@ void emu_torch_work(const struct cost_name *kind, const struct gpuemu_launch *l,
 			softmax(kind, l, args, ret);
 		else if (kind->class == COST_CLASS_LAYER_NORM)
 			layer_norm(kind, l, args, ret);
-		else if (kind->class == COST_CLASS_POOLING || kind->class == COST_CLASS_CONVOLUTION)
-			emu_torch_windows(kind, l, args, ret);
+		else if (kind->class == COST_CLASS_POOLING ||
+			 kind->class == COST_CLASS_CONVOLUTION ||
+			 kind->class == COST_CLASS_BATCH_NORM)
+			emu_torch_images(kind, l, args, ret);
 		else
 			moved(kind, l, args, ret);
 	}

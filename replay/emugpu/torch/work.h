@@ -19,6 +19,6 @@ int emu_torch_attention(const struct cost_name *kind, const struct gpuemu_launch
 
 /* ---- within this folder ---- */
 
-/* Of pooling and depthwise convolutions. */
-void emu_torch_windows(const struct cost_name *kind, const struct gpuemu_launch *launch,
-		       void *const *args, struct cost_launch *ret);
+/* Of pooling, depthwise convolutions and batch norm. */
+void emu_torch_images(const struct cost_name *kind, const struct gpuemu_launch *launch,
+		      void *const *args, struct cost_launch *ret);
