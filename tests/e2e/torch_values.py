@@ -87,6 +87,53 @@ def rows():
     same('cat', lambda x: (torch.cat([x.transpose(1, 2), x.transpose(1, 2) + 1], 1), torch.cat([x, 2 * x], 2)), random(2, 5, 4))
 
 
+def images():
+    """Pooling, interpolation, padding, depthwise convolutions, losses of pixels."""
+    torch.manual_seed(6)
+    random = torch.randn
+    last = lambda x: x.contiguous(memory_format=torch.channels_last)
+    for layout in (lambda x: x, last):
+        for f in (lambda x: F.max_pool2d(x, 2), lambda x: F.max_pool2d(x, 3, 2, 1), lambda x: F.avg_pool2d(x, 2),
+                  lambda x: F.avg_pool2d(x, 3, 2, 1), lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False),
+                  lambda x: F.adaptive_avg_pool2d(x, 1), lambda x: F.adaptive_avg_pool2d(x, (5, 7))):
+            gradients('pooling', lambda x: f(layout(x)), random(2, 6, 13, 16))
+    for options in (dict(scale_factor=2), dict(size=(20, 9)), dict(scale_factor=2, mode='bilinear'), dict(scale_factor=2, mode='bicubic'),
+                    dict(size=(20, 9), mode='bilinear', align_corners=True)):
+        gradients(f'interpolation {options}', lambda x: F.interpolate(x, **options), random(2, 3, 13, 16))
+    for mode in 'nearest', 'linear':
+        gradients(f'interpolation {mode}', lambda x: F.interpolate(x, scale_factor=2, mode=mode), random(2, 3, 13))
+    for mode in 'reflect', 'replicate', 'circular', 'constant':
+        gradients(f'padding {mode}', lambda x: F.pad(x, (2, 1, 3, 4), mode), random(2, 3, 8, 9))
+    gradients('padding of a line', lambda x: F.pad(x, (2, 1), 'reflect'), random(2, 3, 8))
+    for options in dict(padding=1), dict(padding=1, stride=2), dict(dilation=2):
+        gradients(f'depthwise {options}', lambda x, w: F.conv2d(x, w, groups=6, **options), random(2, 6, 11, 12), random(12, 1, 3, 3))
+    classes = torch.randint(6, (2, 5, 7))
+    for reduction in 'mean', 'sum', 'none':
+        gradients(f'pixels {reduction}', lambda x, y: F.cross_entropy(x, y, torch.linspace(1, 2, 6).to(x.device), reduction=reduction, ignore_index=3),
+                  random(2, 6, 5, 7), classes)
+
+
+def norms():
+    """Batch normalisation by PyTorch and by cuDNN, and group normalisation."""
+    torch.manual_seed(7)
+    random = torch.randn
+    last = lambda x: x.contiguous(memory_format=torch.channels_last)
+    statistics = random(6), random(6).abs()
+    for training, cudnn, layout, shape in itertools.product((True, False), (True, False), (lambda x: x, last), ((3, 6, 4, 5), (16, 6))):
+
+        def batch_norm(x, weight, bias):
+            running = [t.clone().to(x.device) for t in statistics]
+            with torch.backends.cudnn.flags(enabled=cudnn):
+                result = F.batch_norm(layout(x) if x.dim() == 4 else x, *running, weight, bias, training)
+            return torch.cat([result.flatten(), *running])
+
+        gradients(f'batch norm {training} {cudnn} {shape}', batch_norm, random(shape), random(6), random(6))
+    for shape in (3, 6, 4, 5), (3, 24), (3, 6, 40):
+        gradients(f'group norm {shape}', lambda x, a, b: F.group_norm(x, 3, a, b), random(shape), random(shape[1]), random(shape[1]))
+        gradients(f'group norm without weights {shape}', lambda x: F.group_norm(x, 3), random(shape))
+    gradients('instance norm', F.instance_norm, random(2, 3, 6, 7))
+
+
 def functions():
     """Activations, losses and other functions of elements, with their gradients."""
     torch.manual_seed(4)
@@ -107,6 +154,14 @@ def functions():
         return results + [p.grad]
 
     same('losses of whole numbers', exact, x.round().half(), y.round().half())
+    for f in (F.relu6, F.elu, F.selu, F.celu, F.mish, F.hardtanh, F.softshrink, F.hardshrink):
+        gradients(f.__name__, f, x)
+    gradients('glu', F.glu, x)
+    same('more functions', lambda t: [f(t) for f in (torch.tan, torch.asin, torch.acos, torch.atan, torch.sinh, torch.cosh, torch.asinh, torch.atanh, torch.frac, torch.log2, torch.log10)], 0.9 * x.sigmoid())
+    same('pairs', lambda a, b: (torch.fmax(a, b), torch.fmin(a, b), torch.hypot(a, b), torch.copysign(a, b), torch.logaddexp(a, b), torch.logical_and(a > 0, b > 0), torch.logical_or(a > 0, b > 0), torch.logical_xor(a, b), a.abs()**b), x, y)
+    same('three', lambda a, b: (a.clamp(b, b + 1), a.lerp(b, 0.3), a.lerp(b, b), torch.where(a > 0, a.double() / 3, b.double())), x, y)
+    same('integers', lambda a: (~a, a << 2, a >> 1, a.clamp(-2, 3)), (9 * x).long())
+    gradients('cross entropy gradients', lambda a: F.binary_cross_entropy(a.sigmoid(), (a > 1).float(), reduction='none'), x)
     same('cross entropy of probabilities', lambda a, b: F.binary_cross_entropy(b.sigmoid(), a.sigmoid(), reduction='none'), x, y)
 
 
@@ -255,6 +310,6 @@ def objects():
 if 'LOCAL_RANK' in os.environ:
     objects()
 else:
-    for test in (elements, functions, reductions, rows, attention, random, scaler, optimizers, decisions):
+    for test in (elements, functions, reductions, rows, images, norms, attention, random, scaler, optimizers, decisions):
         test()
 print('done')

@@ -9,7 +9,7 @@ static double compare(int op, double a, double b)
 	return op == 0 ? a >= b : op == 1 ? a > b : op == 2 ? a <= b : a < b;
 }
 
-static double clamp(const double s[3], double a)
+static double clamp(const double s[4], double a)
 {
 	if (isnan(a))
 		return a;
@@ -53,7 +53,7 @@ static double hard_sigmoid(double a)
 }
 
 /* Activations of layers. */
-static double of_activation(enum emu_torch_op op, double a, const double s[3])
+static double of_activation(enum emu_torch_op op, double a, const double s[4])
 {
 	switch (op) {
 	case EMU_OP_SILU:
@@ -83,7 +83,7 @@ static double of_activation(enum emu_torch_op op, double a, const double s[3])
 	}
 }
 
-static double of_one(enum emu_torch_op op, double a, const double s[3])
+static double of_one(enum emu_torch_op op, double a, const double s[4])
 {
 	switch (op) {
 	case EMU_OP_SIN:
@@ -142,7 +142,7 @@ static double of_one(enum emu_torch_op op, double a, const double s[3])
 }
 
 /* The gradient a of the input b of an activation. */
-static double of_gradient(enum emu_torch_op op, double a, double b, const double s[3])
+static double of_gradient(enum emu_torch_op op, double a, double b, const double s[4])
 {
 	switch (op) {
 	case EMU_OP_TANH_GRAD:
@@ -176,7 +176,7 @@ static double clamped(double a, double most)
 
 /* Losses of the prediction a and the target b, and their gradients: s0 the loss's scale, c the
  * gradient of the loss. */
-static double of_error(enum emu_torch_op op, const double in[3], const double s[3])
+static double of_error(enum emu_torch_op op, const double in[EMU_TORCH_INPUTS], const double s[4])
 {
 	double a = in[0], b = in[1], d = a - b;
 
@@ -200,6 +200,133 @@ static double of_error(enum emu_torch_op op, const double in[3], const double s[
 	}
 }
 
+/* Normalisation: sums of products. */
+static double of_norm(enum emu_torch_op op, const double *in, const double s[4])
+{
+	double a = in[0], b = in[1], c = in[2], d = in[3], e = in[4];
+
+	switch (op) {
+	case EMU_OP_NORM_FIVE:
+		return (a - b) * c * d + e;
+	case EMU_OP_LINEAR:
+		return b * a + c;
+	case EMU_OP_LINEAR_TWO:
+		return c * a + d * b + e;
+	case EMU_OP_LINEAR_PRODUCT:
+		return c * d * a + e * b + in[5];
+	case EMU_OP_CENTERED:
+		return (a - b) * c;
+	case EMU_OP_PRODUCT:
+		return a * b * c;
+	case EMU_OP_INVERSE_DEVIATION:
+		return 1 / sqrt(a + s[0]);
+	case EMU_OP_BATCH_NORM_GRAD:
+		return (a - in[6] * s[0] - (b - d) * e * e * in[5] * s[0]) * c * e;
+	case EMU_OP_CROSS_ENTROPY_GRAD:
+		return a * (b - c) / fmax((1 - b) * b, 1e-12);
+	case EMU_OP_CLAMP_TENSORS:
+		return isnan(a) ? a : isnan(b) ? b : isnan(c) ? c : fmin(fmax(a, b), c);
+	case EMU_OP_LERP_TENSOR:
+		return a + c * (b - a);
+	default:
+		return 0;
+	}
+}
+
+/* More functions of one element. */
+static double of_other(enum emu_torch_op op, double a)
+{
+	switch (op) {
+	case EMU_OP_TAN:
+		return tan(a);
+	case EMU_OP_ASIN:
+		return asin(a);
+	case EMU_OP_ACOS:
+		return acos(a);
+	case EMU_OP_ATAN:
+		return atan(a);
+	case EMU_OP_SINH:
+		return sinh(a);
+	case EMU_OP_COSH:
+		return cosh(a);
+	case EMU_OP_ASINH:
+		return asinh(a);
+	case EMU_OP_ACOSH:
+		return acosh(a);
+	case EMU_OP_ATANH:
+		return atanh(a);
+	case EMU_OP_FRACTION:
+		return a - trunc(a);
+	case EMU_OP_LOG2:
+		return log2(a);
+	case EMU_OP_LOG10:
+		return log10(a);
+	case EMU_OP_SIGN_BIT:
+		return signbit(a) != 0;
+	case EMU_OP_BIT_NOT:
+		return -1 - a;
+	default:
+		return 0;
+	}
+}
+
+/* Activations that few models use, and their gradients. */
+static double of_rare_activation(enum emu_torch_op op, double a, double b, const double s[4])
+{
+	double t;
+
+	switch (op) {
+	case EMU_OP_MISH_GRAD:
+		t = tanh(log1p(exp(b)));
+		return a * (t + b * sigmoid(b) * (1 - t * t));
+	case EMU_OP_ELU_GRAD:
+		return b > 0  ? a * s[1]
+		       : s[3] ? a * s[2] * (b + s[0])
+			      : a * s[2] * s[0] * exp(b * s[2]);
+	case EMU_OP_HARD_TANH_GRAD:
+		return b <= s[0] || b >= s[1] ? 0 : a;
+	case EMU_OP_SOFT_SHRINK:
+		return a > s[0] ? a - s[0] : a < -s[0] ? a + s[0] : isnan(a) ? a : 0;
+	case EMU_OP_HARD_SHRINK:
+		return a >= -s[0] && a <= s[0] ? 0 : a;
+	case EMU_OP_SHRINK_GRAD:
+		return b >= -s[0] && b <= s[0] ? 0 : a;
+	case EMU_OP_PRELU:
+		return a > 0 ? a : a * b;
+	case EMU_OP_GLU:
+		return a * sigmoid(b);
+	default:
+		return of_other(op, a);
+	}
+}
+
+/* More functions of two elements. */
+static double of_pair(enum emu_torch_op op, double a, double b)
+{
+	switch (op) {
+	case EMU_OP_HYPOT:
+		return hypot(a, b);
+	case EMU_OP_COPY_SIGN:
+		return copysign(a, b);
+	case EMU_OP_LOG_ADD_EXP:
+		return fmax(a, b) + (a == b && isinf(a) ? 0 : log1p(exp(-fabs(a - b))));
+	case EMU_OP_SHIFT_LEFT:
+		return (double)(int64_t)((uint64_t)(int64_t)a << (unsigned)b % 64);
+	case EMU_OP_SHIFT_RIGHT:
+		return (double)((int64_t)a >> (unsigned)b % 64);
+	case EMU_OP_LOGICAL_AND:
+		return a != 0 && b != 0;
+	case EMU_OP_LOGICAL_OR:
+		return a != 0 || b != 0;
+	case EMU_OP_LOGICAL_XOR:
+		return (a != 0) != (b != 0);
+	case EMU_OP_MAX_NUMBER:
+		return fmax(a, b);
+	default:
+		return fmin(a, b);
+	}
+}
+
 /* Arithmetic of two elements. */
 /* Has the sign of b. */
 static double remainder_of(double a, double b)
@@ -209,7 +336,7 @@ static double remainder_of(double a, double b)
 	return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-static double of_two(enum emu_torch_op op, const double in[3], const double s[3])
+static double of_two(enum emu_torch_op op, const double in[EMU_TORCH_INPUTS], const double s[4])
 {
 	double a = in[0], b = in[1];
 
@@ -257,7 +384,7 @@ static double of_two(enum emu_torch_op op, const double in[3], const double s[3]
 	}
 }
 
-double emu_torch_apply(enum emu_torch_op op, const double in[3], const double s[3])
+double emu_torch_apply(enum emu_torch_op op, const double in[EMU_TORCH_INPUTS], const double s[4])
 {
 	double a = in[0], b = in[1];
 
@@ -285,6 +412,11 @@ double emu_torch_apply(enum emu_torch_op op, const double in[3], const double s[
 	case EMU_OP_LERP:
 		return a + s[0] * (b - a);
 	default:
-		return of_two(op, in, s);
+		break;
 	}
+	if (op >= EMU_OP_HYPOT)
+		return of_pair(op, a, b);
+	if (op >= EMU_OP_MISH_GRAD)
+		return of_rare_activation(op, a, b, s);
+	return op >= EMU_OP_CROSS_ENTROPY_GRAD ? of_norm(op, in, s) : of_two(op, in, s);
 }

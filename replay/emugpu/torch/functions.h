@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Functions of up to three elements a, b, c and up to three scalars s0, s1, s2. */
+/* Functions of elements a, b, c, ... and up to three scalars s0, s1, s2. */
 #pragma once
+
+enum { EMU_TORCH_INPUTS = 7 };
 
 enum emu_torch_op {
 	EMU_OP_NONE,
@@ -89,7 +91,55 @@ enum emu_torch_op {
 	EMU_OP_HUBER,
 	EMU_OP_HUBER_GRAD,
 	EMU_OP_CROSS_ENTROPY, /* a the probability, b the target */
+	/* Normalisation, and others of three and more elements. */
+	EMU_OP_CROSS_ENTROPY_GRAD, /* a the gradient, b the probability, c the target */
+	EMU_OP_NORM_FIVE,	   /* (a - b) c d + e */
+	EMU_OP_LINEAR,		   /* b a + c */
+	EMU_OP_LINEAR_TWO,	   /* c a + d b + e */
+	EMU_OP_LINEAR_PRODUCT,	   /* c d a + e b + f */
+	EMU_OP_CENTERED,	   /* (a - b) c */
+	EMU_OP_PRODUCT,
+	EMU_OP_INVERSE_DEVIATION, /* of a variance a, with s0 added */
+	/* Batch normalisation: a the gradient, b the input, c the weight, d the mean, e the inverse
+	 * deviation, f the sum of products, g the sum of gradients; s0 one by the number. */
+	EMU_OP_BATCH_NORM_GRAD,
+	EMU_OP_CLAMP_TENSORS, /* a between b and c */
+	EMU_OP_LERP_TENSOR,   /* a + c (b - a) */
+	/* Activations; a is the gradient and b the input of a gradient. */
+	EMU_OP_MISH_GRAD,
+	EMU_OP_ELU_GRAD,       /* s3: b is the result */
+	EMU_OP_HARD_TANH_GRAD, /* of inputs between s0 and s1 */
+	EMU_OP_SOFT_SHRINK,
+	EMU_OP_HARD_SHRINK,
+	EMU_OP_SHRINK_GRAD,
+	EMU_OP_PRELU, /* a, or b a below 0 */
+	EMU_OP_GLU,   /* a sigmoid(b) */
+	EMU_OP_TAN,
+	EMU_OP_ASIN,
+	EMU_OP_ACOS,
+	EMU_OP_ATAN,
+	EMU_OP_SINH,
+	EMU_OP_COSH,
+	EMU_OP_ASINH,
+	EMU_OP_ACOSH,
+	EMU_OP_ATANH,
+	EMU_OP_FRACTION,
+	EMU_OP_LOG2,
+	EMU_OP_LOG10,
+	EMU_OP_SIGN_BIT,
+	EMU_OP_BIT_NOT,
+	/* Of two elements. */
+	EMU_OP_HYPOT,
+	EMU_OP_COPY_SIGN,
+	EMU_OP_LOG_ADD_EXP,
+	EMU_OP_SHIFT_LEFT,
+	EMU_OP_SHIFT_RIGHT,
+	EMU_OP_LOGICAL_AND,
+	EMU_OP_LOGICAL_OR,
+	EMU_OP_LOGICAL_XOR,
+	EMU_OP_MAX_NUMBER, /* the other operand if one is NaN */
+	EMU_OP_MIN_NUMBER,
 };
 
 /* `in` are the elements, `s` the scalars. Pure. */
-double emu_torch_apply(enum emu_torch_op op, const double in[3], const double s[3]);
+double emu_torch_apply(enum emu_torch_op op, const double in[EMU_TORCH_INPUTS], const double s[4]);

@@ -76,7 +76,7 @@ static void apply(const struct emu_torch *t, char *const data[4], int64_t from, 
 		  double scalar, float *found_inf)
 {
 	enum emu_type type = t->in[0];
-	double s[3] = {scalar}, in[3] = {0}, v;
+	double s[4] = {scalar}, in[EMU_TORCH_INPUTS] = {0}, v;
 
 	for (int64_t i = from; i < from + n; i++) {
 		for (int k = 0; k < t->depth && k < 3; k++)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Kernels that work on rows: softmax, layer normalisation, losses of classes. Sums are of
- * doubles. */
+/* Kernels that work on rows: softmax, layer normalisation. Sums are of doubles. */
 #include "replay/emugpu/torch/torch.h"
 
 #include "base/scope.h"
@@ -290,103 +289,6 @@ static int run_norm_weights(const struct emu_torch *t, const struct gpuemu_launc
 	return 0;
 }
 
-/* ---- the negative log likelihood of classes: in[0] the numbers, in[1] the classes ---- */
-
-/* nll_loss_forward_reduce_cuda_kernel_2d(loss, total weight, x, classes, weights, mean, rows,
- * columns, classes, ignored class) */
-static int run_nll(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
-{
-	const void *x = emu_pointer_of(args, 2), *classes = emu_pointer_of(args, 3),
-		   *weights = emu_pointer_of(args, 4);
-	int64_t rows = emu_int_of(l, args, 6), columns = emu_int_of(l, args, 7);
-	int64_t ignored = emu_int_of(l, args, 9);
-	double sum = 0, total = 0;
-
-	for (int64_t row = 0; row < rows; row++) {
-		int64_t class = (int64_t)emu_load(t->in[1], classes, row);
-		double weight;
-
-		if (class == ignored)
-			continue;
-		if (class < 0 || class >= columns)
-			return -ENOTSUP;
-		weight = load_or(t->in[0], weights, class, 1);
-		sum -= emu_load(t->in[0], x, row * columns + class) * weight;
-		total += weight;
-	}
-	emu_store(t->in[0], emu_pointer_of(args, 1), 0, total);
-	emu_store(t->in[0], emu_pointer_of(args, 0), 0,
-		  *(const uint8_t *)args[5] ? sum / total : sum);
-	return 0;
-}
-
-/* nll_loss_backward_reduce_cuda_kernel_2d(dx, gradient, classes, weights, total weight, mean, rows,
- * columns, classes, ignored class); dx is zero before */
-static int run_nll_backward(const struct emu_torch *t, const struct gpuemu_launch *l,
-			    void *const *args)
-{
-	const void *classes = emu_pointer_of(args, 2), *weights = emu_pointer_of(args, 3);
-	int64_t rows = emu_int_of(l, args, 6), columns = emu_int_of(l, args, 7);
-	int64_t ignored = emu_int_of(l, args, 9);
-	double gradient = emu_load(t->in[0], emu_pointer_of(args, 1), 0);
-
-	if (*(const uint8_t *)args[5])
-		gradient /= emu_load(t->in[0], emu_pointer_of(args, 4), 0);
-	for (int64_t row = 0; row < rows; row++) {
-		int64_t class = (int64_t)emu_load(t->in[1], classes, row);
-
-		if (class == ignored)
-			continue;
-		if (class < 0 || class >= columns)
-			return -ENOTSUP;
-		emu_store(t->in[0], emu_pointer_of(args, 0), row * columns + class,
-			  -gradient * load_or(t->in[0], weights, class, 1));
-	}
-	return 0;
-}
-
-/* ---- losses of each row: nll_loss_forward_no_reduce_cuda_kernel(rows, x, classes, losses,
- * weights, classes, ignored class) and nll_loss_backward_no_reduce_cuda_kernel(rows, classes,
- * gradients, dx, weights, classes, ignored class); x and dx have two dimensions, gradients one ----
- */
-
-struct accessor { /* GenericPackedTensorAccessor */
-	void *data;
-	int64_t sizes[2], strides[2];
-};
-
-static int run_nll_rows(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
-{
-	int back = t->op & BACKWARD ? 1 : 0;
-	struct accessor x = *(const struct accessor *)args[back ? 3 : 1];
-	const void *classes = emu_pointer_of(args, back ? 1 : 2),
-		   *weights = emu_pointer_of(args, 4);
-	int64_t rows = emu_int_of(l, args, 0), ignored = emu_int_of(l, args, 6);
-
-	if (l->arg_bytes(l, back ? 3 : 1) != sizeof(x))
-		return -ENOTSUP;
-	for (int64_t row = 0; row < rows; row++) {
-		int64_t class = (int64_t)emu_load(t->in[1], classes, row);
-		int64_t at = row * x.strides[0] + class * x.strides[1];
-		double weight;
-
-		if (class != ignored && (class < 0 || class >= x.sizes[1]))
-			return -ENOTSUP;
-		weight = class == ignored ? 0 : load_or(t->in[0], weights, class, 1);
-		if (!back) {
-			emu_store(t->in[0], emu_pointer_of(args, 3), row,
-				  class == ignored ? 0 : -weight * emu_load(t->in[0], x.data, at));
-		} else if (class != ignored) {
-			const int64_t *gradients = args[2]; /* data, size, stride */
-
-			emu_store(t->in[0], x.data, at,
-				  -weight * emu_load(t->in[0], emu_pointer_of(args, 2),
-						     row * gradients[2]));
-		}
-	}
-	return 0;
-}
-
 /* ---- by name ---- */
 
 /* Indexes of template arguments; NONE: there is no such argument. */
@@ -415,10 +317,6 @@ static const struct {
 	{"layer_norm_grad_input_kernel<", 0, 1, 0, 2, 0, run_norm_input},
 	{"GammaBetaBackwardCUDAKernelTemplate<", 0, 1, 0, 7, 0, run_norm_weights},
 	{"GammaBetaBackwardSimpleCUDAKernel<", 0, 1, 0, 2, 0, run_norm_weights},
-	{"nll_loss_forward_reduce_cuda_kernel_2d<", 0, 2, 0, NONE, 0, run_nll},
-	{"nll_loss_backward_reduce_cuda_kernel_2d<", 0, 1, 0, NONE, 0, run_nll_backward},
-	{"nll_loss_forward_no_reduce_cuda_kernel<", 0, 1, 0, NONE, 0, run_nll_rows},
-	{"nll_loss_backward_no_reduce_cuda_kernel<", 0, 1, 0, NONE, BACKWARD, run_nll_rows},
 };
 
 int emu_torch_rows(struct emu_torch *t, struct emu_part name)

@@ -101,9 +101,11 @@ static void run(struct gpuemu_launch *launch, void *const *args)
 static struct emu_torch *parse(const char *symbol, const char *name)
 {
 	static int (*const parsers[])(struct emu_torch *, struct emu_part) = {
-		emu_torch_elementwise, emu_torch_reduce,	  emu_torch_lists,
-		emu_torch_indices,     emu_torch_random,	  emu_torch_rows,
-		emu_torch_tensors,     emu_torch_attention_values};
+		emu_torch_elementwise, emu_torch_reduce,	   emu_torch_lists,
+		emu_torch_indices,     emu_torch_random,	   emu_torch_rows,
+		emu_torch_tensors,     emu_torch_attention_values, emu_torch_images,
+		emu_torch_norms,       emu_torch_groups,	   emu_torch_losses,
+		emu_torch_pooling};
 	struct emu_torch *t = calloc(1, sizeof(*t));
 
 	for (size_t i = 0; t && !t->run && i < sizeof(parsers) / sizeof(parsers[0]); i++)

@@ -52,7 +52,7 @@ struct emu_torch {
 	uint8_t form, op, inputs, swapped, casts;
 	uint8_t scalars, scalar_at[4]; /* offsets in the functor */
 	uint8_t scalar_type[4];	       /* enum emu_type */
-	enum emu_type in[3], out;
+	enum emu_type in[EMU_TORCH_INPUTS], out;
 	uint8_t is_bool;   /* the functor's input and output are bool */
 	uint8_t raw_bytes; /* elements are moved, not computed: size of an element */
 	uint16_t functor_bytes;
@@ -93,10 +93,18 @@ struct emu_torch_random_state {
 };
 int emu_torch_random_state_of(const void *param, size_t bytes, struct emu_torch_random_state *ret);
 
+/* Sets the function, types and scalars of a functor. Returns 0 or -ENOTSUP. */
+int emu_torch_functor(struct emu_torch *t, struct emu_part name);
+
 int emu_torch_attention_values(struct emu_torch *t, struct emu_part name);
 int emu_torch_elementwise(struct emu_torch *t, struct emu_part name);
+int emu_torch_groups(struct emu_torch *t, struct emu_part name);
+int emu_torch_images(struct emu_torch *t, struct emu_part name);
 int emu_torch_indices(struct emu_torch *t, struct emu_part name);
 int emu_torch_lists(struct emu_torch *t, struct emu_part name);
+int emu_torch_losses(struct emu_torch *t, struct emu_part name);
+int emu_torch_norms(struct emu_torch *t, struct emu_part name);
+int emu_torch_pooling(struct emu_torch *t, struct emu_part name);
 int emu_torch_random(struct emu_torch *t, struct emu_part name);
 int emu_torch_reduce(struct emu_torch *t, struct emu_part name);
 int emu_torch_rows(struct emu_torch *t, struct emu_part name);

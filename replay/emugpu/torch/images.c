@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Kernels on images: average pooling, interpolation, padding. All are the same function: an element
+ * of the result is a sum of inputs, whose weights are products of one weight for each dimension.
+ * The gradient has the same weights. */
+#include "replay/emugpu/torch/torch.h"
+
+#include "base/scope.h"
+#include "replay/emugpu/torch/image.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CUBIC_TAPS = 4 };
+
+/* GenericPackedTensorAccessor of 3 to 5 dimensions with 64-bit sizes: address, sizes, strides. */
+static int accessor(const struct gpuemu_launch *l, void *const *args, unsigned i,
+		    struct emu_torch_image *ret)
+{
+	size_t dims = (l->arg_bytes(l, i) - 8) / 16;
+	const int64_t *at = args[i];
+
+	if (l->arg_bytes(l, i) != 8 + 16 * dims || dims < 3 || dims > 2 + EMU_AXES)
+		return -ENOTSUP;
+	*ret = (struct emu_torch_image){emu_pointer_of(args, i), {1, 1, 1, 1, 1}, {0}};
+	for (size_t d = 0; d < dims; d++) {
+		size_t to = d < 2 ? d : d + 2 + EMU_AXES - dims;
+
+		ret->size[to] = at[1 + d];
+		ret->stride[to] = at[1 + dims + d];
+	}
+	return 0;
+}
+
+/* ---- sums with weights ---- */
+
+enum kind { ONE, MEAN, ADAPTIVE, NEAREST, LINEAR, CUBIC, REFLECT, REPLICATE };
+
+struct axis {
+	uint8_t kind, align, include_pad;
+	int64_t window, step, pad;
+	float scale; /* of LINEAR and CUBIC: size of the input / size of the result */
+};
+
+/* The inputs of an element of the result along one axis: `n` from `first` on with equal weights, or
+ * those in at[]. */
+struct taps {
+	int64_t n, first, at[CUBIC_TAPS];
+	double weight, weights[CUBIC_TAPS];
+};
+
+static int64_t clamp(int64_t v, int64_t size)
+{
+	return v < 0 ? 0 : v >= size ? size - 1 : v;
+}
+
+static void mean_taps(const struct axis *a, int64_t in, int64_t o, struct taps *ret)
+{
+	int64_t from = o * a->step - a->pad, to = from + a->window;
+	int64_t whole = (to < in + a->pad ? to : in + a->pad) - from;
+
+	ret->first = from > 0 ? from : 0;
+	ret->n = (to < in ? to : in) - ret->first;
+	ret->weight = 1.0 / (double)(a->include_pad ? whole : ret->n);
+}
+
+/* PyTorch's cubic convolution, with a = -0.75. */
+static double cubic_weight(double x)
+{
+	const double a = -0.75;
+
+	x = fabs(x);
+	return x <= 1  ? ((a + 2) * x - (a + 3)) * x * x + 1
+	       : x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+		       : 0;
+}
+
+static void scaled_taps(const struct axis *a, int64_t in, int64_t o, struct taps *ret)
+{
+	float at = a->align ? a->scale * (float)o : a->scale * ((float)o + 0.5f) - 0.5f;
+	int64_t n = a->kind == CUBIC ? CUBIC_TAPS : 2, first;
+
+	if (a->kind == LINEAR && at < 0)
+		at = 0;
+	first = (int64_t)floorf(at);
+	ret->n = n;
+	ret->first = -1;
+	for (int64_t i = 0; i < n; i++) {
+		int64_t k = first + i - (n == CUBIC_TAPS);
+
+		ret->at[i] = clamp(k, in);
+		ret->weights[i] =
+			a->kind == CUBIC ? cubic_weight(at - (double)k) : 1 - fabs(at - (double)k);
+	}
+}
+
+static void taps_of(const struct axis *a, int64_t in, int64_t out, int64_t o, struct taps *ret)
+{
+	int64_t at = o - a->pad;
+
+	*ret = (struct taps){.n = 1, .weight = 1};
+	switch (a->kind) {
+	case MEAN:
+		mean_taps(a, in, o, ret);
+		break;
+	case ADAPTIVE:
+		ret->first = o * in / out;
+		ret->n = ((o + 1) * in + out - 1) / out - ret->first;
+		ret->weight = 1.0 / (double)ret->n;
+		break;
+	case NEAREST:
+		ret->first = clamp((int64_t)floorf((float)o * ((float)in / (float)out)), in);
+		break;
+	case LINEAR:
+	case CUBIC:
+		scaled_taps(a, in, o, ret);
+		break;
+	case REFLECT:
+		at = at < 0 ? -at : at;
+		ret->first = at >= in ? 2 * (in - 1) - at : at;
+		break;
+	default:
+		ret->first = clamp(at, in);
+	}
+}
+
+struct sums {
+	const struct emu_torch *t;
+	struct axis axes[EMU_AXES];
+	struct emu_torch_image in, out; /* of the forward direction */
+	double factor;
+	int backward;
+};
+
+/* Adds up one element of the result or, backward, distributes it over `plane`. */
+static double sum_one(const struct sums *s, const struct taps taps[EMU_AXES], int64_t n, int64_t c,
+		      double grad, double *plane)
+{
+	const int64_t *size = s->in.size + 2;
+	double sum = 0;
+	int64_t k[EMU_AXES], p[EMU_AXES];
+
+	for (k[0] = 0; k[0] < taps[0].n; k[0]++)
+		for (k[1] = 0; k[1] < taps[1].n; k[1]++)
+			for (k[2] = 0; k[2] < taps[2].n; k[2]++) {
+				double weight = s->factor;
+
+				for (int i = 0; i < EMU_AXES; i++) {
+					int listed = taps[i].first < 0;
+
+					p[i] = listed ? taps[i].at[k[i]] : taps[i].first + k[i];
+					weight *= listed ? taps[i].weights[k[i]] : taps[i].weight;
+				}
+				if (s->backward)
+					plane[(p[0] * size[1] + p[1]) * size[2] + p[2]] +=
+						weight * grad;
+				else
+					sum += weight *
+					       emu_load(s->t->in[0], s->in.data,
+							emu_torch_image_offset(&s->in, n, c, p));
+			}
+	return sum;
+}
+
+static void sum_plane(const struct sums *s, const struct taps *taps, int64_t n, int64_t c,
+		      double *plane)
+{
+	const int64_t *in = s->in.size + 2, *out = s->out.size + 2;
+
+	memset(plane, 0, (size_t)(in[0] * in[1] * in[2]) * sizeof(*plane));
+	EMU_EACH_POSITION(&s->out, o)
+	{
+		struct taps of[EMU_AXES] = {taps[o[0]], taps[out[0] + o[1]],
+					    taps[out[0] + out[1] + o[2]]};
+		int64_t at = emu_torch_image_offset(&s->out, n, c, o);
+
+		if (s->backward)
+			sum_one(s, of, n, c, emu_load(s->t->in[0], s->out.data, at), plane);
+		else
+			emu_store(s->t->in[0], s->out.data, at, sum_one(s, of, n, c, 0, NULL));
+	}
+	if (s->backward)
+		EMU_EACH_POSITION(&s->in, p)
+	emu_store(s->t->in[0], s->in.data, emu_torch_image_offset(&s->in, n, c, p),
+		  plane[(p[0] * in[1] + p[1]) * in[2] + p[2]]);
+}
+
+static int run_sums(const struct sums *s)
+{
+	const int64_t *in = s->in.size + 2, *out = s->out.size + 2;
+	scoped(free_ptr) struct taps *taps = NULL;
+	scoped(free_ptr) double *plane = NULL;
+	struct taps *t;
+
+	for (int i = 0; i < 2 + EMU_AXES; i++)
+		if (s->in.size[i] < 1 || s->out.size[i] < 1)
+			return -ENOTSUP;
+	if (!emu_torch_computes_work(
+		    fmax(emu_torch_image_elements(&s->in), emu_torch_image_elements(&s->out))))
+		return -ENOTSUP;
+	t = taps = calloc((size_t)(out[0] + out[1] + out[2]), sizeof(*taps));
+	plane = calloc((size_t)(in[0] * in[1] * in[2]), sizeof(*plane));
+	if (!taps || !plane)
+		return -ENOMEM;
+	for (int i = 0; i < EMU_AXES; i++)
+		for (int64_t o = 0; o < out[i]; o++)
+			taps_of(&s->axes[i], in[i], out[i], o, t++);
+	for (int64_t n = 0; n < s->in.size[0]; n++)
+		for (int64_t c = 0; c < s->in.size[1]; c++)
+			sum_plane(s, taps, n, c, plane);
+	return 0;
+}
+
+/* ---- parameters ---- */
+
+/* How a kernel names its tensors: numbers of parameters; NONE: not a parameter. */
+enum { NONE = 99, GRID_X = 98, GRID_YZ = 97 };
+
+enum { BACKWARD = 1, LAST = 2, ACCESSORS = 4, SAME_STEP = 8, NO_HEIGHT = 16 };
+
+static const struct kernel {
+	const char *name;
+	uint8_t kind, flags;
+	uint8_t in, out;	   /* addresses, of the forward direction */
+	uint8_t batch, channels;   /* batch NONE: from the grid or the number of elements */
+	uint8_t in_size, out_size; /* height and width */
+	uint8_t options;	   /* the window; scales and `align`; padding */
+} kernels[] = {
+	{"avg_pool2d_out_cuda_frame<", MEAN, 0, 1, 13, NONE, 2, 3, 5, 7},
+	{"avg_pool2d_out_cuda_frame_nhwc<", MEAN, LAST, 1, 13, NONE, 2, 3, 5, 7},
+	{"avg_pool2d_backward_out_cuda_frame<", MEAN, BACKWARD, 13, 1, NONE, 2, 3, 5, 7},
+	{"avg_pool2d_backward_out_cuda_frame_nhwc<", MEAN, BACKWARD | LAST, 13, 1, NONE, 2, 3, 5,
+	 7},
+	{"avg_pool2d_backward_nonoverlap_frame<", MEAN, BACKWARD | SAME_STEP, 9, 1, NONE, 2, 3, 5,
+	 7},
+	{"adaptive_average_pool<", ADAPTIVE, 0, 0, 1, GRID_X, NONE, 2, 4, NONE},
+	{"adaptive_average_gradinput<", ADAPTIVE, BACKWARD, 0, 1, GRID_X, NONE, 2, 4, NONE},
+	{"atomic_adaptive_average_gradinput<", ADAPTIVE, BACKWARD, 0, 1, GRID_X, NONE, 2, 4, NONE},
+	{"adaptive_average_pool_nhwc<", ADAPTIVE, LAST, 0, 1, 2, 3, 4, 6, NONE},
+	{"adaptive_average_gradinput_nhwc<", ADAPTIVE, BACKWARD | LAST, 0, 1, 2, 3, 4, 6, NONE},
+	{"upsample_nearest1d_out_frame<", NEAREST, NO_HEIGHT, 0, 5, 1, 2, 3, 4, NONE},
+	{"upsample_nearest1d_backward_out_frame<", NEAREST, BACKWARD | NO_HEIGHT, 5, 0, 1, 2, 4, 3,
+	 NONE},
+	{"upsample_nearest2d_out_frame<", NEAREST, 0, 0, 1, 2, NONE, 3, 5, NONE},
+	{"upsample_nearest2d_backward_out_frame<", NEAREST, BACKWARD, 7, 0, 1, 2, 5, 3, NONE},
+	{"upsample_bilinear2d_out_frame<", LINEAR, ACCESSORS, 4, 5, 0, 0, 0, 0, 1},
+	{"upsample_bilinear2d_backward_out_frame<", LINEAR, BACKWARD, 8, 9, 0, NONE, 1, 3, 5},
+	{"upsample_bicubic2d_out_frame", CUBIC, ACCESSORS, 4, 5, 0, 0, 0, 0, 1},
+	{"upsample_bicubic2d_backward_out_frame", CUBIC, BACKWARD | ACCESSORS, 4, 5, 0, 0, 0, 0, 1},
+	{"upsample_linear1d_out_frame_unrolled<", LINEAR, ACCESSORS | NO_HEIGHT, 2, 3, 0, 0, 0, 0,
+	 0},
+	{"upsample_linear1d_out_frame_backward_unrolled<", LINEAR, BACKWARD | ACCESSORS | NO_HEIGHT,
+	 2, 3, 0, 0, 0, 0, 0},
+	{"reflection_pad1d_out_kernel<", REFLECT, NO_HEIGHT, 0, 1, GRID_YZ, NONE, 2, NONE, 3},
+	{"reflection_pad1d_backward_out_kernel<", REFLECT, BACKWARD | NO_HEIGHT, 0, 1, GRID_YZ,
+	 NONE, 2, NONE, 3},
+	{"reflection_pad2d_out_kernel<", REFLECT, 0, 0, 1, GRID_YZ, NONE, 2, NONE, 4},
+	{"reflection_pad2d_backward_out_kernel<", REFLECT, BACKWARD, 0, 1, GRID_YZ, NONE, 2, NONE,
+	 4},
+	{"replication_pad_forward_kernel2d<", REPLICATE, ACCESSORS, 0, 1, 0, 0, 0, 0, 2},
+	{"replication_pad_backward_kernel<", REPLICATE, BACKWARD | ACCESSORS, 0, 1, 0, 0, 0, 0, 2},
+};
+
+static float scale_of(const struct gpuemu_launch *l, void *const *args, unsigned i)
+{
+	return l->arg_bytes(l, i) == 8 ? (float)*(const double *)args[i] : *(const float *)args[i];
+}
+
+/* The options of the axes height and width. */
+static int read_axes(const struct kernel *k, const struct gpuemu_launch *l, void *const *args,
+		     struct sums *s)
+{
+	int narrow = k->flags & NO_HEIGHT ? 1 : 0, axes = 2 - narrow;
+	unsigned at = k->options;
+
+	for (int i = 0; i < axes; i++) {
+		struct axis *a = &s->axes[1 + narrow + i];
+
+		a->kind = k->kind;
+		if (k->kind == MEAN) {
+			int same = k->flags & SAME_STEP;
+
+			a->window = emu_int_of(l, args, at + (unsigned)i);
+			a->step = same ? a->window : emu_int_of(l, args, at + 2 + (unsigned)i);
+			a->pad = same ? 0 : emu_int_of(l, args, at + 4 + (unsigned)i);
+			a->include_pad = same || *(const uint8_t *)args[15];
+		} else if (k->kind == LINEAR || k->kind == CUBIC) {
+			a->scale = scale_of(l, args, at + (unsigned)i);
+			a->align = *(const uint8_t *)args[at + (unsigned)axes];
+		} else if (k->kind == REPLICATE) {
+			a->pad = emu_int_of(l, args, at + (unsigned)i);
+		} else if (k->kind == REFLECT && !narrow) { /* top, bottom, left, right */
+			a->pad = emu_int_of(l, args, at + 2 * (unsigned)i);
+		} else if (k->kind == REFLECT) {
+			a->pad = emu_int_of(l, args, at);
+		}
+	}
+	if (k->kind == MEAN && *(const uint8_t *)args[k->flags & SAME_STEP ? 11 : 16])
+		return -ENOTSUP; /* another divisor */
+	return 0;
+}
+
+/* The sizes of reflection padding: width, height. */
+static void read_reflection(const struct kernel *k, const struct gpuemu_launch *l,
+			    void *const *args, int64_t in[2], int64_t out[2])
+{
+	unsigned at = k->options;
+
+	in[1] = emu_int_of(l, args, 2);
+	in[0] = k->flags & NO_HEIGHT ? 1 : emu_int_of(l, args, 3);
+	out[0] = in[0];
+	out[1] = in[1];
+	if (k->flags & NO_HEIGHT) {
+		out[1] += emu_int_of(l, args, at) + emu_int_of(l, args, at + 1);
+		return;
+	}
+	out[0] += emu_int_of(l, args, at) + emu_int_of(l, args, at + 1);
+	out[1] += emu_int_of(l, args, at + 2) + emu_int_of(l, args, at + 3);
+}
+
+static int read_images(const struct kernel *k, const struct gpuemu_launch *l, void *const *args,
+		       struct sums *s)
+{
+	int narrow = k->flags & NO_HEIGHT;
+	int last = k->flags & SAME_STEP ? *(const uint8_t *)args[12] : k->flags & LAST;
+	int64_t batch, channels, in[2] = {1, 1}, out[2] = {1, 1};
+
+	if (k->flags & ACCESSORS)
+		return accessor(l, args, k->in, &s->in) < 0 ? -ENOTSUP
+							    : accessor(l, args, k->out, &s->out);
+	if (k->kind == REFLECT)
+		read_reflection(k, l, args, in, out);
+	for (unsigned i = 0; k->kind != REFLECT && i < 2; i++) {
+		if (narrow && i == 0)
+			continue;
+		in[i] = emu_int_of(l, args, k->in_size + (narrow ? 0 : i));
+		out[i] = emu_int_of(l, args, k->out_size + (narrow ? 0 : i));
+	}
+	channels = k->channels == NONE ? 1 : emu_int_of(l, args, k->channels);
+	if (in[0] < 1 || in[1] < 1 || out[0] < 1 || out[1] < 1 || channels < 1)
+		return -ENOTSUP;
+	switch (k->batch) {
+	case GRID_X:
+		batch = l->grid[0];
+		break;
+	case GRID_YZ:
+		batch = (int64_t)l->grid[1] * l->grid[2];
+		break;
+	case NONE: /* the number of threads precedes */
+		batch = emu_int_of(l, args, 0) / channels /
+			(k->flags & BACKWARD ? in[0] * in[1] : out[0] * out[1]);
+		break;
+	default:
+		batch = emu_int_of(l, args, k->batch);
+	}
+	s->in = emu_torch_packed(emu_pointer_of(args, k->in), batch, channels, in[0], in[1], last);
+	s->out = emu_torch_packed(emu_pointer_of(args, k->out), batch, channels, out[0], out[1],
+				  last);
+	return 0;
+}
+
+/* Adaptive kernels have the strides of what they read: of all dimensions with the channels last,
+ * else, forward only, of planes, rows and columns. */
+static void set_strides(const struct kernel *k, const struct gpuemu_launch *l, void *const *args,
+			struct emu_torch_image *m)
+{
+	static const uint8_t all[] = {0, 1, 3, 4}, of_plane[] = {0, 3, 4};
+
+	for (unsigned i = 0; k->flags & LAST && i < sizeof(all); i++)
+		m->stride[all[i]] = emu_int_of(l, args, 10 + i);
+	for (unsigned i = 0; !(k->flags & (LAST | BACKWARD)) && i < sizeof(of_plane); i++)
+		m->stride[of_plane[i]] = emu_int_of(l, args, 6 + i);
+}
+
+/* t->op is the kernel's number. */
+static int run(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
+{
+	const struct kernel *k = &kernels[t->op];
+	struct sums s = {.t = t, .factor = 1, .backward = k->flags & BACKWARD};
+
+	if (read_images(k, l, args, &s) < 0 || read_axes(k, l, args, &s) < 0)
+		return -ENOTSUP;
+	if (k->kind == ADAPTIVE)
+		set_strides(k, l, args, k->flags & BACKWARD ? &s.out : &s.in);
+	return run_sums(&s);
+}
+
+/* ---- by name ---- */
+
+int emu_torch_images(struct emu_torch *t, struct emu_part name)
+{
+	struct emu_part rest = emu_part_after(name, "(anonymous namespace)::");
+	int last = emu_part_has(rest, "adaptive_average") && emu_part_has(rest, "_nhwc<");
+
+	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
+		if (strncmp(rest.at, kernels[i].name, strlen(kernels[i].name)) == 0) {
+			t->op = (uint8_t)i;
+			t->run = run;
+			/* These begin with the type of their indices. */
+			return emu_part_type(emu_part_argument(rest, last), &t->in[0]);
+		}
+	return -ENOTSUP;
+}
