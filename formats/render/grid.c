@@ -109,6 +109,20 @@ void fmt_grid_cell(struct fmt_grid *g, const char *format, ...)
 	end_cell(g);
 }
 
+void fmt_grid_head(struct fmt_grid *g, const char *names)
+{
+	g->head = true;
+	for (;; names++) {
+		size_t len = strcspn(names, "|");
+
+		text_bytes(&g->cells, names, len);
+		end_cell(g);
+		names += len;
+		if (!*names)
+			return;
+	}
+}
+
 void fmt_grid_ms(struct fmt_grid *g, double ns)
 {
 	fmt_grid_cell(g, "%.3f", ns / 1e6);

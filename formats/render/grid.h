@@ -19,11 +19,14 @@ struct fmt_grid {
 	const char *columns;
 	struct text cells; /* each ends with a NUL */
 	size_t n;
-	bool head; /* the first row is a heading: dim if colours are enabled */
+	bool head; /* the first row is a heading, printed dim if colours are enabled */
 };
 
 __attribute__((format(printf, 2, 3))) void fmt_grid_cell(struct fmt_grid *g, const char *format,
 							 ...);
+/* Adds cells of the heading, separated by '|': "GPU|step ms". */
+void fmt_grid_head(struct fmt_grid *g, const char *names);
+
 /* Adds a cell in milliseconds with three decimals. */
 void fmt_grid_ms(struct fmt_grid *g, double ns);
 

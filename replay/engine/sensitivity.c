@@ -280,12 +280,9 @@ void sensitivity_json(const struct sensitivity *s, struct text *out)
 
 void sensitivity_text(const struct sensitivity *s, int colour, struct text *out)
 {
-	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "llrrr", .head = true};
-	static const char *const head[] = {"1 % faster", "name", "gain of a step", "share",
-					   "critical"};
+	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "llrrr"};
 
-	for (size_t i = 0; i < ARRAY_SIZE(head); i++)
-		fmt_grid_cell(&g, "%s", head[i]);
+	fmt_grid_head(&g, "1 % faster|name|gain of a step|share|critical");
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct sensitivity_row *row = &s->rows[i];
 		const char *name = row->name ? row->name : "all";

@@ -119,7 +119,7 @@ void replay_explain_json(const struct replay_report *r, uint32_t what_if, struct
 static void table_path(const struct replay_report *r, int colour, struct text *out)
 {
 	scoped(text_done) struct text columns = {0};
-	scoped(fmt_grid_done) struct fmt_grid g = {.head = true};
+	scoped(fmt_grid_done) struct fmt_grid g = {0};
 	uint32_t n_runs = r->path.n_runs;
 
 	text_str(&columns, "ll");
@@ -131,9 +131,7 @@ static void table_path(const struct replay_report *r, int colour, struct text *o
 		return;
 	}
 	g.columns = columns.data;
-	fmt_grid_cell(&g, "critical path, ms");
-	fmt_grid_cell(&g, "name");
-	fmt_grid_cell(&g, "emulated");
+	fmt_grid_head(&g, "critical path, ms|name|emulated");
 	for (uint32_t k = 0; k + 1 < n_runs; k++)
 		fmt_grid_bytes(&g, r->what_ifs[k]->spec, strlen(r->what_ifs[k]->spec), 40);
 	for (int kind = 0; kind <= PATH_KINDS; kind++) {

@@ -166,7 +166,7 @@ static void cell_change(struct fmt_grid *g, double ns, double from_ns)
 static void table_steps(const struct replay_report *r, int colour, struct text *out)
 {
 	scoped(text_done) struct text columns = {0};
-	scoped(fmt_grid_done) struct fmt_grid g = {.head = true};
+	scoped(fmt_grid_done) struct fmt_grid g = {0};
 
 	text_str(&columns, "rrrr");
 	for (uint32_t k = 0; k < r->n_what_ifs; k++)
@@ -177,10 +177,7 @@ static void table_steps(const struct replay_report *r, int colour, struct text *
 		return;
 	}
 	g.columns = columns.data;
-	fmt_grid_cell(&g, "iteration");
-	fmt_grid_cell(&g, "GPU");
-	fmt_grid_cell(&g, "step ms");
-	fmt_grid_cell(&g, "emulated");
+	fmt_grid_head(&g, "iteration|GPU|step ms|emulated");
 	for (uint32_t k = 0; k < r->n_what_ifs; k++) {
 		fmt_grid_bytes(&g, r->what_ifs[k]->spec, strlen(r->what_ifs[k]->spec), 40);
 		fmt_grid_cell(&g, "change");
@@ -252,12 +249,9 @@ static void row_shares(const struct replay_report *r, uint32_t gpu, uint32_t ind
 
 static void table_shares(const struct replay_report *r, int colour, struct text *out)
 {
-	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "rlrrrr", .head = true};
-	static const char *const head[] = {"GPU",	 "run",	       "step ms",
-					   "compute ms", "exposed ms", "idle ms"};
+	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "rlrrrr"};
 
-	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
-		fmt_grid_cell(&g, "%s", head[i]);
+	fmt_grid_head(&g, "GPU|run|step ms|compute ms|exposed ms|idle ms");
 	for (size_t i = 0; i < r->n_rows && r->rows[i].iteration == r->rows[0].iteration; i++)
 		for (uint32_t k = 0; k <= r->n_what_ifs; k++)
 			row_shares(r, r->rows[i].gpu, k > 0 ? k - 1 : r->n_what_ifs, &g);

@@ -148,12 +148,9 @@ static void cell_error(struct fmt_grid *g, double error)
 
 static void table_steps(const struct replay_report *r, int colour, struct text *out)
 {
-	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "rrrrrrrr", .head = true};
-	static const char *const head[] = {"iteration", "GPU",	     "step ms",	 "emulated",
-					   "error",	"device ms", "emulated", "error"};
+	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "rrrrrrrr"};
 
-	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
-		fmt_grid_cell(&g, "%s", head[i]);
+	fmt_grid_head(&g, "iteration|GPU|step ms|emulated|error|device ms|emulated|error");
 	for (size_t i = 0; i < r->n_rows; i++) {
 		const struct replay_row *row = &r->rows[i];
 
@@ -197,13 +194,11 @@ static void put_shares(struct fmt_grid *g, const struct replay_row *row)
 
 static void table_shares(const struct replay_report *r, int colour, struct text *out)
 {
-	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "rrrrrrrrrr", .head = true};
-	static const char *const head[] = {"iteration", "GPU",	    "compute ms", "emulated",
-					   "exposed",	"emulated", "hidden",	  "emulated",
-					   "idle",	"emulated"};
+	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "rrrrrrrrrr"};
 
-	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
-		fmt_grid_cell(&g, "%s", head[i]);
+	fmt_grid_head(
+		&g,
+		"iteration|GPU|compute ms|emulated|exposed|emulated|hidden|emulated|idle|emulated");
 	for (size_t i = 0; i < r->n_rows; i++) {
 		fmt_grid_cell(&g, "%" PRId64, r->rows[i].iteration);
 		put_shares(&g, &r->rows[i]);

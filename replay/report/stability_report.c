@@ -76,12 +76,9 @@ static void cell_position(const struct replay_report *r, const struct stability_
 
 static void table_worst(const struct replay_report *r, int colour, struct text *out)
 {
-	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "rrllrrl", .head = true};
-	static const char *const head[] = {"GPU",      "GPUs",	     "rule",	     "waiting",
-					   "partners", "iterations", "usual partner"};
+	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "rrllrrl"};
 
-	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
-		fmt_grid_cell(&g, "%s", head[i]);
+	fmt_grid_head(&g, "GPU|GPUs|rule|waiting|partners|iterations|usual partner");
 	for (uint32_t i = 0; i < r->stability.n_worst; i++) {
 		const struct stability_site *s = &r->stability.worst[i];
 

@@ -46,15 +46,12 @@ static void print_sources(const struct gpuemu_report *r, struct text *out)
 
 void gpuemu_report_text(const struct gpuemu_report *r, struct text *out)
 {
-	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "llrrrrr", .head = true};
-	static const char *const head[] = {"GPU",   "model",   "processes", "busy",
-					   "share", "kernels", "copied"};
+	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "llrrrrr"};
 	bool used = false;
 
 	text_printf(out, "gpuemu: %s of virtual time in %s, %s\n", fmt_time(r->virtual_ns).s,
 		    fmt_time(r->real_ns).s, fmt_plural(r->n_processes, "process", "processes").s);
-	for (size_t i = 0; i < ARRAY_SIZE(head); i++)
-		fmt_grid_cell(&g, "%s", head[i]);
+	fmt_grid_head(&g, "GPU|model|processes|busy|share|kernels|copied");
 	for (unsigned i = 0; i < EMU_RUN_GPUS; i++) {
 		const struct emu_run_gpu *t = &r->gpus[i].total;
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/gputrace/import_report.h"
 
+#include "base/array.h"
+#include "base/scope.h"
 #include "formats/render/grid.h"
 #include "formats/trace/json.h"
 
@@ -70,34 +72,30 @@ static int same_count(const struct kineto_count *a, const struct kineto_count *b
 	return !strcmp(a->ph, b->ph) && !strcmp(a->cat, b->cat) && !strcmp(a->why, b->why);
 }
 
-/* The sum of a counter over ranks `from` to `to`. */
-static uint64_t count_of(const struct kineto_report *r, size_t from, size_t to,
-			 const struct kineto_count *c)
-{
-	uint64_t n = 0;
-
-	for (size_t i = from; i < to; i++) {
-		for (size_t k = 0; k < r->ranks[i].n_counts; k++)
-			n += same_count(&r->ranks[i].counts[k], c) ? r->ranks[i].counts[k].events
-								   : 0;
-	}
-	return n;
-}
-
-/* Events left out, summed over ranks, by kind and reason. */
+/* Prints the events that were not kept, summed over ranks, by kind and reason. */
 static void put_left_out(struct text *t, const struct kineto_report *r, const char *outcome)
 {
-	for (size_t i = 0; i < r->n_ranks; i++) {
+	scoped(free_ptr) struct kineto_count *sums = NULL;
+	size_t n = 0, cap = 0, at;
+
+	for (size_t i = 0; i < r->n_ranks; i++)
 		for (size_t k = 0; k < r->ranks[i].n_counts; k++) {
 			const struct kineto_count *c = &r->ranks[i].counts[k];
 
-			if (strcmp(c->outcome, outcome) != 0 || count_of(r, 0, i, c) > 0)
+			if (strcmp(c->outcome, outcome) != 0)
 				continue;
-			text_printf(t, "  %-8s %10" PRIu64 "  ph %s%s%s: %s\n", outcome,
-				    count_of(r, i, r->n_ranks, c), *c->ph ? c->ph : "?",
-				    *c->cat ? ", cat " : "", c->cat, c->why);
+			for (at = 0; at < n && !same_count(&sums[at], c); at++)
+				;
+			if (at < n)
+				sums[at].events += c->events;
+			else if (array_reserve(&sums, n + 1, &cap) == 0)
+				sums[n++] = *c;
+			else
+				t->error = -ENOMEM;
 		}
-	}
+	for (const struct kineto_count *c = sums; c < sums + n; c++)
+		text_printf(t, "  %-8s %10" PRIu64 "  ph %s%s%s: %s\n", outcome, c->events,
+			    *c->ph ? c->ph : "?", *c->cat ? ", cat " : "", c->cat, c->why);
 }
 
 /* Appends a line if the count is not 0. */

@@ -36,12 +36,9 @@ static void put_row(struct fmt_grid *g, const struct fmt_trace *t, const char *c
 
 void info_sizes_text(const struct info_sizes *s, bool colour, struct text *out)
 {
-	static const char *const heads[] = {"chunk", "column",	 "bytes",
-					    "share", "a record", "items"};
-	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "llrrrr", .head = true};
+	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "llrrrr"};
 
-	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
-		fmt_grid_cell(&g, "%s", heads[i]);
+	fmt_grid_head(&g, "chunk|column|bytes|share|a record|items");
 	for (uint32_t i = 0; i < s->n_rows; i++) {
 		put_row(&g, s->trace, s->rows[i].chunk, s->rows[i].column, s->rows[i].bytes);
 		fmt_grid_count(&g, s->rows[i].items);

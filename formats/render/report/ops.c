@@ -86,9 +86,7 @@ static void collective_row(const struct fmt_page *p, const struct fmt_report_col
 
 static void put_collectives(const struct fmt_page *p)
 {
-	static const char *const heads[] = {"kind",    "type",	"size",	 "count",	"transfer",
-					    "waiting", "algbw", "busbw", "communicator"};
-	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "llrrrrrrl", .head = true};
+	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "llrrrrrrl"};
 	size_t n = p->r->n_collectives;
 
 	if (n == 0)
@@ -96,8 +94,7 @@ static void put_collectives(const struct fmt_page *p)
 	fmt_page_heading(p, "Collectives",
 			 "  (transfer, waiting: mean per collective and GPU; algbw, busbw: as in "
 			 "nccl-tests)");
-	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
-		fmt_grid_cell(&g, "%s", heads[i]);
+	fmt_grid_head(&g, "kind|type|size|count|transfer|waiting|algbw|busbw|communicator");
 	for (size_t i = 0; i < n && i < p->top; i++)
 		collective_row(p, &p->r->collectives[i], &g);
 	fmt_grid_print(&g, p->out, p->colour);
@@ -137,10 +134,7 @@ static int brief_names(const struct fmt_page *p, bool kernels, struct fmt_brief 
 
 static void put_ops(const struct fmt_page *p, bool kernels)
 {
-	static const char *const heads[] = {"total",   "share", "count", "mean",
-					    "longest", "bytes", "name"};
-	scoped(fmt_grid_done) struct fmt_grid g = {.columns = kernels ? "rrrrrl" : "rrrrrrl",
-						   .head = true};
+	scoped(fmt_grid_done) struct fmt_grid g = {.columns = kernels ? "rrrrrl" : "rrrrrrl"};
 	scoped(fmt_brief_done) struct fmt_brief brief = {0};
 	int64_t total_ns = 0;
 	size_t n = 0, shown = 0;
@@ -160,10 +154,8 @@ static void put_ops(const struct fmt_page *p, bool kernels)
 	fmt_page_heading(p, kernels ? "Kernels" : "Copies",
 			 kernels ? "  (share of the time of all kernels)"
 				 : "  (share of the time of all copies)");
-	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
-		if (!kernels || strcmp(heads[i], "bytes") != 0)
-			fmt_grid_cell(&g, "%s", heads[i]);
-	}
+	fmt_grid_head(&g, kernels ? "total|share|count|mean|longest|name"
+				  : "total|share|count|mean|longest|bytes|name");
 	for (size_t i = 0; i < p->r->n_ops && shown < p->top; i++) {
 		if ((p->r->ops[i].kind == FMT_KERNEL) != kernels)
 			continue;

@@ -82,15 +82,7 @@ static bool waiting_known(const struct fmt_report *r)
 }
 
 #define SHARE_COLUMNS "rrrrrrl"
-
-static void share_head(struct fmt_grid *g)
-{
-	static const char *const heads[] = {"device",  "compute", "exposed", "hidden",
-					    "waiting", "idle",	  ""};
-
-	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
-		fmt_grid_cell(g, "%s", heads[i]);
-}
+#define SHARE_HEADS "device|compute|exposed|hidden|waiting|idle|"
 
 static void share_cells(const struct fmt_page *p, struct fmt_grid *g, const struct sum *s)
 {
@@ -137,12 +129,11 @@ static void put_row(const struct fmt_page *p, const struct fmt_report_gpu *row, 
 
 static void put_each(const struct fmt_page *p)
 {
-	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "rrr" SHARE_COLUMNS, .head = true};
+	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "rrr" SHARE_COLUMNS};
 
 	fmt_grid_cell(&g, "iteration");
 	fmt_grid_cell(&g, "%s", p->unit);
-	fmt_grid_cell(&g, "step");
-	share_head(&g);
+	fmt_grid_head(&g, "step|" SHARE_HEADS);
 	for (size_t i = 0; i < p->r->n_gpus; i++) {
 		const struct fmt_report_gpu *row = &p->r->gpus[i];
 
@@ -222,7 +213,7 @@ static void put_group(const struct fmt_page *p, const struct group *group, struc
 static void put_groups(const struct fmt_page *p, const struct list *list, struct group *groups,
 		       size_t n, const struct group *last)
 {
-	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "rrrr" SHARE_COLUMNS, .head = true};
+	scoped(fmt_grid_done) struct fmt_grid g = {.columns = "rrrr" SHARE_COLUMNS};
 	size_t shown = n <= list->most ? n : CHOSEN;
 
 	if (n == 0)
@@ -230,10 +221,7 @@ static void put_groups(const struct fmt_page *p, const struct list *list, struct
 	if (shown < n)
 		put_chosen(p, list, groups, n);
 	fmt_grid_cell(&g, "%s", list == &gpu_list ? p->unit : list->name);
-	fmt_grid_cell(&g, "mean step");
-	fmt_grid_cell(&g, "shortest");
-	fmt_grid_cell(&g, "longest");
-	share_head(&g);
+	fmt_grid_head(&g, "mean step|shortest|longest|" SHARE_HEADS);
 	for (size_t i = 0; i < shown; i++)
 		put_group(p, &groups[i], &g);
 	if (last)
