@@ -4,6 +4,7 @@
 #include "base/host.h"
 #include "capture/library/find/cu.h"
 #include "capture/library/find/emulated.h"
+#include "capture/library/find/real.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -18,6 +19,8 @@
 #define PATIENCE_NS 10000000000
 #define MOST_NS 60000000000
 #define STOP_NS 200000000
+#define FIRST_AHEAD_NS INT64_C(1000000)
+#define MOST_AHEAD 32 /* doublings: 50 days */
 
 /* With the lock. */
 static struct {
@@ -44,13 +47,33 @@ static void sleep_on(pthread_cond_t *cond, int64_t ns)
 	pthread_cond_clockwait(cond, &self.lock, CLOCK_MONOTONIC, &at);
 }
 
+/* On an emulated GPU, sets the clock of the library's thread to that of the program's threads: the
+ * thread sees what the devices have finished by then. While a thread waits for outstanding results,
+ * which takes no virtual time, the clock advances further with each round. */
+static void advance_virtual_clock(bool is_awaited)
+{
+	static int64_t (*horizon)(void);
+	static unsigned rounds; /* since a thread waits */
+
+	if (!cap_is_emulated())
+		return;
+	if (!horizon)
+		horizon = (int64_t(*)(void))cap_real(CAP_DRIVER, "gpuemu_horizon_ns");
+	rounds = is_awaited ? rounds + (rounds < MOST_AHEAD) : 0;
+	if (horizon)
+		cap_clock_not_before(
+			(uint64_t)(horizon() + (rounds ? FIRST_AHEAD_NS << rounds : 0)));
+}
+
 /* With the lock held on entry and return; releases it while collecting. */
 static void round_of_all(void)
 {
 	unsigned n = self.n, left = 0;
+	bool is_awaited = self.waiting > 0;
 
 	self.in_round = true;
 	pthread_mutex_unlock(&self.lock);
+	advance_virtual_clock(is_awaited);
 	for (unsigned i = 0; i < n; i++)
 		left += self.collect[i]();
 	pthread_mutex_lock(&self.lock);
@@ -142,12 +165,10 @@ static bool await_turn(struct waited *w)
 
 	if (!self.running || self.stopped)
 		return false;
-	self.waiting++;
 	if (self.idle)
 		pthread_cond_signal(&self.wake);
 	self.idle = false;
 	took = await_round();
-	self.waiting--;
 	w->all_ns += took;
 	w->vain_ns = self.left == w->left ? w->vain_ns + took : 0;
 	w->left = self.left;
@@ -157,13 +178,17 @@ static bool await_turn(struct waited *w)
 void cap_collector_await(bool (*is_done)(void *context), void *context)
 {
 	struct waited w = {0};
-	bool more = true;
 
-	while (more && !is_done(context)) {
-		pthread_mutex_lock(&self.lock);
-		more = await_turn(&w);
+	pthread_mutex_lock(&self.lock);
+	self.waiting++;
+	for (bool more = true; more;) {
 		pthread_mutex_unlock(&self.lock);
+		more = !is_done(context);
+		pthread_mutex_lock(&self.lock);
+		more = more && await_turn(&w);
 	}
+	self.waiting--;
+	pthread_mutex_unlock(&self.lock);
 }
 
 void cap_collector_finish(void)
@@ -171,10 +196,12 @@ void cap_collector_finish(void)
 	struct waited w = {0};
 
 	pthread_mutex_lock(&self.lock);
+	self.waiting++;
 	/* The current round may have missed the latest operation; the next one does not. */
 	for (unsigned before = self.rounds; self.rounds - before < 2 || self.left > 0;)
 		if (!await_turn(&w))
 			break;
+	self.waiting--;
 	pthread_mutex_unlock(&self.lock);
 }
 

@@ -334,7 +334,11 @@ unsigned cap_batch_collect(void)
 	struct batch *b;
 	unsigned left;
 
-	while ((b = take_complete())) {
+	pthread_mutex_lock(&engine.lock);
+	left = engine.n_batches;
+	pthread_mutex_unlock(&engine.lock);
+	/* Batches that are launched meanwhile are left to the next round. */
+	while (left-- > 0 && (b = take_complete())) {
 		for (size_t i = 0; i < b->n_results; i++)
 			put_digest(&b->results[i].buffer, b->results[i].sums);
 		pthread_mutex_lock(&engine.lock);

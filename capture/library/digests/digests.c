@@ -363,9 +363,10 @@ static void digests_after(struct cap_call *c)
 	else if (c->class == API_CLASS_ALLOC)
 		prepare_context();
 	else if (c->class == API_CLASS_DESTROY && c->notes.digests_context &&
-		 cap_context_is_destroyed(c, call))
+		 cap_context_is_destroyed(c, call)) {
 		cap_batch_drop_context(c->notes.digests_context);
-	else if (1ull << c->class & WRITING && api_succeeded(call, c->result) && !c->paused)
+		cap_payload_drop_context(c->notes.digests_context);
+	} else if (1ull << c->class & WRITING && api_succeeded(call, c->result) && !c->paused)
 		digest_results(c, call);
 	cap_clock_resume();
 }

@@ -3,10 +3,10 @@
 
 #include "capture/library/device/collector.h"
 #include "capture/library/device/contexts.h"
+#include "capture/library/digests/arena.h"
 #include "capture/library/find/cu.h"
 #include "capture/library/ring/process.h"
 #include "capture/library/ring/put.h"
-#include "capture/library/times/collect.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -64,25 +64,32 @@ void cap_payload_store_host(const struct cap_buffer *b, const void *data)
 /* A copy into pinned memory that may be incomplete. */
 struct copy {
 	struct copy *next;
-	void *context, *event, *data;
+	void *context, *event;
+	struct gd128 *data; /* of the chunk */
+	struct cap_arena_chunk *chunk;
 	struct cap_buffer buffer;
 };
 
 #define MOST_BYTES (UINT64_C(1) << 30) /* outstanding in a context, before its threads wait */
+#define LEAST_BYTES (1u << 18) /* of a copy, in that sum: so at most 4,096 are outstanding */
+#define MOST_A_ROUND 256       /* copies stored before other results are collected */
 #define MOST_CONTEXTS 64
 
 struct space {
 	void *context;
+	/* Page-locked memory is reused, because cuMemFreeHost() waits for the device: the library's
+	 * thread could not collect other results meanwhile. */
+	struct cap_arena arena;
 	uint64_t bytes; /* outstanding */
 	bool blocked;	/* waiting for them was in vain */
 };
 
 static struct {
 	pthread_mutex_t lock;
-	struct copy *first;
+	struct copy *first, **last; /* oldest first; only the library's thread removes copies */
 	unsigned n;
 	struct space spaces[MOST_CONTEXTS];
-} copies = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} copies = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = &copies.first};
 
 /* With the lock held; all further contexts share the last space. */
 static struct space *space_of(void *context)
@@ -93,6 +100,11 @@ static struct space *space_of(void *context)
 		s++;
 	s->context = context;
 	return s;
+}
+
+static uint64_t space_bytes(const struct copy *c)
+{
+	return c->buffer.bytes > LEAST_BYTES ? c->buffer.bytes : LEAST_BYTES;
 }
 
 static bool has_space(void *context)
@@ -122,9 +134,7 @@ void cap_payload_await(void *context)
 {
 	if (!context || !cap_payload_is_enabled() || has_space(context) || is_blocked(context))
 		return;
-	cap_times_run_ahead(true);
 	cap_collector_await(has_space, context);
-	cap_times_run_ahead(false);
 	if (has_space(context))
 		return;
 	pthread_mutex_lock(&copies.lock);
@@ -138,9 +148,11 @@ static void free_copy(struct copy *c)
 
 	if (c->event)
 		cap_cu.cuEventDestroy_v2(c->event);
-	if (c->data)
-		cap_cu.cuMemFreeHost(c->data);
 	cap_context_leave(entered);
+	pthread_mutex_lock(&copies.lock);
+	if (c->chunk)
+		cap_arena_release(c->chunk);
+	pthread_mutex_unlock(&copies.lock);
 	free(c);
 }
 
@@ -154,8 +166,11 @@ static struct copy *start_copy(const struct cap_stream_ref *ref, const struct ca
 		return NULL;
 	c->context = ref->context;
 	c->buffer = *b;
-	if (cap_cu.cuMemHostAlloc(&c->data, b->bytes, CU_HOST_PORTABLE) != 0 ||
-	    cap_cu.cuEventCreate(&c->event, CU_EVENT_WITHOUT_TIME) != 0 ||
+	pthread_mutex_lock(&copies.lock);
+	c->data = cap_arena_alloc(&space_of(c->context)->arena,
+				  (b->bytes + sizeof(*c->data) - 1) / sizeof(*c->data), &c->chunk);
+	pthread_mutex_unlock(&copies.lock);
+	if (!c->data || cap_cu.cuEventCreate(&c->event, CU_EVENT_WITHOUT_TIME) != 0 ||
 	    cap_cu.cuMemcpyDtoHAsync_v2(c->data, b->address, b->bytes, ref->stream) != 0 ||
 	    cap_cu.cuEventRecord(c->event, ref->stream) != 0) {
 		free_copy(c);
@@ -167,10 +182,10 @@ static struct copy *start_copy(const struct cap_stream_ref *ref, const struct ca
 static void add_copy(struct copy *c)
 {
 	pthread_mutex_lock(&copies.lock);
-	c->next = copies.first;
-	copies.first = c;
+	*copies.last = c;
+	copies.last = &c->next;
 	copies.n++;
-	space_of(c->context)->bytes += c->buffer.bytes;
+	space_of(c->context)->bytes += space_bytes(c);
 	pthread_mutex_unlock(&copies.lock);
 }
 
@@ -190,34 +205,37 @@ void cap_payload_store(const struct cap_stream_ref *ref, const struct cap_buffer
 	}
 }
 
-/* Removes a copy that is complete, or failed, from the list; NULL: none. */
-static struct copy *take_complete(void)
+/* With the lock held; releases it while the content is stored. */
+static void store_copy(struct copy *c)
 {
-	struct copy **at, *c;
-
-	pthread_mutex_lock(&copies.lock);
-	for (at = &copies.first; (c = *at) && cap_cu.cuEventQuery(c->event) == CU_NOT_READY;)
-		at = &c->next;
-	if (c)
-		*at = c->next;
 	pthread_mutex_unlock(&copies.lock);
-	return c;
+	put_payload(&c->buffer, cap_cu.cuEventQuery(c->event) == 0 ? c->data : NULL);
+	pthread_mutex_lock(&copies.lock);
+	copies.n--;
+	space_of(c->context)->bytes -= space_bytes(c);
+	pthread_mutex_unlock(&copies.lock);
+	free_copy(c);
+	pthread_mutex_lock(&copies.lock);
 }
 
+/* Stores copies that are complete, or failed. */
 unsigned cap_payload_collect(void)
 {
-	struct copy *c;
-	unsigned left;
+	struct copy **at = &copies.first, *c;
+	unsigned n_stored = 0, left;
 
-	while ((c = take_complete())) {
-		put_payload(&c->buffer, cap_cu.cuEventQuery(c->event) == 0 ? c->data : NULL);
-		pthread_mutex_lock(&copies.lock);
-		copies.n--;
-		space_of(c->context)->bytes -= c->buffer.bytes;
-		pthread_mutex_unlock(&copies.lock);
-		free_copy(c);
-	}
 	pthread_mutex_lock(&copies.lock);
+	while ((c = *at) && n_stored < MOST_A_ROUND) {
+		if (cap_cu.cuEventQuery(c->event) == CU_NOT_READY) {
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		if (!*at)
+			copies.last = at;
+		store_copy(c);
+		n_stored++;
+	}
 	left = copies.n;
 	pthread_mutex_unlock(&copies.lock);
 	return left;
@@ -231,4 +249,11 @@ bool cap_payload_is_done(void)
 	done = copies.n == 0;
 	pthread_mutex_unlock(&copies.lock);
 	return done;
+}
+
+void cap_payload_drop_context(void *context)
+{
+	pthread_mutex_lock(&copies.lock);
+	space_of(context)->arena = (struct cap_arena){0};
+	pthread_mutex_unlock(&copies.lock);
 }

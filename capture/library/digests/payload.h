@@ -34,3 +34,5 @@ void cap_payload_store_host(const struct cap_buffer *b, const void *data);
 unsigned cap_payload_collect(void);
 /* Returns true if no copies are outstanding in any context. */
 bool cap_payload_is_done(void);
+/* The context was destroyed, and its page-locked memory with it. */
+void cap_payload_drop_context(void *context);

@@ -31,7 +31,6 @@
 	X(cuEventSynchronize, (void *event))                                                       \
 	X(cuEventElapsedTime, (float *ret_ms, void *from, void *to))                               \
 	X(cuMemHostAlloc, (void **ret, size_t bytes, unsigned flags))                              \
-	X(cuMemFreeHost, (void *at))                                                               \
 	X(cuMemGetAddressRange_v2, (uint64_t * ret_base, size_t * ret_bytes, uint64_t address))    \
 	X(cuPointerGetAttribute, (void *ret, int attribute, uint64_t address))                     \
 	X(cuMemcpyDtoHAsync_v2, (void *to, uint64_t from, size_t bytes, void *stream))             \

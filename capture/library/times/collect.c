@@ -2,20 +2,15 @@
 #include "capture/library/times/collect.h"
 
 #include "base/host.h"
-#include "capture/library/find/emulated.h"
-#include "capture/library/find/real.h"
+#include "capture/library/find/clock.h"
 #include "capture/library/ring/put.h"
 #include "capture/library/times/streams.h"
 
 #include <errno.h>
 
-#define FIRST_AHEAD_NS INT64_C(1000000)
-#define MOST_AHEAD 32 /* doublings: 50 days */
-#define READINGS 4    /* of two clocks together; the best counts */
+#define READINGS 4 /* of two clocks together; the best counts */
 
-static uint64_t missed;	  /* relaxed */
-static int64_t seen_ns;	  /* relaxed: the latest time reported by a thread of the program */
-static unsigned hurrying; /* relaxed: threads */
+static uint64_t missed; /* relaxed */
 
 void cap_times_count_missed(void)
 {
@@ -25,17 +20,6 @@ void cap_times_count_missed(void)
 uint64_t cap_times_missed(void)
 {
 	return __atomic_load_n(&missed, __ATOMIC_RELAXED);
-}
-
-void cap_times_report_now(int64_t now_ns)
-{
-	__atomic_store_n(&seen_ns, now_ns, __ATOMIC_RELAXED);
-}
-
-void cap_times_run_ahead(bool hurries)
-{
-	cap_times_report_now(cap_now_ns());
-	__atomic_fetch_add(&hurrying, hurries ? 1 : -1, __ATOMIC_RELAXED);
 }
 
 /* ---- the processor's counter, which most rings use as their clock */
@@ -96,16 +80,15 @@ static int read_times(const struct cap_stream *s, const struct cap_timed_op *op,
 		      int64_t *ret_start, int64_t *ret_end)
 {
 	const struct cap_device_clock *k = &s->context->clock;
-	int64_t from = op->follows ? s->end_ns : INT64_MIN;
 	int r;
 
 	if (op->what == CAP_TIMED_LOST || op->what == CAP_TIMED_NO_MARK)
 		return -EIO;
 	r = cap_device_clock_read(k, op->event, ret_end);
 	if (r == 1 && op->what == CAP_TIMED_RETURN)
-		*ret_end = cap_device_clock_end_at_return(k, op->done_ns, from, *ret_end);
+		*ret_end = cap_device_clock_end_at_return(k, op->done_ns, s->end_ns, *ret_end);
 	if (r == 1)
-		*ret_start = cap_device_clock_op_start(k, issued, from, *ret_end);
+		*ret_start = cap_device_clock_op_start(k, issued, s->end_ns, *ret_end);
 	return r;
 }
 
@@ -165,7 +148,8 @@ static unsigned collect_stream(struct cap_stream *s, int64_t now_ns)
 	int entered;
 
 	s->peak = used > s->peak ? used : s->peak;
-	while ((entered = cap_device_clock_enter(&s->context->clock)) == 0 &&
+	/* Operations that are added meanwhile are left to the next round. */
+	while ((entered = cap_device_clock_enter(&s->context->clock)) == 0 && used-- > 0 &&
 	       (op = cap_op_queue_front(&s->queue)) && collect_op(s, op, now_ns))
 		remove_op(s, op);
 	if (entered == -EIO)
@@ -183,34 +167,11 @@ static unsigned collect_stream(struct cap_stream *s, int64_t now_ns)
 
 /* ---- all streams */
 
-/* On an emulated GPU, sets the clock of the library's thread to that of the program's threads; if
- * one of them waits for outstanding operations, advances further with each call. */
-static void advance_virtual_clock(void)
-{
-	static void (*not_before)(int64_t);
-	static unsigned calls; /* since a thread hurries */
-	int64_t ns = __atomic_load_n(&seen_ns, __ATOMIC_RELAXED);
-
-	if (!cap_is_emulated())
-		return;
-	if (!not_before)
-		not_before = (void (*)(int64_t))cap_real(CAP_DRIVER, "gpuemu_thread_not_before");
-	if (!not_before)
-		return;
-	if (__atomic_load_n(&hurrying, __ATOMIC_RELAXED) == 0)
-		calls = 0;
-	else
-		calls += calls < MOST_AHEAD;
-	not_before(calls ? ns + (FIRST_AHEAD_NS << calls) : ns);
-}
-
 unsigned cap_times_collect(void)
 {
 	unsigned left = 0;
-	int64_t now_ns;
+	int64_t now_ns = cap_now_ns();
 
-	advance_virtual_clock();
-	now_ns = cap_now_ns();
 	last = read_both();
 	for (struct cap_stream *s = NULL; (s = cap_streams_next(s));)
 		left += collect_stream(s, now_ns);

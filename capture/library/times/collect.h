@@ -19,9 +19,3 @@ unsigned cap_times_collect(void);
 void cap_times_count_missed(void);
 /* Returns the number of such operations. */
 uint64_t cap_times_missed(void);
-
-/* On an emulated GPU: reports that the calling thread's clock is at `now_ns`. */
-void cap_times_report_now(int64_t now_ns);
-/* Between a call with true and one with false, emulated devices may run ahead of the program's
- * threads, as far as outstanding operations need. Any number of threads at once. */
-void cap_times_run_ahead(bool hurries);

@@ -36,7 +36,6 @@ struct cap_timed_op {
 	int64_t done_ns; /* in the clock of the recording */
 	uint8_t what;	 /* enum cap_timed_kind */
 	bool is_ticks;	 /* `issued` counts ticks of the processor */
-	bool follows;	 /* starts at the end of the slot before it, or later */
 	bool published;	 /* atomic; publishes the rest to the consumer */
 };
 

@@ -144,7 +144,6 @@ static void put_op(struct cap_stream *s, uint64_t id, uint64_t start, bool may_w
 		return;
 	}
 	op->id = id;
-	op->follows = load_flag(&s->end_known);
 	set_issued(op, start);
 	if (may_wait)
 		op->done_ns = cap_now_ns();
@@ -155,8 +154,6 @@ static void put_op(struct cap_stream *s, uint64_t id, uint64_t start, bool may_w
 	store_flag(&s->end_known, op->what == CAP_TIMED_EVENT);
 	cap_timed_publish(op);
 	note_put(s);
-	if (cap_is_emulated())
-		cap_times_report_now(cap_now_ns());
 }
 
 struct cap_stream *cap_times_before_launch(void *stream, bool per_thread)
@@ -215,11 +212,7 @@ static void before_end(struct cap_call *c, const struct api_call *call)
 	context = handle ? cap_streams_find_context(handle) : NULL;
 	if (!context || !cap_device_clock_has_state(&context->clock, CAP_CLOCK_LIVE))
 		return;
-	if (!has_times(context)) {
-		cap_times_run_ahead(true);
-		cap_collector_await(has_times, context);
-		cap_times_run_ahead(false);
-	}
+	cap_collector_await(has_times, context);
 	cap_device_clock_end(&context->clock);
 	c->notes.ending = context;
 }
@@ -283,11 +276,6 @@ static void times_after(struct cap_call *c)
 		interrupt_stream(c, call);
 }
 
-static void run_ahead_at_exit(void)
-{
-	cap_times_run_ahead(true);
-}
-
 static void put_residual(void)
 {
 	uint64_t unended = cap_streams_outstanding(NULL);
@@ -295,7 +283,6 @@ static void put_residual(void)
 	int64_t residual_ns;
 	double rate;
 
-	cap_times_run_ahead(false); /* if an exec fails, the program continues */
 	cap_streams_drift(&residual_ns, &rate);
 	snprintf(text, sizeof(text),
 		 "{\"residual_ns\": %lld, \"drift_ppb\": %.0f, \"untimed\": %llu"
@@ -330,6 +317,5 @@ const struct cap_hook cap_times = {
 	.before = times_before,
 	.after = times_after,
 	.thread_end = cap_streams_end_thread,
-	.end = run_ahead_at_exit,
 	.ended = put_residual,
 };

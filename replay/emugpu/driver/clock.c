@@ -123,6 +123,8 @@ int emu_poll(struct emu_thread *t, int64_t end_ns)
 {
 	int64_t step_ns = (t->now_ns - t->polls_from_ns) / 8;
 
+	if (t->paused)
+		return t->now_ns >= end_ns;
 	if (t->polls_from_ns == 0 || t->now_ns - t->polled_ns > POLL_GAP_NS)
 		t->polls_from_ns = t->now_ns;
 	else if (t->now_ns < end_ns)
@@ -170,7 +172,8 @@ void emu_leave(struct emu_thread **self)
 		exclude_time(t, t->entered_ns, t->left_ns);
 	if (!__atomic_load_n(&clock_.process->calls, __ATOMIC_RELAXED))
 		__atomic_store_n(&clock_.process->calls, 1, __ATOMIC_RELAXED);
-	publish_time(t->now_ns, EMU_SHORT_NS);
+	if (!t->paused)
+		publish_time(t->now_ns, EMU_SHORT_NS);
 }
 
 EMU_API uint64_t gpuemu_host_ns(void)

@@ -71,7 +71,8 @@ static inline void emu_wait(struct emu_thread *self, int64_t end_ns, int64_t lag
 
 /* For queries: returns 1 if the thread's clock has reached end_ns. A thread that only polls would
  * use CPU time to get there, so each of its queries advances the clock by an eighth of the time
- * that it has been polling, to end_ns at most. */
+ * that it has been polling, to end_ns at most. In a clock pause, a query does not advance the
+ * clock. */
 int emu_poll(struct emu_thread *self, int64_t end_ns);
 
 /* Returns the latest clock of all threads, accurate to EMU_SHORT_NS. */

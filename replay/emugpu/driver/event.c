@@ -166,7 +166,7 @@ EMU_API CUresult cuEventQuery(CUevent event)
 	struct emu_dep d = emu_event_dep(e);
 
 	if (d.point && !emu_point_reached(d.point) &&
-	    (self->polls++ < EMU_POLLS || !emu_point_await(d.point, EMU_POLL_NS))) {
+	    (self->paused || self->polls++ < EMU_POLLS || !emu_point_await(d.point, EMU_POLL_NS))) {
 		emu_point_drop(d.point);
 		return CUDA_ERROR_NOT_READY;
 	}

@@ -461,7 +461,7 @@ EMU_API CUresult cuStreamQuery(CUstream handle)
 	if (r)
 		return r;
 	pthread_mutex_lock(&s->lock);
-	if (s->pending && self->polls++ >= EMU_POLLS)
+	if (s->pending && !self->paused && self->polls++ >= EMU_POLLS)
 		wait_for_rest(s);
 	if (!s->pending)
 		self->polls = 0;
