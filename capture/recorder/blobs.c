@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -78,13 +79,16 @@ static void copy_blobs(struct rec_recorder *r, struct copied *c)
 		copy_blob(r, e->d_name, c);
 }
 
-/* Copies files that appeared since the last time. Returns false if some may have been missed. */
+/* Copies files that appeared since the last time. Those that appear meanwhile are left to the next
+ * round, so that rings are read in between. Returns false if some may have been missed. */
 static bool copy_new(struct rec_recorder *r, struct copied *c)
 {
 	char buffer[4096] __attribute__((aligned(8)));
+	int left = 0;
 	ssize_t n;
 
-	while ((n = read(r->appeared, buffer, sizeof(buffer))) > 0)
+	ioctl(r->appeared, FIONREAD, &left);
+	for (; left > 0 && (n = read(r->appeared, buffer, sizeof(buffer))) > 0; left -= (int)n)
 		for (ssize_t i = 0; i < n;) {
 			const struct inotify_event *e = (const void *)(buffer + i);
 
