@@ -261,11 +261,12 @@ static bool same_wait(const struct pair *p, const struct fmt_cause_wait *v,
 		      const struct fmt_cause_wait *w, bool may_end_earlier)
 {
 	bool known = v->other < p->a->n_tracks && w->other < p->b->n_tracks;
+	bool has = has_operations(p->a, v), other_has = has_operations(p->b, w);
 	size_t n = n_awaited(p->a, v), m = n_awaited(p->b, w);
 
-	if (!has_operations(p->a, v) && !has_operations(p->b, w))
+	if (may_end_earlier ? !has || !other_has : !has && !other_has)
 		return true;
-	if (known && has_operations(p->a, v))
+	if (known && has)
 		known = p->a->tracks[v->other].match == w->other;
 	if (!known && v->other != w->other)
 		return false;

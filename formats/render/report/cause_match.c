@@ -54,7 +54,9 @@ static size_t shared_digests(const struct fmt_cause_side *a, const struct fmt_ca
 #define NOT_COUNTED SIZE_MAX
 
 /* Returns the unmatched track of `b` with the longest equal start; of several, the one with most
- * equal digests there, then the one with the same number. -1: none. */
+ * equal digests there, then the one with the same number. -1: none. If tracks may end earlier, the
+ * track of `b` that repeats this one may be missing, so another one without an equal start does not
+ * match. */
 static int64_t best_match(const struct fmt_cause_side *a, uint32_t x,
 			  const struct fmt_cause_side *b)
 {
@@ -72,6 +74,8 @@ static int64_t best_match(const struct fmt_cause_side *a, uint32_t x,
 		    fmt_track(a->names, a->rank, x)->kind != fmt_track(b->names, b->rank, y)->kind)
 			continue;
 		n = common_prefix(a, of, b, t);
+		if (n == 0 && a->scope.may_end_earlier)
+			continue;
 		is_same_number = has_number(a, x, b, y);
 		if (best.track >= 0 && n == best.shared) {
 			if (best.digests == NOT_COUNTED)
