@@ -75,9 +75,10 @@ struct item {
 
 /* The events of a track. */
 struct list {
-	struct item *items; /* part of `items` of all lists */
-	size_t n, moves;    /* moves: by insertions */
-	bool is_unsorted;   /* too many moves */
+	struct item *items; /* owned */
+	size_t n, cap;
+	size_t moves;	  /* by insertions */
+	bool is_unsorted; /* too many moves */
 };
 
 /* By rank. */
@@ -88,16 +89,17 @@ struct lists {
 
 struct all_lists {
 	struct lists *lists; /* owned */
-	struct item *items;  /* owned */
 	uint32_t n;
 };
 
 static void lists_done(struct all_lists *l)
 {
-	for (uint32_t i = 0; l->lists && i < l->n; i++)
+	for (uint32_t i = 0; l->lists && i < l->n; i++) {
+		for (size_t k = 0; k < l->lists[i].n; k++)
+			free(l->lists[i].of_track[k].items);
 		free(l->lists[i].of_track);
+	}
 	free(l->lists);
-	free(l->items);
 }
 
 /* Nested calls sort after the enclosing call; on a stream, an operation without duration sorts
@@ -113,24 +115,15 @@ static int compare(const void *a, const void *b)
 	       ?: array_order(x->process, y->process) ?: array_order(x->event, y->event);
 }
 
-static int count_item(struct lists *l, uint32_t track, const struct item *item)
-{
-	(void)item;
-	if (array_reserve(&l->of_track, (size_t)track + 1, &l->cap) < 0)
-		return -ENOMEM;
-	while (l->n <= track)
-		l->of_track[l->n++] = (struct list){0};
-	l->of_track[track].n++;
-	return 0;
-}
-
 /* The events of a track are in the order in which their calls ended. Most are sorted; an outer call
  * belongs a few places before. */
-static int insert_item(struct lists *l, uint32_t track, const struct item *item)
+static int insert_item(struct list *list, const struct item *item)
 {
-	struct list *list = &l->of_track[track];
-	struct item *at = list->items + list->n++;
+	struct item *at;
 
+	if (array_reserve(&list->items, list->n + 1, &list->cap) < 0)
+		return -ENOMEM;
+	at = list->items + list->n++;
 	for (; !list->is_unsorted && at > list->items && compare(at - 1, item) > 0; at--) {
 		list->is_unsorted = ++list->moves > MOST_MOVES * list->n + MOST_MOVES_AT_START;
 		*at = at[-1];
@@ -139,58 +132,35 @@ static int insert_item(struct lists *l, uint32_t track, const struct item *item)
 	return 0;
 }
 
-/* Passes the events that are not left out to add(), with the lists of their ranks. */
-static int for_each_event(struct rec_rank_events *p, struct all_lists *l,
-			  int (*add)(struct lists *l, uint32_t track, const struct item *item))
+/* Adds an event to the list of its track, unless it is left out. */
+static int add_item(struct rec_rank_events *p, struct all_lists *l, const struct item *item)
 {
-	for (size_t i = 0; i < p->n; i++) {
-		const struct rec_process *process = p->processes[i];
-		size_t end = p->ends ? p->ends[i] : process->n_events;
+	struct lists *of;
+	uint32_t rank, track;
+	int r = find_track(p, p->processes[item->process], item->of, &rank, &track);
 
-		for (uint32_t k = 0; k < end; k++) {
-			const struct item item = {&process->events[k], (uint32_t)i, k};
-			uint32_t rank, track;
-			int r = find_track(p, process, item.of, &rank, &track);
-
-			if (r == 1)
-				r = add(&l->lists[rank], track, &item);
-			if (r < 0)
-				return r;
-		}
-	}
-	return 0;
-}
-
-/* Gives each list its part of the items. */
-static int allocate_items(struct all_lists *l)
-{
-	struct item *next;
-	size_t n = 0;
-
-	for (uint32_t i = 0; i < l->n; i++)
-		for (size_t k = 0; k < l->lists[i].n; k++)
-			n += l->lists[i].of_track[k].n;
-	next = l->items = malloc((n + 1) * sizeof(*next));
-	for (uint32_t i = 0; next && i < l->n; i++)
-		for (size_t k = 0; k < l->lists[i].n; k++) {
-			struct list *list = &l->lists[i].of_track[k];
-
-			list->items = next;
-			next += list->n;
-			list->n = 0;
-		}
-	return next ? 0 : -ENOMEM;
+	if (r <= 0)
+		return r;
+	of = &l->lists[rank];
+	if (array_reserve(&of->of_track, (size_t)track + 1, &of->cap) < 0)
+		return -ENOMEM;
+	while (of->n <= track)
+		of->of_track[of->n++] = (struct list){0};
+	return insert_item(&of->of_track[track], item);
 }
 
 /* Sorts the events of each track. */
 static int sort_events(struct rec_rank_events *p, struct all_lists *l)
 {
-	int r = for_each_event(p, l, count_item);
+	int r = 0;
 
-	if (r == 0)
-		r = allocate_items(l);
-	if (r == 0)
-		r = for_each_event(p, l, insert_item);
+	for (uint32_t i = 0; i < p->n; i++) {
+		const struct rec_process *process = p->processes[i];
+		size_t end = p->ends ? p->ends[i] : process->n_events;
+
+		for (uint32_t k = 0; k < end && r == 0; k++)
+			r = add_item(p, l, &(struct item){&process->events[k], i, k});
+	}
 	for (uint32_t i = 0; i < l->n && r == 0; i++)
 		for (size_t k = 0; k < l->lists[i].n; k++) {
 			struct list *list = &l->lists[i].of_track[k];
