@@ -12,6 +12,8 @@ errors 0.5,2 ddp,pipeline,grid,fsdp,stalls,small ns-apart
 errors 0.5,2 schedule ns-far
 errors 0.5,2 interleaved,experts us-apart
 errors 0.8,2 fsdp,grid host-bound
+# No copy that the host waits for finds its stream idle, before the GPU is faster.
+python3 "$SOURCE/bench/what_if.py" --only 'gpu=4x,network=4x' --seed 309 --plan grid --setting host-bound --at-most 0.2,0.4
 # A wait for a collective that had ended, behind the launch of another one; a copy on its own stream.
 errors 0.9,2 embeddings ns-apart,no-records
 # Collectives that are awaited one after another, by another thread or in the next step.
@@ -25,6 +27,8 @@ errors 0.5,2 fsdp no-records
 errors 1.2,2.5 buckets recorded
 # Parts of different sizes: ends of one exchange among all ranks are far apart.
 python3 "$SOURCE/bench/what_if.py" --extremes --only gpu=16x --seed 211 --plan experts --setting us-far --at-most 0.5,2
+# On a slow network as well, on which nobody waits long for one rank.
+python3 "$SOURCE/bench/what_if.py" --extremes --only network=16x --seed 505 --plan experts --setting us-far --at-most 0.5,2
 # Messages of two pairs of ranks that end together.
 python3 "$SOURCE/bench/what_if.py" --extremes --only gpu=0.0625x --seed 302 --ranks 8 --plan interleaved \
 	--setting us-far --at-most 0.5,2

@@ -18,6 +18,7 @@
 #define LESS 0.12F	   /* partners of a row may agree less than the best one by this much */
 #define APART_NS (20 * US) /* error of a comparison of times on two ranks */
 #define LEAST_WAITS 3	   /* number of times that one set must have waited for another */
+#define LEAST_OVERLAPS 8   /* operations that show that two sets always overlap */
 #define MORE_US                                                                                    \
 	5 /* and their ends are spread by this much more than 2.5 times its; more if few           \
 	     of their collectives were compared */
@@ -140,7 +141,7 @@ struct sets {
 	uint32_t *stamp;  /* by rank: the row whose set was last found there */
 };
 
-static uint32_t set_root(const struct sets *s, uint32_t i)
+static uint32_t root(const struct sets *s, uint32_t i)
 {
 	while (s->parent[i] != i) {
 		s->parent[i] = s->parent[s->parent[i]];
@@ -304,7 +305,7 @@ static bool is_uneven(const struct fmt_ends *r, const struct sets *s, uint32_t s
 static void join_uneven(const struct fmt_ends *r, const struct vote *v, size_t n, struct sets *sets)
 {
 	for (size_t i = 0; i < n; i++) {
-		uint32_t a = set_root(sets, v[i].a), b = set_root(sets, v[i].b);
+		uint32_t a = root(sets, v[i].a), b = root(sets, v[i].b);
 
 		if (a != b && is_send_recv(r, a) && !share_rank(r, sets, a, b) &&
 		    (is_uneven(r, sets, a) || is_uneven(r, sets, b)))
@@ -394,6 +395,27 @@ static bool wait_for_each_other(const struct fmt_ends *r, const struct sets *s, 
 	return waited >= LEAST_WAITS;
 }
 
+/* Joins a row of sends and receives without partner to the only set whose operations always overlap
+ * its own: exchanges of parts of different sizes on a slow network, where no rank arrives late
+ * enough to show that others wait for it. */
+static void join_single(const struct fmt_ends *r, struct sets *s)
+{
+	for (uint32_t b = 0; b < r->n_rows; b++) {
+		uint32_t n = r->rows[b].n, found = b, n_found = 0;
+
+		if (s->next[b] != b || n < LEAST_OVERLAPS || !has_messages(r, s, b, n))
+			continue;
+		for (uint32_t a = 0; a < r->n_rows; a++)
+			if (root(s, a) == a && a != b && has_messages(r, s, a, n) &&
+			    !share_rank(r, s, a, b) && always_overlap(r, s, a, b, n)) {
+				found = a;
+				n_found++;
+			}
+		if (n_found == 1)
+			join_sets(s, found, b);
+	}
+}
+
 /* Joins sets of sends and receives that wait for each other: exchanges of parts of different sizes
  * among all ranks, whose ends are far apart. */
 static int join_waiting(const struct fmt_ends *r, struct sets *s)
@@ -409,11 +431,10 @@ static int join_waiting(const struct fmt_ends *r, struct sets *s)
 	for (uint32_t b = 1; b < r->n_rows; b++) {
 		uint32_t n = r->rows[b].n;
 
-		if (set_root(s, b) != b || n < LEAST_WAITS || !has_messages(r, s, b, n))
+		if (root(s, b) != b || n < LEAST_WAITS || !has_messages(r, s, b, n))
 			continue;
-		for (uint32_t a = 0; a < b && set_root(s, b) == b; a++) {
-			if (set_root(s, a) != a || !has_messages(r, s, a, n) ||
-			    share_rank(r, s, a, b))
+		for (uint32_t a = 0; a < b && root(s, b) == b; a++) {
+			if (root(s, a) != a || !has_messages(r, s, a, n) || share_rank(r, s, a, b))
 				continue;
 			if (wait_for_each_other(r, s, a, b, n, space))
 				join_sets(s, a, b);
@@ -433,7 +454,7 @@ static int join_by_votes(const struct fmt_ends *r, const struct votes *votes, st
 		return -ENOMEM;
 	n = list_candidates(r, votes, v, best);
 	for (size_t i = 0; i < n; i++) {
-		uint32_t a = set_root(sets, v[i].a), b = set_root(sets, v[i].b);
+		uint32_t a = root(sets, v[i].a), b = root(sets, v[i].b);
 		float least_part = is_send_recv(r, v[i].a) ? 1 : v[i].part;
 
 		if (a != b && is_as_good(&best[v[i].a], &v[i], least_part) &&
@@ -441,7 +462,10 @@ static int join_by_votes(const struct fmt_ends *r, const struct votes *votes, st
 			join_sets(sets, a, b);
 	}
 	join_uneven(r, v, n, sets);
-	return join_waiting(r, sets);
+	if (join_waiting(r, sets) < 0)
+		return -ENOMEM;
+	join_single(r, sets);
+	return 0;
 }
 
 static void join_by_name(const struct fmt_ends *r, struct sets *sets)
@@ -450,7 +474,7 @@ static void join_by_name(const struct fmt_ends *r, struct sets *sets)
 		for (uint32_t k = 0; k < i && r->rows[i].group; k++)
 			if (r->rows[k].group == r->rows[i].group &&
 			    r->rows[k].ranks == r->rows[i].ranks) {
-				join_sets(sets, set_root(sets, i), set_root(sets, k));
+				join_sets(sets, root(sets, i), root(sets, k));
 				break;
 			}
 }
@@ -463,10 +487,10 @@ static int list_comms(struct fmt_ends *r, struct sets *sets)
 	for (uint32_t i = 0, n = 0; i < r->n_rows; i++) {
 		struct fmt_ends_comm c = {.first = n};
 
-		if (set_root(sets, i) != i)
+		if (root(sets, i) != i)
 			continue;
 		for (uint32_t k = i; k < r->n_rows; k++)
-			if (set_root(sets, k) == i) {
+			if (root(sets, k) == i) {
 				r->members[n++] = k;
 				r->rows[k].comm = r->n_comms;
 			}

@@ -17,6 +17,7 @@
 #define LEAST_LAUNCHES                                                                             \
 	10 /* minimum number of launches for deciding between start and end of calls */
 #define LAUNCH_NS (5 * US) /* default, if the run does not show it */
+#define COPY_NS (15 * US)
 #define EVENT_NS (3 * US)
 #define MOST_EVENT_NS (60 * US)
 
@@ -204,6 +205,25 @@ static int calibrate_launch(struct infer_view *v)
 	return 0;
 }
 
+/* Returns the time from the start of a call to the copy that it waits for, if no such copy shows
+ * it: like other launches, whose calls take about their median duration. */
+static int launch_of_copies(const struct infer_view *v, int64_t *ret)
+{
+	scoped(free_ptr) int64_t *seen = malloc((v->n_calls + (size_t)1) * sizeof(*seen));
+	size_t n = 0;
+
+	if (!seen)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < v->n_calls && !v->constants.from_start; i++) {
+		int64_t ns = v->calls[i].end_ns - v->calls[i].start_ns;
+
+		if (v->calls[i].n_ops > 0 && ns <= MOST_CALL_NS)
+			seen[n++] = ns;
+	}
+	*ret = v->constants.launch_ns + (n > 0 ? typical(seen, n, LAUNCH_NS) : COPY_NS);
+	return 0;
+}
+
 int infer_calibrate(struct infer_view *v)
 {
 	int r = calibrate_launch(v);
@@ -215,8 +235,7 @@ int infer_calibrate(struct infer_view *v)
 	else if (v->n_ops > 0)
 		v->constants.anchor_ns = v->ops[0].start_ns;
 	v->constants.event_ns = EVENT_NS;
-	v->constants.copy_ns = v->constants.launch_ns + 15 * US;
-	return r;
+	return r < 0 ? r : launch_of_copies(v, &v->constants.copy_ns);
 }
 
 /* Returns 1 if only its call determines the start of the copy: its stream was idle, or, if `idle`
