@@ -376,6 +376,27 @@ def prefetch(rank, thread, options):
     yield from rank.item(thread)
 
 
+def sequence(rank, thread, options):
+    """Sequence parallel in pairs: each layer gathers and reduce-scatters, while gradients are reduced
+    across pairs; the optimizer waits for these behind the last layer's own wait."""
+    pair = rank.number // 2
+    inner = {'name': f'tp{pair}', 'ranks': [pair * 2, pair * 2 + 1]}
+    outer = {'name': f'dp{rank.number % 2}', 'ranks': list(range(rank.number % 2, options.ranks, 2))}
+    works = []
+    copy_batch(rank, thread)
+    for layer in range(options.layers // 2):
+        rank.communicate(thread, inner, 'AllGather', 5 << 20, 20)
+        rank.kernel(thread, f'gemm{layer % 3}', (330 + 3 * rank.number) * US)
+        rank.communicate(thread, inner, 'ReduceScatter', 5 << 20, 20)
+        if layer % 4 == 2:
+            works.append(rank.communicate(thread, outer, 'AllReduce', 30 << 20, 28, back=False))
+        yield None
+    for work in works:
+        rank.wait(thread, 7, work)
+    optimizer(rank, thread)
+    yield from rank.item(thread)
+
+
 def stalls(rank, thread, options):
     """The host waits for its data, which are copied on their own stream; the optimizer runs beside
     the next batch; one rank's host is slow."""
@@ -444,4 +465,4 @@ def parallel(rank, thread, options):
 
 PLANS = {plan.__name__: plan for plan in (
     ddp, buckets, tensor, pipeline, schedule, grid, fsdp, experts, interleaved, embeddings, sharded, offload,
-    prefetch, stalls, small, parallel)}
+    prefetch, sequence, stalls, small, parallel)}

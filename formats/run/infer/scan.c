@@ -167,13 +167,16 @@ static uint32_t oldest_open(const struct infer_scan *s)
 	return best;
 }
 
-/* Returns the collective that a wait directly behind the launch of `newest` is for. */
+/* Returns the collective that a wait directly behind the launch of `newest` is for. If an earlier
+ * wait was for that one, another is pending. */
 static uint32_t direct_wait(struct infer_scan *s, uint32_t newest)
 {
 	uint32_t stream = s->v->ops[newest].stream, oldest = oldest_open(s);
 
 	if (oldest == INFER_NONE)
-		oldest = newest;
+		return newest;
+	if (s->awaited[stream] != INFER_NONE && s->awaited[stream] >= newest)
+		return oldest;
 	if (s->n_direct) {
 		s->n_direct[stream]++;
 		s->n_alone[stream] += oldest == newest;
