@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/collectives/ends.h"
 
+#include "formats/run/collectives/sets.h"
+
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/trace/hash.h"
@@ -132,69 +134,6 @@ static void list_endings(const struct fmt_ends *r, struct ending *m)
 		}
 	if (n > 0)
 		qsort(m, n, sizeof(*m), by_name_and_end);
-}
-
-/* Disjoint sets of rows (union-find). */
-struct sets {
-	uint32_t *parent; /* of itself: the set's own row, its smallest */
-	uint32_t *next;	  /* row of the same set, in a circle */
-	uint32_t *stamp;  /* by rank: the row whose set was last found there */
-};
-
-static uint32_t root(const struct sets *s, uint32_t i)
-{
-	while (s->parent[i] != i) {
-		s->parent[i] = s->parent[s->parent[i]];
-		i = s->parent[i];
-	}
-	return i;
-}
-
-static void join_sets(struct sets *s, uint32_t a, uint32_t b)
-{
-	uint32_t next = s->next[a];
-
-	s->next[a] = s->next[b];
-	s->next[b] = next;
-	s->parent[a > b ? a : b] = a < b ? a : b;
-}
-
-/* Returns 1 if two sets have a rank in common. */
-static int share_rank(const struct fmt_ends *r, struct sets *s, uint32_t a, uint32_t b)
-{
-	uint32_t i = a;
-
-	do {
-		s->stamp[r->rows[i].rank] = a;
-		i = s->next[i];
-	} while (i != a);
-	i = b;
-	do {
-		if (s->stamp[r->rows[i].rank] == a)
-			return 1;
-		i = s->next[i];
-	} while (i != b);
-	return 0;
-}
-
-static void sets_done(struct sets *s)
-{
-	free(s->parent);
-	free(s->next);
-	free(s->stamp);
-}
-
-static int sets_init(struct sets *s, uint32_t n_rows, uint32_t n_ranks)
-{
-	s->parent = malloc((n_rows + (size_t)1) * sizeof(uint32_t));
-	s->next = malloc((n_rows + (size_t)1) * sizeof(uint32_t));
-	s->stamp = malloc((n_ranks + (size_t)1) * sizeof(uint32_t));
-	if (!s->parent || !s->next || !s->stamp)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n_rows; i++)
-		s->parent[i] = s->next[i] = i;
-	memset(s->stamp, 0xff, (n_ranks + (size_t)1) * sizeof(uint32_t));
-	return 0;
 }
 
 static int by_spread(const void *x, const void *y)
