@@ -227,7 +227,7 @@ static size_t list_candidates(const struct fmt_ends *r, const struct votes *vote
 
 /* Returns true if a set has rows of very different length: of sends and receives, some are then
  * with ranks outside the set. */
-static bool is_uneven(const struct fmt_ends *r, const struct sets *s, uint32_t set)
+static bool is_uneven(const struct fmt_ends *r, const struct fmt_sets *s, uint32_t set)
 {
 	uint32_t i = set, shortest = UINT32_MAX, longest = 0;
 
@@ -241,7 +241,8 @@ static bool is_uneven(const struct fmt_ends *r, const struct sets *s, uint32_t s
 
 /* Joins sets of sends and receives that have partners outside the set to the sets that agree best,
  * even if their ends are far apart: ends agree within a pair of ranks, not between pairs. */
-static void join_uneven(const struct fmt_ends *r, const struct vote *v, size_t n, struct sets *sets)
+static void join_uneven(const struct fmt_ends *r, const struct vote *v, size_t n,
+			struct fmt_sets *sets)
 {
 	for (size_t i = 0; i < n; i++) {
 		uint32_t a = root(sets, v[i].a), b = root(sets, v[i].b);
@@ -259,7 +260,7 @@ struct meeting {
 	int64_t begun_ns, end_ns;
 };
 
-static struct meeting meeting_of(const struct fmt_ends *r, const struct sets *s, uint32_t set,
+static struct meeting meeting_of(const struct fmt_ends *r, const struct fmt_sets *s, uint32_t set,
 				 uint32_t k)
 {
 	struct meeting m = {INT64_MIN, INT64_MAX};
@@ -276,7 +277,8 @@ static struct meeting meeting_of(const struct fmt_ends *r, const struct sets *s,
 }
 
 /* Returns true for a set of unnamed sends and receives with `n` operations in each row. */
-static bool has_messages(const struct fmt_ends *r, const struct sets *s, uint32_t set, uint32_t n)
+static bool has_messages(const struct fmt_ends *r, const struct fmt_sets *s, uint32_t set,
+			 uint32_t n)
 {
 	uint32_t i = set;
 
@@ -289,8 +291,8 @@ static bool has_messages(const struct fmt_ends *r, const struct sets *s, uint32_
 }
 
 /* The median time from the start of a set's last row to its first end. `space` is for n values. */
-static int64_t typical_ns(const struct fmt_ends *r, const struct sets *s, uint32_t set, uint32_t n,
-			  int64_t *space)
+static int64_t typical_ns(const struct fmt_ends *r, const struct fmt_sets *s, uint32_t set,
+			  uint32_t n, int64_t *space)
 {
 	for (uint32_t k = 0; k < n; k++) {
 		struct meeting m = meeting_of(r, s, set, k);
@@ -302,8 +304,8 @@ static int64_t typical_ns(const struct fmt_ends *r, const struct sets *s, uint32
 }
 
 /* Returns true if no operation of one set ends before the same operation of the other has begun. */
-static bool always_overlap(const struct fmt_ends *r, const struct sets *s, uint32_t a, uint32_t b,
-			   uint32_t n)
+static bool always_overlap(const struct fmt_ends *r, const struct fmt_sets *s, uint32_t a,
+			   uint32_t b, uint32_t n)
 {
 	for (uint32_t k = 0; k < n; k++) {
 		struct meeting x = meeting_of(r, s, a, k), y = meeting_of(r, s, b, k);
@@ -316,7 +318,7 @@ static bool always_overlap(const struct fmt_ends *r, const struct sets *s, uint3
 
 /* Returns true if the operations of two sets overlap although one set had often begun so much
  * earlier that it would have ended: it waited for the other. `space` is for n values. */
-static bool wait_for_each_other(const struct fmt_ends *r, const struct sets *s, uint32_t a,
+static bool wait_for_each_other(const struct fmt_ends *r, const struct fmt_sets *s, uint32_t a,
 				uint32_t b, uint32_t n, int64_t *space)
 {
 	uint32_t waited = 0;
@@ -337,7 +339,7 @@ static bool wait_for_each_other(const struct fmt_ends *r, const struct sets *s, 
 /* Joins a row of sends and receives without partner to the only set whose operations always overlap
  * its own: exchanges of parts of different sizes on a slow network, where no rank arrives late
  * enough to show that others wait for it. */
-static void join_single(const struct fmt_ends *r, struct sets *s)
+static void join_single(const struct fmt_ends *r, struct fmt_sets *s)
 {
 	for (uint32_t b = 0; b < r->n_rows; b++) {
 		uint32_t n = r->rows[b].n, found = b, n_found = 0;
@@ -357,7 +359,7 @@ static void join_single(const struct fmt_ends *r, struct sets *s)
 
 /* Joins sets of sends and receives that wait for each other: exchanges of parts of different sizes
  * among all ranks, whose ends are far apart. */
-static int join_waiting(const struct fmt_ends *r, struct sets *s)
+static int join_waiting(const struct fmt_ends *r, struct fmt_sets *s)
 {
 	uint32_t longest = 0;
 	scoped(free_ptr) int64_t *space = NULL;
@@ -383,7 +385,7 @@ static int join_waiting(const struct fmt_ends *r, struct sets *s)
 }
 
 /* Joins unnamed rows that agree. */
-static int join_by_votes(const struct fmt_ends *r, const struct votes *votes, struct sets *sets)
+static int join_by_votes(const struct fmt_ends *r, const struct votes *votes, struct fmt_sets *sets)
 {
 	scoped(free_ptr) struct vote *v = malloc((votes->n + 1) * sizeof(*v));
 	scoped(free_ptr) struct best *best = calloc(r->n_rows + (size_t)1, sizeof(*best));
@@ -407,7 +409,7 @@ static int join_by_votes(const struct fmt_ends *r, const struct votes *votes, st
 	return 0;
 }
 
-static void join_by_name(const struct fmt_ends *r, struct sets *sets)
+static void join_by_name(const struct fmt_ends *r, struct fmt_sets *sets)
 {
 	for (uint32_t i = 0; i < r->n_rows; i++)
 		for (uint32_t k = 0; k < i && r->rows[i].group; k++)
@@ -418,7 +420,7 @@ static void join_by_name(const struct fmt_ends *r, struct sets *sets)
 			}
 }
 
-static int list_comms(struct fmt_ends *r, struct sets *sets)
+static int list_comms(struct fmt_ends *r, struct fmt_sets *sets)
 {
 	r->members = malloc((r->n_rows + (size_t)1) * sizeof(*r->members));
 	if (!r->members)
@@ -444,7 +446,7 @@ static int list_comms(struct fmt_ends *r, struct sets *sets)
 int fmt_ends_find_comms(struct fmt_ends *r)
 {
 	scoped(free_ptr) struct ending *m = malloc((r->n_ops + 1) * sizeof(*m));
-	scoped(sets_done) struct sets sets = {0};
+	scoped(sets_done) struct fmt_sets sets = {0};
 	struct votes votes = {0};
 	int e;
 

@@ -10,13 +10,13 @@
 #include <string.h>
 
 /* Disjoint sets of rows (union-find). */
-struct sets {
+struct fmt_sets {
 	uint32_t *parent; /* of itself: the set's own row, its smallest */
 	uint32_t *next;	  /* row of the same set, in a circle */
 	uint32_t *stamp;  /* by rank: the row whose set was last found there */
 };
 
-static inline uint32_t root(const struct sets *s, uint32_t i)
+static inline uint32_t root(const struct fmt_sets *s, uint32_t i)
 {
 	while (s->parent[i] != i) {
 		s->parent[i] = s->parent[s->parent[i]];
@@ -25,7 +25,7 @@ static inline uint32_t root(const struct sets *s, uint32_t i)
 	return i;
 }
 
-static inline void join_sets(struct sets *s, uint32_t a, uint32_t b)
+static inline void join_sets(struct fmt_sets *s, uint32_t a, uint32_t b)
 {
 	uint32_t next = s->next[a];
 
@@ -35,7 +35,7 @@ static inline void join_sets(struct sets *s, uint32_t a, uint32_t b)
 }
 
 /* Returns 1 if two sets have a rank in common. */
-static inline int share_rank(const struct fmt_ends *r, struct sets *s, uint32_t a, uint32_t b)
+static inline int share_rank(const struct fmt_ends *r, struct fmt_sets *s, uint32_t a, uint32_t b)
 {
 	uint32_t i = a;
 
@@ -52,14 +52,14 @@ static inline int share_rank(const struct fmt_ends *r, struct sets *s, uint32_t 
 	return 0;
 }
 
-static inline void sets_done(struct sets *s)
+static inline void sets_done(struct fmt_sets *s)
 {
 	free(s->parent);
 	free(s->next);
 	free(s->stamp);
 }
 
-static inline int sets_init(struct sets *s, uint32_t n_rows, uint32_t n_ranks)
+static inline int sets_init(struct fmt_sets *s, uint32_t n_rows, uint32_t n_ranks)
 {
 	s->parent = malloc((n_rows + (size_t)1) * sizeof(uint32_t));
 	s->next = malloc((n_rows + (size_t)1) * sizeof(uint32_t));

@@ -252,13 +252,13 @@ static int is_free(const struct infer_view *v, const struct infer_op *op, int id
 }
 
 /* Measures the time from the start of a call that waits for its copy to the copy's start, on idle
- * streams. Returns 1; 0 if no copy started on an idle stream, then *ret is the shortest time of
- * such copies, or `otherwise` without copies; or -ENOMEM. */
+ * streams. Returns 1; 0 if no copy started on an idle stream, then *ret is `otherwise`, or the
+ * shortest time of such copies if that is less or nearly the same; or -ENOMEM. */
 static int calibrate_copies(struct infer_view *v, enum infer_copy copy, int64_t otherwise,
 			    int64_t *ret)
 {
 	scoped(free_ptr) int64_t *seen = malloc((v->n_edges + 1) * sizeof(*seen));
-	int64_t most = otherwise; /* no copy started later than this, on a busy stream or not */
+	int64_t least = INT64_MAX, most; /* of copies on busy streams as well */
 	size_t n = 0, n_prompt;
 
 	if (!seen)
@@ -275,12 +275,13 @@ static int calibrate_copies(struct infer_view *v, enum infer_copy copy, int64_t 
 			after = op->start_ns - v->calls[op->call].start_ns;
 			if ((op->copy == INFER_COPY_TO_DEVICE) != (copy == INFER_COPY_TO_DEVICE))
 				continue;
-			most = after < most ? after : most;
+			least = after < least ? after : least;
 			if (is_free(v, op, idle))
 				seen[n++] = after;
 		}
 	if (n > 0)
 		qsort(seen, n, sizeof(*seen), array_by_i64);
+	most = least < otherwise + LAUNCH_NS ? least : otherwise;
 	/* Later copies were delayed, for example by loading of code. */
 	n_prompt = array_bound(i, 0, n, seen[i] <= most + MOST_LAUNCH_NS);
 	*ret = n_prompt > 0 ? seen[n_prompt / 2] : most;
