@@ -389,7 +389,7 @@ static int run(const struct emu_torch *t, const struct gpuemu_launch *l, void *c
 
 /* ---- by name ---- */
 
-int emu_torch_images(struct emu_torch *t, struct emu_part name)
+int emu_torch_resampling(struct emu_torch *t, struct emu_part name)
 {
 	struct emu_part rest = emu_part_after(name, "(anonymous namespace)::");
 	int last = emu_part_has(rest, "adaptive_average") && emu_part_has(rest, "_nhwc<");

@@ -103,7 +103,7 @@ static struct emu_torch *parse(const char *symbol, const char *name)
 	static int (*const parsers[])(struct emu_torch *, struct emu_part) = {
 		emu_torch_elementwise, emu_torch_reduce,	   emu_torch_lists,
 		emu_torch_indices,     emu_torch_random,	   emu_torch_rows,
-		emu_torch_tensors,     emu_torch_attention_values, emu_torch_images,
+		emu_torch_tensors,     emu_torch_attention_values, emu_torch_resampling,
 		emu_torch_norms,       emu_torch_groups,	   emu_torch_losses,
 		emu_torch_pooling};
 	struct emu_torch *t = calloc(1, sizeof(*t));

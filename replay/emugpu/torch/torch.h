@@ -99,7 +99,7 @@ int emu_torch_functor(struct emu_torch *t, struct emu_part name);
 int emu_torch_attention_values(struct emu_torch *t, struct emu_part name);
 int emu_torch_elementwise(struct emu_torch *t, struct emu_part name);
 int emu_torch_groups(struct emu_torch *t, struct emu_part name);
-int emu_torch_images(struct emu_torch *t, struct emu_part name);
+int emu_torch_resampling(struct emu_torch *t, struct emu_part name);
 int emu_torch_indices(struct emu_torch *t, struct emu_part name);
 int emu_torch_lists(struct emu_torch *t, struct emu_part name);
 int emu_torch_losses(struct emu_torch *t, struct emu_part name);
