@@ -182,8 +182,8 @@ static void depthwise(const struct cost_name *kind, const struct gpuemu_launch *
 	}
 }
 
-void emu_torch_images(const struct cost_name *kind, const struct gpuemu_launch *l,
-		      void *const *args, struct cost_launch *ret)
+void emu_torch_image_work(const struct cost_name *kind, const struct gpuemu_launch *l,
+			  void *const *args, struct cost_launch *ret)
 {
 	if (kind->kernel >= COST_KERNEL_POOL_MEAN && kind->kernel <= COST_KERNEL_POOL_ADAPTIVE_LAST)
 		mean_pool(kind, l, args, ret);

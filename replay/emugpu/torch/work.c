@@ -483,7 +483,7 @@ void emu_torch_work(const struct cost_name *kind, const struct gpuemu_launch *l,
 		else if (kind->class == COST_CLASS_POOLING ||
 			 kind->class == COST_CLASS_CONVOLUTION ||
 			 kind->class == COST_CLASS_BATCH_NORM)
-			emu_torch_images(kind, l, args, ret);
+			emu_torch_image_work(kind, l, args, ret);
 		else
 			moved(kind, l, args, ret);
 	}

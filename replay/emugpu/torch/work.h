@@ -20,5 +20,5 @@ int emu_torch_attention(const struct cost_name *kind, const struct gpuemu_launch
 /* ---- within this folder ---- */
 
 /* Of pooling, depthwise convolutions and batch norm. */
-void emu_torch_images(const struct cost_name *kind, const struct gpuemu_launch *launch,
-		      void *const *args, struct cost_launch *ret);
+void emu_torch_image_work(const struct cost_name *kind, const struct gpuemu_launch *launch,
+			  void *const *args, struct cost_launch *ret);
