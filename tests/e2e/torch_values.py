@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of PyTorch's own kernels on an emulated GPU against those on the CPU: those that decide what a program does
 next, and those of small models."""
+import copy
 import itertools
 import os
 
@@ -216,6 +217,38 @@ def attention():
             near(f'dropout {backend} {dtype}', got, attend('cpu', torch.float64, None, *arguments, kept), tolerance)
 
 
+def order():
+    """Sorting, running sums, gradients of indexing, recurrent networks."""
+    torch.manual_seed(8)
+    x, many = torch.randperm(60).view(6, 10) / 7, torch.randperm(5000) / 7
+    rows, whole = torch.randint(6, (9,)), torch.randint(-900, 900, (5000,))
+    for dim in 0, 1:
+        for f in (torch.cumsum, torch.cumprod, torch.logcumsumexp, torch.cummax, torch.cummin, torch.sort, torch.argsort, torch.flip):
+            same(f'{f.__name__} {dim}', lambda t: f(t, (dim,) if f == torch.flip else dim), x)
+        for options in dict(), dict(largest=False):
+            same(f'topk {dim}', lambda t: t.topk(3, dim, **options), x)
+    gradients('running sum', lambda t: t.cumsum(0), many)
+    same('sort', lambda t, i: (*t.sort(), *t.sort(descending=True), *t.view(2, 2500).sort(1), *i.sort(stable=True), i.cumsum(0)), many, whole)
+    same('few of many', lambda t: t.view(2, 2500).topk(5), many)
+    gradients('rows', lambda t, i: t[i], x, rows)
+    gradients('elements', lambda t, i: t[i, i], x, rows)
+    same('added rows', lambda t, i, y: t.index_put((i,), y, accumulate=True), x, rows, torch.randn(9, 10))
+    gradients('large embedding', lambda w, i: F.embedding(i, w), torch.randn(50, 4).double(), torch.randint(50, (5000,)))
+    same('rolled', lambda t: (t.roll(2, 1), t.roll((1, 3), (0, 1))), x)
+    for layer in (torch.nn.LSTM(5, 7, 2, bidirectional=True), torch.nn.LSTM(5, 7, batch_first=True), torch.nn.GRU(5, 7, 2), torch.nn.RNN(5, 7),
+                  torch.nn.RNN(5, 7, 2, nonlinearity='relu', bidirectional=True), torch.nn.LSTM(5, 7, bias=False)):
+
+        def run(x):
+            this = copy.deepcopy(layer).to(x.device)
+            x = x.clone().requires_grad_()
+            result, state = this(x)
+            torch.manual_seed(9)
+            (result * torch.randn(result.shape).to(x.device)).sum().backward()
+            return [result.detach(), *[s.detach() for s in (state if isinstance(state, tuple) else (state,))], x.grad] + [p.grad for p in this.parameters()]
+
+        same(str(layer), run, torch.randn(6, 3, 5))
+
+
 def decisions():
     x = torch.tensor([0, 3.0, 0, 0, 5, 7])
     assert torch.nonzero(x.cuda()).flatten().tolist() == [1, 4, 5]
@@ -310,6 +343,6 @@ def objects():
 if 'LOCAL_RANK' in os.environ:
     objects()
 else:
-    for test in (elements, functions, reductions, rows, images, norms, attention, random, scaler, optimizers, decisions):
+    for test in (elements, functions, reductions, rows, images, norms, order, attention, random, scaler, optimizers, decisions):
         test()
 print('done')

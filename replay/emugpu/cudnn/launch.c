@@ -20,6 +20,8 @@ static int computes(const struct emu_dnn_work *w)
 		return 1;
 	if (value && strcmp(value, "0") == 0)
 		return 0;
+	if (w->kind == EMU_DNN_RNN)
+		return emu_rnn_operations(&w->rnn) <= MOST_OPERATIONS;
 	return w->kind == EMU_DNN_BATCH_NORM ? w->elements <= MOST_ELEMENTS
 					     : w->cost.flops <= MOST_OPERATIONS;
 }
@@ -33,6 +35,21 @@ static int attend(const struct emu_dnn_attention *w)
 	return w->backward ? emu_attention_backward(&a) : emu_attention_forward(&a);
 }
 
+static int compute(const struct emu_dnn_work *w)
+{
+	switch (w->kind) {
+	case EMU_DNN_BATCH_NORM:
+		emu_batch_norm_run(&w->norm);
+		return 0;
+	case EMU_DNN_ATTENTION:
+		return attend(&w->attention);
+	case EMU_DNN_RNN:
+		return emu_rnn_run(&w->rnn);
+	default:
+		return emu_convolution_run(&w->convolution);
+	}
+}
+
 static void run(struct gpuemu_launch *launch, void *const *args)
 {
 	const struct emu_dnn_work *w = args[0];
@@ -40,11 +57,16 @@ static void run(struct gpuemu_launch *launch, void *const *args)
 	launch->skipped = !computes(w);
 	if (launch->skipped)
 		return;
-	if (w->kind == EMU_DNN_BATCH_NORM)
-		emu_batch_norm_run(&w->norm);
-	else if ((w->kind == EMU_DNN_ATTENTION ? attend(&w->attention)
-					       : emu_convolution_run(&w->convolution)) < 0)
+	if (compute(w) < 0)
 		launch->error = CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* Later launches of a recurrent network. */
+static void run_part(struct gpuemu_launch *launch, void *const *args)
+{
+	const struct emu_dnn_work *w = args[0];
+
+	launch->skipped = !w->computed;
 }
 
 static void cost(const struct gpuemu_launch *launch, void *const *args, struct gpuemu_cost *ret)
@@ -70,8 +92,9 @@ static const struct gpuemu_kernel kernels[] = {
 	[EMU_CONVOLUTION_KINDS + EMU_DNN_BATCH_NORM] = KERNEL("gpuemu_batch_norm", run),
 	[EMU_CONVOLUTION_KINDS + EMU_DNN_FUSED] = KERNEL("gpuemu_dnn_fused", NULL),
 	[EMU_CONVOLUTION_KINDS + EMU_DNN_ATTENTION] = KERNEL("gpuemu_attention", run),
-	[EMU_CONVOLUTION_KINDS + EMU_DNN_RNN_INPUT] = KERNEL("gpuemu_rnn_input", NULL),
-	[EMU_CONVOLUTION_KINDS + EMU_DNN_RNN_STEP] = KERNEL("gpuemu_rnn_step", NULL),
+	[EMU_CONVOLUTION_KINDS + EMU_DNN_RNN] = KERNEL("gpuemu_rnn", run),
+	[EMU_CONVOLUTION_KINDS + EMU_DNN_RNN_INPUT] = KERNEL("gpuemu_rnn_input", run_part),
+	[EMU_CONVOLUTION_KINDS + EMU_DNN_RNN_STEP] = KERNEL("gpuemu_rnn_step", run_part),
 };
 
 enum { N_KERNELS = sizeof(kernels) / sizeof(kernels[0]) };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Recurrent networks: for each layer and direction, one kernel for the independent products of its
- * input, and one for each step. They take virtual time and compute nothing. */
+ * input, and one for each step. The first one computes all results, unless sequences have different
+ * lengths or results are projected. */
 #include "replay/emugpu/cudnn/descriptor.h"
 #include "replay/emugpu/cudnn/work.h"
 
@@ -195,21 +196,41 @@ EMU_API cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDesc
 	return CUDNN_STATUS_SUCCESS;
 }
 
+/* The shape of a network. */
+static struct emu_rnn describe(const struct cudnnRNNStruct *d, const struct cudnnRNNDataStruct *x)
+{
+	struct emu_rnn r = {.type = EMU_F32,
+			    .kind = (uint8_t)d->mode,
+			    .directions = (uint8_t)directions(d),
+			    .input_bias = (uint8_t)biases(d, 0),
+			    .hidden_bias = (uint8_t)biases(d, gates(d)),
+			    .layers = d->layers,
+			    .inputs = d->inputs,
+			    .hidden = d->hidden,
+			    .steps = x->steps,
+			    .batch = x->batch};
+
+	emu_dnn_type(d->type, &r.type);
+	return r;
+}
+
 EMU_API cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDescriptor_t d,
 						cudnnForwardMode_t mode, cudnnRNNDataDescriptor_t x,
 						size_t *work, size_t *reserve)
 {
+	struct emu_rnn r;
 	size_t step;
 
 	if (!d || !x)
 		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-	/* The results of all gates: of one layer at a time; for training, of all layers. */
+	r = describe(d, x);
+	/* The results of all gates of one layer at a time. */
 	step = (size_t)(x->steps * x->batch) * (size_t)(gates(d) + 2) * (size_t)d->hidden *
 	       (size_t)directions(d) * element_bytes(d);
 	if (work)
 		*work = step;
 	if (reserve)
-		*reserve = mode == CUDNN_FWD_MODE_TRAINING ? step * (size_t)d->layers : 0;
+		*reserve = mode == CUDNN_FWD_MODE_TRAINING ? emu_rnn_reserve_bytes(&r) : 0;
 	return CUDNN_STATUS_SUCCESS;
 }
 
@@ -221,6 +242,8 @@ struct pass {
 	const struct cudnnRNNDataStruct *x;
 	enum { FORWARD, DATA_GRADIENT, WEIGHT_GRADIENT } direction;
 	const void *pointers[8];
+	struct emu_rnn results; /* addresses */
+	int computed;
 };
 
 /* A step has few results, in small tiles. */
@@ -244,16 +267,32 @@ static cudnnStatus_t launch(const struct pass *p, enum emu_dnn_kind kind, double
 	w.cost.product = of[p->direction];
 	w.cost.product.batch = 1;
 	w.cost.product.a_bytes = (double)element_bytes(p->d);
-	memcpy(w.pointers, p->pointers, sizeof(p->pointers));
+	w.computed = (uint32_t)p->computed;
+	if (kind == EMU_DNN_RNN)
+		w.rnn = p->results;
+	else
+		memcpy(w.pointers, p->pointers, sizeof(p->pointers));
 	return emu_dnn_launch(p->handle, &w);
 }
 
-static cudnnStatus_t run_layer(const struct pass *p, int32_t layer)
+/* Returns 1 if host kernels compute such networks. */
+static int is_computed(const struct pass *p)
+{
+	const struct cudnnRNNStruct *d = p->d;
+
+	return !is_projected(d) && d->input == CUDNN_LINEAR_INPUT &&
+	       d->clip == CUDNN_RNN_CLIP_NONE &&
+	       p->x->layout != CUDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED &&
+	       p->x->items == (int64_t)p->x->steps * p->x->batch &&
+	       (p->direction == FORWARD || p->results.reserve);
+}
+
+static cudnnStatus_t run_layer(const struct pass *p, int32_t layer, enum emu_dnn_kind first)
 {
 	const struct cudnnRNNStruct *d = p->d;
 	double items = (double)p->x->items, outputs = (double)gates(d) * d->hidden;
 	double hidden = output_width(d);
-	cudnnStatus_t r = launch(p, EMU_DNN_RNN_INPUT, items, input_width(d, layer), outputs);
+	cudnnStatus_t r = launch(p, first, items, input_width(d, layer), outputs);
 
 	if (p->direction == WEIGHT_GRADIENT)
 		return r == CUDNN_STATUS_SUCCESS
@@ -264,14 +303,36 @@ static cudnnStatus_t run_layer(const struct pass *p, int32_t layer)
 	return r;
 }
 
-static cudnnStatus_t run(const struct pass *p)
+/* Adds the shape to the addresses. */
+static void fill_in(struct pass *p)
+{
+	struct emu_rnn shape = describe(p->d, p->x), *r = &p->results;
+
+	r->type = shape.type;
+	r->kind = shape.kind;
+	r->pass = (uint8_t)p->direction;
+	r->directions = shape.directions;
+	r->input_bias = shape.input_bias;
+	r->hidden_bias = shape.hidden_bias;
+	r->layers = shape.layers;
+	r->inputs = shape.inputs;
+	r->hidden = shape.hidden;
+	r->steps = shape.steps;
+	r->batch = shape.batch;
+}
+
+static cudnnStatus_t run(struct pass *p)
 {
 	cudnnStatus_t r = CUDNN_STATUS_SUCCESS;
 
 	if (!p->d || !p->x)
 		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+	p->computed = is_computed(p);
+	if (p->computed)
+		fill_in(p);
 	for (int32_t i = 0; i < p->d->layers * directions(p->d) && r == CUDNN_STATUS_SUCCESS; i++)
-		r = run_layer(p, i / directions(p->d));
+		r = run_layer(p, i / directions(p->d),
+			      i == 0 && p->computed ? EMU_DNN_RNN : EMU_DNN_RNN_INPUT);
 	return r;
 }
 
@@ -284,7 +345,19 @@ EMU_API cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t
 				      size_t weight_bytes, const void *weights, size_t work_bytes,
 				      void *work, size_t reserve_bytes, void *reserve)
 {
-	return run(&(struct pass){handle, d, xDesc, FORWARD, {x, y, hx, hy, cx, cy, weights}});
+	return run(&(struct pass){handle,
+				  d,
+				  xDesc,
+				  FORWARD,
+				  {x, y, hx, hy, cx, cy, weights},
+				  {.x = x,
+				   .hx = hx,
+				   .cx = cx,
+				   .weights = weights,
+				   .y = y,
+				   .hy = hy,
+				   .cy = cy,
+				   .reserve = reserve_bytes ? reserve : NULL}});
 }
 
 EMU_API cudnnStatus_t cudnnRNNBackwardData_v8(
@@ -295,8 +368,21 @@ EMU_API cudnnStatus_t cudnnRNNBackwardData_v8(
 	void *dcx, size_t weight_bytes, const void *weights, size_t work_bytes, void *work,
 	size_t reserve_bytes, void *reserve)
 {
-	return run(&(struct pass){
-		handle, d, xDesc, DATA_GRADIENT, {y, dy, dx, hx, dhx, dcx, weights}});
+	return run(&(struct pass){handle,
+				  d,
+				  xDesc,
+				  DATA_GRADIENT,
+				  {y, dy, dx, hx, dhx, dcx, weights},
+				  {.hx = hx,
+				   .cx = cx,
+				   .weights = weights,
+				   .dy = dy,
+				   .dhy = dhy,
+				   .dcy = dcy,
+				   .dx = dx,
+				   .dhx = dhx,
+				   .dcx = dcx,
+				   .reserve = reserve}});
 }
 
 EMU_API cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t d,
@@ -308,5 +394,10 @@ EMU_API cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNND
 						 size_t work_bytes, void *work,
 						 size_t reserve_bytes, void *reserve)
 {
-	return run(&(struct pass){handle, d, xDesc, WEIGHT_GRADIENT, {x, hx, y, weights}});
+	return run(&(struct pass){handle,
+				  d,
+				  xDesc,
+				  WEIGHT_GRADIENT,
+				  {x, hx, y, weights},
+				  {.x = x, .hx = hx, .weight_grad = weights, .reserve = reserve}});
 }

@@ -8,6 +8,7 @@
 #include "replay/emugpu/math/attention.h"
 #include "replay/emugpu/math/batch_norm.h"
 #include "replay/emugpu/math/convolution.h"
+#include "replay/emugpu/math/rnn.h"
 
 #include <cudnn.h>
 
@@ -16,8 +17,11 @@ enum emu_dnn_kind {
 	EMU_DNN_BATCH_NORM,
 	EMU_DNN_FUSED, /* several operations of a graph in one kernel; timing only */
 	EMU_DNN_ATTENTION,
-	EMU_DNN_RNN_INPUT, /* products of a layer's input at all steps; timing only */
-	EMU_DNN_RNN_STEP,  /* one step of a layer; timing only */
+	/* A recurrent network: products of a layer's input at all steps; one step of a layer. The
+	 * first launch of a pass computes all its results. */
+	EMU_DNN_RNN,
+	EMU_DNN_RNN_INPUT,
+	EMU_DNN_RNN_STEP,
 	EMU_DNN_KINDS,
 };
 
@@ -35,12 +39,14 @@ struct emu_dnn_attention {
 struct emu_dnn_work {
 	uint32_t kind; /* enum emu_dnn_kind */
 	struct gpuemu_cost cost;
-	double elements; /* of the result */
-	double tile;	 /* elements of the result that a block computes; 0: 1024 */
+	uint32_t computed; /* by an earlier launch */
+	double elements;   /* of the result */
+	double tile;	   /* elements of the result that a block computes; 0: 1024 */
 	union {
 		struct emu_convolution convolution;
 		struct emu_batch_norm norm;
 		struct emu_dnn_attention attention;
+		struct emu_rnn rnn;
 		const void *pointers[EMU_DNN_POINTERS]; /* of a kind with timing only */
 	};
 };

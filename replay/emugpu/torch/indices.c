@@ -25,7 +25,9 @@ static int run_embedding_backward(const struct emu_torch *t, const struct gpuemu
 	for (int64_t row = 0; row < n; row++) {
 		int64_t index = (int64_t)emu_load(t->in[1], indices, row);
 
-		if (index < 0)
+		int64_t bytes = columns * (int64_t)emu_type_bytes(t->in[0]);
+
+		if (index < 0 || !emu_torch_reaches(l, (char *)to + index * bytes, bytes))
 			return -ENOTSUP;
 		for (int64_t i = 0; index != padding && i < columns; i++)
 			emu_store(t->in[0], to, index * columns + i,

@@ -27,6 +27,14 @@ int emu_torch_computes_work(double elements)
 	return (!value || strcmp(value, "0") != 0) && elements <= MOST_ELEMENTS;
 }
 
+/* Missing where these host kernels are tested without the driver. */
+extern gpuemu_reaches_fn gpuemu_reaches __attribute__((weak));
+
+int emu_torch_reaches(const struct gpuemu_launch *l, const void *at, int64_t bytes)
+{
+	return !gpuemu_reaches || gpuemu_reaches(l->device, (uintptr_t)at, (uint64_t)bytes);
+}
+
 /* ---- parts of names ---- */
 
 struct emu_part emu_part_argument(struct emu_part p, int i)
@@ -101,11 +109,14 @@ static void run(struct gpuemu_launch *launch, void *const *args)
 static struct emu_torch *parse(const char *symbol, const char *name)
 {
 	static int (*const parsers[])(struct emu_torch *, struct emu_part) = {
-		emu_torch_elementwise, emu_torch_reduce,	   emu_torch_lists,
-		emu_torch_indices,     emu_torch_random,	   emu_torch_rows,
-		emu_torch_tensors,     emu_torch_attention_values, emu_torch_resampling,
-		emu_torch_norms,       emu_torch_groups,	   emu_torch_losses,
-		emu_torch_pooling};
+		emu_torch_elementwise, emu_torch_reduce,
+		emu_torch_lists,       emu_torch_indices,
+		emu_torch_random,      emu_torch_rows,
+		emu_torch_tensors,     emu_torch_attention_values,
+		emu_torch_resampling,  emu_torch_norms,
+		emu_torch_groups,      emu_torch_losses,
+		emu_torch_pooling,     emu_torch_order,
+		emu_torch_scans};
 	struct emu_torch *t = calloc(1, sizeof(*t));
 
 	for (size_t i = 0; t && !t->run && i < sizeof(parsers) / sizeof(parsers[0]); i++)

@@ -74,6 +74,10 @@ static inline void *emu_pointer_of(void *const *args, unsigned i)
 	return *(void *const *)args[i];
 }
 
+/* Returns 1 if the launch may access `bytes` of memory from `at` on. Host kernels ask before they
+ * write to an address that depends on an index without a known limit. */
+int emu_torch_reaches(const struct gpuemu_launch *l, const void *at, int64_t bytes);
+
 /* The work of multi_tensor_apply_kernel. */
 struct emu_torch_list_work {
 	double elements;   /* per list */
@@ -104,8 +108,10 @@ int emu_torch_indices(struct emu_torch *t, struct emu_part name);
 int emu_torch_lists(struct emu_torch *t, struct emu_part name);
 int emu_torch_losses(struct emu_torch *t, struct emu_part name);
 int emu_torch_norms(struct emu_torch *t, struct emu_part name);
+int emu_torch_order(struct emu_torch *t, struct emu_part name);
 int emu_torch_pooling(struct emu_torch *t, struct emu_part name);
 int emu_torch_random(struct emu_torch *t, struct emu_part name);
 int emu_torch_reduce(struct emu_torch *t, struct emu_part name);
 int emu_torch_rows(struct emu_torch *t, struct emu_part name);
+int emu_torch_scans(struct emu_torch *t, struct emu_part name);
 int emu_torch_tensors(struct emu_torch *t, struct emu_part name);
