@@ -133,9 +133,9 @@ static void print_help(const struct cli_command *c, bool only)
 	if (c->notes)
 		printf("\n%s", c->notes);
 	printf("\nExit status: %s2 invalid command line, 3 unusable input,\n"
-	       "4 missing requirement (such as FUSE, a GPU or disk space).\n",
-	       c->starts ? "that of COMMAND; if COMMAND was not started, "
-			 : "0 success, 1 a check failed, ");
+	       "4 missing requirement (such as FUSE, a GPU or disk space)%s.\n",
+	       c->starts ? "that of COMMAND; or " : "0 success, 1 a check failed, ",
+	       c->starts ? ", 126 or 127 COMMAND cannot be run" : "");
 }
 
 static void print_commands(const char *what, const struct cli_command *const *commands)

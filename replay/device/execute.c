@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <time.h>
 
-#define NO_DEVICE 100	   /* CUDA_ERROR_NO_DEVICE */
 #define INVALID_DEVICE 101 /* CUDA_ERROR_INVALID_DEVICE */
 #define NOT_READY 600	   /* CUDA_ERROR_NOT_READY */
 #define POLL_NS 20000L
@@ -204,8 +203,8 @@ static int check_result(struct rex_frame *b, int64_t result)
 				      "the driver does not place memory at its recorded "
 				      "address 0x%llx; omit --same-addresses",
 				      (unsigned long long)rex_placement_refused());
-	if (call->library == API_LIBRARY_CUDA && (int32_t)result == NO_DEVICE)
-		return rex_frame_fail(b, -ENODEV, "there is no GPU");
+	if (strcmp(name_of(b->call), "cuInit") == 0)
+		return rex_frame_fail(b, -ENODEV, "returned %d; is there a GPU?", (int32_t)result);
 	if (call->library == API_LIBRARY_CUDA && (int32_t)result == INVALID_DEVICE)
 		return rex_frame_fail(b, -ENODEV,
 				      "the recording used more GPUs than there are; with --rank, "

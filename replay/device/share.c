@@ -25,6 +25,7 @@ struct rex_share {
 	struct rex_settings settings;
 	struct rex_counts counts;
 	uint32_t is_noted;
+	uint32_t has_failed;
 	char note[REX_NOTE_BYTES];
 	struct entry entries[ENTRIES];
 	int64_t progress[REX_PROCESSES]; /* 0: not started */
@@ -226,6 +227,11 @@ void rex_share_set_note(struct rex_share *s, const char *text)
 {
 	if (__atomic_exchange_n(&s->is_noted, 1, __ATOMIC_RELAXED) == 0)
 		snprintf(s->note, sizeof(s->note), "%s", text);
+}
+
+bool rex_share_is_first_failure(struct rex_share *s)
+{
+	return __atomic_exchange_n(&s->has_failed, 1, __ATOMIC_RELAXED) == 0;
 }
 
 const char *rex_share_get_note(const struct rex_share *s)

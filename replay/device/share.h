@@ -83,6 +83,9 @@ void rex_share_set_note(struct rex_share *s, const char *text);
 /* Returns the text, or "". */
 const char *rex_share_get_note(const struct rex_share *s);
 
+/* Returns true in one of the processes that fail: it reports the failure. */
+bool rex_share_is_first_failure(struct rex_share *s);
+
 /* Writes a file atomically: it is complete or missing. Any thread. Returns 0 or a negative
  * errno. */
 int rex_write_file_atomically(const char *folder, const char *name, const void *data, size_t bytes);

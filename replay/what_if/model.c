@@ -26,13 +26,12 @@ int model_new(const struct fmt_names *names, uint32_t rank, const char *like, st
 	scoped(model_free_ptr) struct model *m = calloc(1, sizeof(*m));
 	const struct fmt_device *device = fmt_device(names, rank, 0);
 	const char *name = device ? fmt_string(names, device->name, NULL) : "";
-	char why[160];
+	char why[600];
 
 	if (!m)
 		return -ENOMEM;
 	if (cost_gpu_load(like, &m->to, why, sizeof(why)) < 0) {
-		snprintf(err->why, sizeof(err->why), "invalid GPU model '%.40s': %.120s", like,
-			 why);
+		snprintf(err->why, sizeof(err->why), "invalid GPU model '%.40s': %s", like, why);
 		return -EINVAL;
 	}
 	/* A name that is not a model's would be a file name. */

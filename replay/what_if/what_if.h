@@ -77,7 +77,7 @@ struct what_if {
 
 /* Why a spec is invalid, as in "invalid value 'fast' for gpu; expected ...". */
 struct what_if_error {
-	char why[200];
+	char why[700];
 };
 
 /* The caller frees *ret by what_if_free(). Returns 0, -EINVAL with the reason in *err, or

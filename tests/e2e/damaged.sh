@@ -159,9 +159,9 @@ fi
 # A truncated file: slices at its end are missing, which only the manifest shows.
 cp -r good short
 truncate -s -3000 short/rank-00001.chunks
-leaves_out 'short/rank-00001.chunks: the file was cut short' gputrace export -o short.json short
+leaves_out 'short/rank-00001.chunks: truncated here' gputrace export -o short.json short
 fails -1 gputrace info short
-refuses 3 'the file was cut short' gpureplay --emulate short
+refuses 3 'truncated here' gpureplay --emulate short
 cp -r good shorter
 printf '\0\0\0\0\0\0\0\0' | dd of=shorter/rank-00001.chunks bs=1 seek=$(($(stat -c %s good/rank-00001.chunks) - 1500)) conv=notrunc status=none
 truncate -s -300 shorter/rank-00001.chunks

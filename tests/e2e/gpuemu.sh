@@ -22,6 +22,7 @@ printf 'name odd\nsms many\n' >"$work/odd.gpu"
 fails -3 gpuemu --like "$work/odd.gpu" true
 says "many"
 fails -3 gpuemu --timing "$work" true
+fails -3 gpuemu --kernels "$work/odd.gpu" true
 fails -2 gpuemu
 
 # A program that uses the driver API, on any number of GPUs of each model.

@@ -28,7 +28,7 @@ inputs() {
 		empty|empty: not a trace
 		text|text: not a trace
 		good.json|good.json: not a trace
-		cut|cut:trace.chunks: the file was cut short
+		cut|cut:trace.chunks: truncated here
 		pipe|pipe: not a trace
 		/dev/null|/dev/null: not a trace
 		folder|folder: not a trace

@@ -193,8 +193,15 @@ unknown = [n for n in a100['not_scaled'] if n['what'] == 'kernels_of_unknown_wor
 assert all(n['count'] > 0 and 0 < n['share'] < 1.1 for n in unknown), unknown
 PYTHON
 fails -2 gpureplay --emulate --what-if gpu=H1 "$work/h100"
+says 'V100-SXM2-16GB, or give a file like those in share/gpureplay/gpus'
 says "no such model; there are A100"
 
+for option in --iterations=1-2 --repeat=2 --trust; do
+	fails -2 gpureplay --emulate $option "$work/ddp"
+	says "${option%%=*}: only without --emulate"
+done
+fails -2 gpureplay --what-if gpu=2x "$work/ddp"
+says '--what-if: only with --emulate'
 fails -2 gpureplay --emulate --what-if batch=2x "$work/ddp"
 says "which dimension of a kernel is the batch"
 

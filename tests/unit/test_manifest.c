@@ -94,7 +94,7 @@ struct reported {
 static int match(void *context, const struct fmt_problem *p)
 {
 	struct reported *r = context;
-	char line[512];
+	char line[1024];
 
 	snprintf(line, sizeof(line), "%s: %s", p->error.file, p->error.what);
 	r->n += strstr(line, r->text) != NULL;

@@ -148,7 +148,7 @@ static int use_timing(const char *path)
 static int use_model(const char *like)
 {
 	struct cost_gpu model;
-	char why[160];
+	char why[600];
 	scoped(free_ptr) char *path = realpath(like, NULL);
 
 	if (cost_gpu_load(like, &model, why, sizeof(why)) < 0) {
@@ -159,13 +159,24 @@ static int use_model(const char *like)
 	return CLI_OK;
 }
 
+static bool is_elf_file(const char *path)
+{
+	scoped(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char magic[4];
+
+	return fd >= 0 && read(fd, magic, 4) == 4 && memcmp(magic, "\177ELF", 4) == 0;
+}
+
 static int use_kernels(const char *file)
 {
 	scoped(free_ptr) char *path = realpath(file, NULL);
 
 	if (!path || preload_before("GPUEMU_PLUGINS", path) < 0)
 		return cli_fail(-errno, NULL, "open", file, NULL);
-	return CLI_OK;
+	if (is_elf_file(path))
+		return CLI_OK;
+	cli_error("cannot load the host kernels in %s: not a shared library", file);
+	return CLI_INPUT;
 }
 
 /* Sets the environment that configures the libraries. */

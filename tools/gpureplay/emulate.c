@@ -153,11 +153,11 @@ static void report_to(const struct replay_report *report, const struct sensitivi
 static int check_options(const struct cli_args *args, const struct what_ifs *what_ifs)
 {
 	if (args->values[OPT_SENSITIVITY] && (what_ifs->n > 0 || args->values[OPT_OUTPUT])) {
-		cli_error("--sensitivity: expected no --what-if and no -o");
+		cli_error("--sensitivity: cannot be combined with --what-if or -o");
 		return CLI_USAGE;
 	}
 	if (what_ifs->n > 1 && args->values[OPT_OUTPUT]) {
-		cli_error("-o writes one run; expected one --what-if");
+		cli_error("-o: writes one run, so only one --what-if is possible");
 		return CLI_USAGE;
 	}
 	return CLI_OK;

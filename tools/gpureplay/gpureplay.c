@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/gpureplay/gpureplay.h"
 
+#include "base/array.h"
 #include "tools/gpureplay/worker.h"
 
 #include <errno.h>
@@ -69,25 +70,42 @@ static bool is_valid(const struct cli_args *args, int option, const char *one, c
 	return false;
 }
 
+/* Checks that each option applies to what is done: emulation or execution. Prints an error. */
+static bool are_applicable(const struct cli_args *args)
+{
+	static const int emulated[] = {OPT_WHAT_IF, OPT_SENSITIVITY};
+	static const int executed[] = {OPT_ITERATIONS, OPT_RANK,    OPT_REPEAT,
+				       OPT_SPEED,      OPT_CUBLAS,  OPT_SAME_ADDRESSES,
+				       OPT_TRUST,      OPT_KEYFRAME};
+	bool emulates = args->values[OPT_EMULATE] != NULL;
+	const int *other = emulates ? executed : emulated;
+	size_t n = emulates ? ARRAY_SIZE(executed) : ARRAY_SIZE(emulated);
+
+	for (size_t i = 0; i < n; i++)
+		if (args->values[other[i]]) {
+			cli_error("--%s: only %s --emulate", gpureplay_options[other[i]].name,
+				  emulates ? "without" : "with");
+			return false;
+		}
+	if (!args->values[OPT_KEYFRAME] || args->values[OPT_OUTPUT])
+		return true;
+	cli_error("--keyframe: -o OUT is missing");
+	return false;
+}
+
 static int run(const struct cli_args *args)
 {
-	int64_t repeat, keyframe;
+	int64_t repeat, keyframe, rank, first, last;
 
 	if (!is_valid(args, OPT_SPEED, "recorded", "max") ||
 	    !is_valid(args, OPT_CUBLAS, "api", "driver"))
 		return CLI_USAGE;
 	if (cli_number(args, &gpureplay_command, OPT_REPEAT, 0, 1000000000, 0, &repeat) < 0 ||
-	    cli_number(args, &gpureplay_command, OPT_KEYFRAME, 1, 1000000000, 1, &keyframe) < 0)
+	    cli_number(args, &gpureplay_command, OPT_KEYFRAME, 1, 1000000000, 1, &keyframe) < 0 ||
+	    cli_number(args, &gpureplay_command, OPT_RANK, 0, UINT32_MAX, -1, &rank) < 0 ||
+	    cli_range(args, gpureplay_options, OPT_ITERATIONS, &first, &last) < 0 ||
+	    !are_applicable(args))
 		return CLI_USAGE;
-	if (args->values[OPT_KEYFRAME] &&
-	    (args->values[OPT_EMULATE] || !args->values[OPT_OUTPUT])) {
-		cli_error("--keyframe: only for an executed run that -o writes");
-		return CLI_USAGE;
-	}
-	if (args->values[OPT_RANK] && args->values[OPT_EMULATE]) {
-		cli_error("--rank: --emulate needs all ranks");
-		return CLI_USAGE;
-	}
 	if (!args->values[OPT_EMULATE] && gpureplay_is_launch(args->operands[0]))
 		return gpureplay_launch(args, (unsigned)repeat);
 	return args->values[OPT_EMULATE] ? gpureplay_emulate(args) : gpureplay_reexecute(args);

@@ -54,9 +54,8 @@ static int check_recording(const struct reexecution *job)
 
 	if (by && strcmp(by, "\"gpucapture\"") == 0)
 		return gpureplay_may_run(job->args, fmt_trace_path(job->recorded), job->path);
-	cli_error("cannot re-execute %s: not a recording of gpucapture; gpureplay --emulate %s "
-		  "needs no calls",
-		  job->path, job->path);
+	cli_error("cannot re-execute %s: not a recording of gpucapture; use gpureplay --emulate",
+		  job->path);
 	return CLI_INPUT;
 }
 

@@ -50,9 +50,11 @@ static int start_again(char **argv, const char *why)
 	return CLI_MACHINE;
 }
 
-static int status_of(int r, const char *path, const char *why)
+/* Prints the reason, unless another process has failed. Returns the exit status. */
+static int report_failure(struct rex_share *share, int r, const char *path, const char *why)
 {
-	cli_error("cannot re-execute %s: %s", path, *why ? why : strerror(-r));
+	if (rex_share_is_first_failure(share))
+		cli_error("cannot re-execute %s: %s", path, *why ? why : strerror(-r));
 	switch (r) {
 	case -EIO:
 		return CLI_FAILED;
@@ -145,7 +147,7 @@ static int run_one(struct fmt_trace *trace, uint32_t index, char **argv)
 	if (r == 0)
 		r = rex_execute(&process, &how, &result);
 	if (r < 0)
-		return status_of(r, argv[1], result.why);
+		return report_failure(how.share, r, argv[1], result.why);
 	rex_share_add_counts(how.share, &result.counts);
 	return CLI_OK;
 }

@@ -29,7 +29,7 @@ static long number_of(const char *name, long missing)
 static int load_models(struct cost_gpu *models, int n)
 {
 	const char *like = getenv("GPUEMU_LIKE");
-	char list[4096], why[160], *next = list, *name = NULL;
+	char list[4096], why[600], *next = list, *name = NULL;
 
 	snprintf(list, sizeof(list), "%s", like && *like ? like : "H200");
 	for (int i = 0; i < n; i++) {
