@@ -49,6 +49,9 @@ for gpus in 1 2 4; do
 	recorded pipeline$gpus $gpus sh "$launch" $gpus "$examples/pipeline" --steps 2 --hidden 32
 	same pipeline$gpus $gpus
 done
+# A process whose launcher called it rank 1, and of which the others were not recorded.
+RANK=1 recorded lone 1 "$examples/dataparallel" --steps 1 --hidden 16
+same lone 1
 recorded overlap 2 "$examples/overlap" --size 100 --count 3
 same overlap 2
 

@@ -135,6 +135,7 @@ TEST(nothing_begins_before_it_was_issued)
 	ck_assert_int_eq(cap_device_clock_op_start(&k, 500000, at + 7000, at + 90000), at + 7000);
 	ck_assert_int_eq(cap_device_clock_op_start(&k, 500000, INT64_MIN, at + 3000), at + 3000);
 	ck_assert_int_eq(cap_device_clock_op_start(&k, 500000, INT64_MIN, at - 21000), at);
+	ck_assert_int_eq(cap_device_clock_op_start(&k, 500000, at + 7000, at + 3000), at + 7000);
 }
 
 /* The clock of a context that is being destroyed is not read; if the destruction fails, the clock

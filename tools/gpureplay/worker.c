@@ -241,6 +241,8 @@ int worker_run(char **argv)
 	}
 	if (is_only)
 		return start_only(trace, &all, (uint32_t)atoi(which + strlen(WORKER_ONLY)), argv);
+	if (is_all && all.n == 1 && rex_processes_rank(trace, &all, 0) != 0)
+		return start_only(trace, &all, 0, argv); /* gpucapture reads RANK at the start */
 	if (!is_all || all.n == 1)
 		return run_one(trace, (uint32_t)number_in(WORKER_VARIABLE, 0), argv);
 	pids = calloc(all.n, sizeof(*pids));

@@ -96,7 +96,7 @@ static int read_times(const struct cap_stream *s, const struct cap_timed_op *op,
 static bool collect_op(struct cap_stream *s, struct cap_timed_op *op, int64_t now_ns)
 {
 	struct cap_device_clock *k = &s->context->clock;
-	int64_t issued = issued_ns(op), start, end = INT64_MIN;
+	int64_t issued = issued_ns(op), start, end = INT64_MIN, reached;
 	int r;
 
 	if (cap_device_clock_is_stale(k, issued))
@@ -105,16 +105,19 @@ static bool collect_op(struct cap_stream *s, struct cap_timed_op *op, int64_t no
 	r = read_times(s, op, issued, &start, &end);
 	if (r == 0)
 		return false;
-	s->end_ns = r == 1 ? end : INT64_MIN;
+	reached = end;
+	if (r == 1 && end < start && !cap_timed_is_mark(op->what))
+		end = start;
+	s->end_ns = end > s->end_ns ? end : s->end_ns;
 	if (cap_timed_is_mark(op->what))
 		return true;
 	if (r == 1)
 		cap_put_times(op->id, cap_device_clock_to_host(k, start),
-			      cap_device_clock_to_host(k, end > start ? end : start));
+			      cap_device_clock_to_host(k, end));
 	else
 		cap_times_count_missed();
 	if (r == 1 && op->what == CAP_TIMED_EVENT)
-		cap_device_clock_rebase(k, &op->event, end);
+		cap_device_clock_rebase(k, &op->event, reached);
 	return true;
 }
 

@@ -169,11 +169,11 @@ int64_t cap_device_clock_op_start(const struct cap_device_clock *k, int64_t issu
 {
 	int64_t issued = cap_drift_to_device(&k->drift, issued_ns);
 	int64_t idle = cap_drift_to_device(&k->drift, issued_ns + k->lag_ns);
-	int64_t start = from > idle ? from : idle;
+	int64_t start = idle < end ? idle : end;
 
-	if (start > end)
-		start = end;
-	return start > issued ? start : issued;
+	if (start < issued)
+		start = issued;
+	return start > from ? start : from;
 }
 
 int64_t cap_device_clock_end_at_return(const struct cap_device_clock *k, int64_t done_ns,

@@ -81,8 +81,9 @@ bool cap_device_clock_is_stale(const struct cap_device_clock *k, int64_t issued_
 void cap_device_clock_renew(struct cap_device_clock *k);
 
 /* Returns the start of an operation in device time. The operation was issued at issued_ns, and
- * waited until `from` for earlier operations on its stream. The result is not after `end`, and not
- * before the issue; the latter limit wins if the clocks are inconsistent. */
+ * waited until `from` for earlier operations on its stream. The result is not before `from`, so
+ * that starts are in the order of the stream; nor before the issue; nor after `end`. Earlier limits
+ * win if the clocks are inconsistent. */
 int64_t cap_device_clock_op_start(const struct cap_device_clock *k, int64_t issued_ns, int64_t from,
 				  int64_t end);
 

@@ -43,7 +43,8 @@ struct cap_stream {
 	uint32_t legacy_ops; /* of the context, at the last operation */
 	uint32_t n_marks;    /* number of queue slots that are not operations */
 	/* The library's thread. */
-	int64_t end_ns; /* device time of the last collected event; INT64_MIN: unknown */
+	int64_t end_ns; /* device time at which all collected operations have ended; INT64_MIN:
+			   unknown */
 	uint64_t peak;	/* largest number of outstanding operations */
 	struct cap_op_queue queue;
 };
