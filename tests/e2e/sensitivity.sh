@@ -52,6 +52,6 @@ has_line '^ *1 % faster  *name  *gain of a step  *share  *critical$' <"$work/rep
 has_line '^ *gpu  *all  *[0-9.]* us  *0\.[0-9]*%' <"$work/report"
 has_line '^ *rank  *3 ' <"$work/report"
 fails -2 gpureplay --emulate --sensitivity --what-if gpu=2x "$work/grid"
-says "expected no --what-if"
+says "cannot be combined with --what-if"
 fails -2 gpureplay --emulate --sensitivity -o "$work/output" "$work/grid"
 [ ! -e "$work/output" ] || die "--sensitivity wrote a run"
