@@ -63,7 +63,7 @@ struct program {
 /* The driver's cost model, as the engine needs it. */
 struct costs {
 	int64_t launch_ns, gap_ns, event_ns, sync_ns;
-	int64_t call_launch_ns, call_copy_ns, call_event_ns, call_query_ns;
+	int64_t call_launch_ns, call_collective_ns, call_copy_ns, call_event_ns, call_query_ns;
 	int64_t copy_ns[STEP_KINDS][SIZES]; /* as measured on idle streams */
 	double blocks_held;		    /* by a whole GPU */
 };

@@ -141,6 +141,7 @@ static void collective(struct graph *g, const struct step *s, uint32_t meeting)
 {
 	uint32_t track = stream_track(s->gpu, s->stream);
 
+	add_point(g, HOST, g->c->call_collective_ns - g->c->call_launch_ns);
 	add_point(g, track, g->c->gap_ns);
 	add_op_waits(g, s, 1);
 	add_point(g, track, g->p->collective_ns[s->size]);

@@ -135,6 +135,8 @@ static int64_t measure_idle(const struct costs *c, struct step s, ncclComm_t com
 			    int64_t *start_ns)
 {
 	*start_ns = (int64_t)gpuemu_host_ns() + c->launch_ns;
+	if (s.kind == COLLECTIVE)
+		*start_ns += c->call_collective_ns - c->call_launch_ns;
 	do_step(&s, comm);
 	s.kind = SYNC_STREAM;
 	do_step(&s, comm);
@@ -169,6 +171,7 @@ void run_setup(uint32_t n, struct costs *ret)
 		.event_ns = value("event_ns"),
 		.sync_ns = value("sync_ns"),
 		.call_launch_ns = value("call_launch_ns"),
+		.call_collective_ns = value("call_collective_ns"),
 		.call_copy_ns = value("call_copy_ns"),
 		.call_event_ns = value("call_event_ns"),
 		.call_query_ns = value("call_query_ns"),

@@ -74,24 +74,24 @@ API {returns} {name}({parameters})
 }}
 '''
 
-# Functions that are not CUDA's: the libraries register their kernels with the emulated driver by
-# them.
-BESIDE = '''
-int gpuemu_register_kernel(const void *k);
-API int gpuemu_register_kernel(const void *k)
-{
+# Functions of the emulated driver that are not CUDA's, with which the libraries register kernels, read values of the GPU and
+# use the thread's clock: the type, the name, and parameters with and without types.
+BESIDE = [
+    ('int', 'gpuemu_register_kernel', 'const void *k', 'k'),
+    ('int', 'gpuemu_device_value', 'int device, const char *key, double *ret', 'device, key, ret'),
+    ('uint64_t', 'gpuemu_host_ns', 'void', ''),
+    ('void', 'gpuemu_thread_not_before', 'int64_t ns', 'ns'),
+    ('void', 'gpuemu_clock_pause', 'void', ''),
+    ('void', 'gpuemu_clock_resume', 'void', ''),
+]
+FORWARD = '''
+{returns} {name}({parameters});
+API {returns} {name}({parameters})
+{{
 	static void *found;
 
-	return ((int (*)(const void *))driver(&found, "gpuemu_register_kernel"))(k);
-}
-
-int gpuemu_device_value(int device, const char *key, double *ret);
-API int gpuemu_device_value(int device, const char *key, double *ret)
-{
-	static void *found;
-
-	return ((int (*)(int, const char *, double *))driver(&found, "gpuemu_device_value"))(device, key, ret);
-}
+	{give}(({returns} (*)({parameters}))driver(&found, "{name}"))({arguments});
+}}
 '''
 
 
@@ -106,7 +106,10 @@ def main():
         after = f'\tstand_before({arguments[1]});\n' if name.startswith('cuGetProcAddress') else ''
         text += FUNCTION.format(name=name, number=number, returns=returns, parameters=', '.join(parameters) or 'void',
                                 arguments=', '.join(arguments), after=after)
-    pathlib.Path(out).write_text(text + BESIDE, encoding='utf-8')
+    for returns, name, parameters, arguments in BESIDE:
+        text += FORWARD.format(returns=returns, name=name, parameters=parameters, arguments=arguments,
+                               give='' if returns == 'void' else 'return ')
+    pathlib.Path(out).write_text(text, encoding='utf-8')
 
 
 if __name__ == '__main__':

@@ -304,7 +304,9 @@ static size_t count_even(const struct fmt_network_sample *s, size_t n)
  * chance as well: then they are few. */
 static void add_exits(struct exits *e, const struct fmt_network_sample *s, size_t n)
 {
-	for (size_t i = 0; i < n && count_even(s, n) * 4 > n; i++) {
+	if (count_even(s, n) * 4 <= n)
+		return;
+	for (size_t i = 0; i < n; i++) {
 		double ranks = s[i].n_ranks, gap = (double)s[i].second_ns * (ranks + 1);
 
 		if (s[i].most_ns > FMT_NETWORK_APART_NS || s[i].n_ranks < 2)

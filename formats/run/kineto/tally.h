@@ -25,7 +25,7 @@ enum kineto_disposition {
 enum kineto_outcome { KINETO_KEPT, KINETO_REBUILT, KINETO_SKIPPED };
 
 enum kineto_outcome kineto_disposition_outcome(enum kineto_disposition disposition);
-/* Returns the kind, or the reason: "call", "from correlation ids". */
+/* Returns the kind, or the reason: "call", "it has no time". */
 const char *kineto_disposition_text(enum kineto_disposition disposition);
 
 struct kineto_tally_row {

@@ -306,7 +306,9 @@ int emu_dnn_find_attention(descriptor *graph, descriptor *pack, struct emu_dnn_a
 	      !a->sums.data || size_of(s.k_grad, 1) != size_of(s.k, 1))) ||
 	    !is_packed(s.q, 3) || !is_packed(s.k, 5 - transposed) ||
 	    !is_packed(s.v, ret->backward ? 2 : 3) || !is_packed(s.out, 3) ||
-	    !is_packed(s.bias, 3) || !is_packed(s.out_grad, 3))
+	    !is_packed(s.out_grad, 3) || !is_packed(s.q_grad, 3) || !is_packed(s.k_grad, 3) ||
+	    !is_packed(s.v_grad, 3) || !is_packed(s.bias, 3) ||
+	    (s.bias && size_of(s.bias, 3) != a->keys))
 		return -ENOTSUP;
 	return 0;
 }
