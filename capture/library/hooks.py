@@ -57,7 +57,6 @@ CAP_API {result} {name}({parameters})
 
 '''
 
-# cuLaunchKernel: see launch.h.
 # The length of a variable is recorded even if the program does not want it, as NVIDIA's runtime.
 VARIABLES = {'cuModuleGetGlobal_v2', 'cuLibraryGetGlobal', 'cuLibraryGetManaged'}
 VARIABLE_LENGTH = '''	uint64_t length;
