@@ -327,7 +327,6 @@ static double of_pair(enum emu_torch_op op, double a, double b)
 	}
 }
 
-/* Arithmetic of two elements. */
 /* Has the sign of b. */
 static double remainder_of(double a, double b)
 {
@@ -336,6 +335,7 @@ static double remainder_of(double a, double b)
 	return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
+/* Arithmetic of two elements. */
 static double of_two(enum emu_torch_op op, const double in[EMU_TORCH_INPUTS], const double s[4])
 {
 	double a = in[0], b = in[1];

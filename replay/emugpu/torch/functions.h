@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Functions of elements a, b, c, ... and up to three scalars s0, s1, s2. */
+/* Functions of elements a, b, c, ... and up to four scalars s0 to s3. */
 #pragma once
 
 enum { EMU_TORCH_INPUTS = 7 };
