@@ -103,6 +103,9 @@ def images():
         gradients(f'interpolation {options}', lambda x: F.interpolate(x, **options), random(2, 3, 13, 16))
     for mode in 'nearest', 'linear':
         gradients(f'interpolation {mode}', lambda x: F.interpolate(x, scale_factor=2, mode=mode), random(2, 3, 13))
+    for mode, options in itertools.product(('nearest', 'nearest-exact'), (dict(scale_factor=1.7), dict(scale_factor=0.61), dict(size=9))):
+        for sizes in (13,), (13, 16):
+            gradients(f'interpolation {mode} {options}', lambda x: F.interpolate(x, mode=mode, **options), random(2, 3, *sizes))
     for mode in 'reflect', 'replicate', 'circular', 'constant':
         gradients(f'padding {mode}', lambda x: F.pad(x, (2, 1, 3, 4), mode), random(2, 3, 8, 9))
     gradients('padding of a line', lambda x: F.pad(x, (2, 1), 'reflect'), random(2, 3, 8))

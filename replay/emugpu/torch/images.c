@@ -41,7 +41,10 @@ enum kind { ONE, MEAN, ADAPTIVE, NEAREST, LINEAR, CUBIC, REFLECT, REPLICATE };
 struct axis {
 	uint8_t kind, align, include_pad;
 	int64_t window, step, pad;
-	float scale; /* of LINEAR and CUBIC: size of the input / size of the result */
+	uint8_t exact, backward; /* of NEAREST */
+	/* of NEAREST, LINEAR and CUBIC: size of the input / size of the result, or what the program
+	 * gave; of NEAREST backward its inverse */
+	float scale;
 };
 
 /* The inputs of an element of the result along one axis: `n` from `first` on with equal weights, or
@@ -96,6 +99,26 @@ static void scaled_taps(const struct axis *a, int64_t in, int64_t o, struct taps
 	}
 }
 
+/* Forward, clamped to the input. Backward, an input has the elements of the result that PyTorch's
+ * kernel gives it, so an element may have no input. */
+static void nearest_taps(const struct axis *a, int64_t in, int64_t o, struct taps *ret)
+{
+	float half = a->exact ? 0.5f : 0, s = a->scale;
+	int64_t i;
+
+	if (!a->backward) {
+		ret->first = clamp((int64_t)floorf(((float)o + half) * s), in);
+		return;
+	}
+	i = clamp((int64_t)floorf(((float)o + half) / s), in);
+	while (i > 0 && (float)o < ceilf((float)i * s - half))
+		i--;
+	while (i < in && (float)o >= ceilf((float)(i + 1) * s - half))
+		i++;
+	ret->first = i;
+	ret->n = i < in;
+}
+
 static void taps_of(const struct axis *a, int64_t in, int64_t out, int64_t o, struct taps *ret)
 {
 	int64_t at = o - a->pad;
@@ -111,7 +134,7 @@ static void taps_of(const struct axis *a, int64_t in, int64_t out, int64_t o, st
 		ret->weight = 1.0 / (double)ret->n;
 		break;
 	case NEAREST:
-		ret->first = clamp((int64_t)floorf((float)o * ((float)in / (float)out)), in);
+		nearest_taps(a, in, o, ret);
 		break;
 	case LINEAR:
 	case CUBIC:
@@ -240,11 +263,11 @@ static const struct kernel {
 	{"atomic_adaptive_average_gradinput<", ADAPTIVE, BACKWARD, 0, 1, GRID_X, NONE, 2, 4, NONE},
 	{"adaptive_average_pool_nhwc<", ADAPTIVE, LAST, 0, 1, 2, 3, 4, 6, NONE},
 	{"adaptive_average_gradinput_nhwc<", ADAPTIVE, BACKWARD | LAST, 0, 1, 2, 3, 4, 6, NONE},
-	{"upsample_nearest1d_out_frame<", NEAREST, NO_HEIGHT, 0, 5, 1, 2, 3, 4, NONE},
+	{"upsample_nearest1d_out_frame<", NEAREST, NO_HEIGHT, 0, 5, 1, 2, 3, 4, 6},
 	{"upsample_nearest1d_backward_out_frame<", NEAREST, BACKWARD | NO_HEIGHT, 5, 0, 1, 2, 4, 3,
-	 NONE},
-	{"upsample_nearest2d_out_frame<", NEAREST, 0, 0, 1, 2, NONE, 3, 5, NONE},
-	{"upsample_nearest2d_backward_out_frame<", NEAREST, BACKWARD, 7, 0, 1, 2, 5, 3, NONE},
+	 6},
+	{"upsample_nearest2d_out_frame<", NEAREST, 0, 0, 1, 2, NONE, 3, 5, 7},
+	{"upsample_nearest2d_backward_out_frame<", NEAREST, BACKWARD, 7, 0, 1, 2, 5, 3, 8},
 	{"upsample_bilinear2d_out_frame<", LINEAR, ACCESSORS, 4, 5, 0, 0, 0, 0, 1},
 	{"upsample_bilinear2d_backward_out_frame<", LINEAR, BACKWARD, 8, 9, 0, NONE, 1, 3, 5},
 	{"upsample_bicubic2d_out_frame", CUBIC, ACCESSORS, 4, 5, 0, 0, 0, 0, 1},
@@ -286,6 +309,15 @@ static int read_axes(const struct kernel *k, const struct gpuemu_launch *l, void
 			a->step = same ? a->window : emu_int_of(l, args, at + 2 + (unsigned)i);
 			a->pad = same ? 0 : emu_int_of(l, args, at + 4 + (unsigned)i);
 			a->include_pad = same || *(const uint8_t *)args[15];
+		} else if (k->kind == NEAREST) {
+			a->scale = scale_of(l, args, at + (unsigned)i);
+			a->exact = s->t->swapped;
+			a->backward = k->flags & BACKWARD;
+			if (!(a->scale > 1e-6f && a->scale < 1e6f))
+				return -ENOTSUP;
+			/* The kernel of two dimensions copies an axis of the same size. */
+			if (!narrow && !a->backward && s->in.size[3 + i] == s->out.size[3 + i])
+				a->kind = ONE;
 		} else if (k->kind == LINEAR || k->kind == CUBIC) {
 			a->scale = scale_of(l, args, at + (unsigned)i);
 			a->align = *(const uint8_t *)args[at + (unsigned)axes];
@@ -398,6 +430,7 @@ int emu_torch_resampling(struct emu_torch *t, struct emu_part name)
 		if (strncmp(rest.at, kernels[i].name, strlen(kernels[i].name)) == 0) {
 			t->op = (uint8_t)i;
 			t->run = run;
+			t->swapped = emu_part_has(rest, "nearest_neighbor_exact_");
 			/* These begin with the type of their indices. */
 			return emu_part_type(emu_part_argument(rest, last), &t->in[0]);
 		}
