@@ -233,6 +233,12 @@ def order():
     gradients('running sum', lambda t: t.cumsum(0), many)
     same('sort', lambda t, i: (*t.sort(), *t.sort(descending=True), *t.view(2, 2500).sort(1), *i.sort(stable=True), i.cumsum(0)), many, whole)
     same('few of many', lambda t: t.view(2, 2500).topk(5), many)
+    exact = lambda t: t.cpu() - 2**60  # no double has these differences
+    for dim in 0, 1:
+        large = 2**60 + torch.randperm(60).view(6, 10)
+        same(f'large integers {dim}', lambda t: [exact(v) for v in (t.sort(dim)[0], t.topk(3, dim)[0], t.cummax(dim)[0], t.cummin(dim)[0])], large)
+        same(f'indices of large integers {dim}', lambda t: (t.sort(dim)[1], t.topk(3, dim)[1], t.cummax(dim)[1], t.cummin(dim)[1]), large)
+        same(f'products {dim}', lambda t: t.cumprod(dim).cpu() % 1000003, torch.randperm(60).view(6, 10) + 99991)
     gradients('rows', lambda t, i: t[i], x, rows)
     gradients('elements', lambda t, i: t[i, i], x, rows)
     same('added rows', lambda t, i, y: t.index_put((i,), y, accumulate=True), x, rows, torch.randn(9, 10))

@@ -14,21 +14,33 @@
 
 struct item {
 	double key;
+	uint64_t low; /* orders 8-byte integers that are the same double; else 0 */
 	int64_t at;
 };
 
-/* NaN is the largest. */
-static int compare(double a, double b)
+static struct item item_of(enum emu_type type, const char *data, int64_t i, int64_t at)
 {
+	struct item r = {.key = emu_load(type, data, i), .at = at};
+
+	if (type == EMU_I64 || type == EMU_U64)
+		memcpy(&r.low, data + 8 * i, sizeof(r.low));
+	return r;
+}
+
+/* NaN is the largest. */
+static int compare(const struct item *x, const struct item *y)
+{
+	double a = x->key, b = y->key;
+
 	if (isnan(a) || isnan(b))
 		return (isnan(a) != 0) - (isnan(b) != 0);
-	return (a > b) - (a < b);
+	return a == b ? (x->low > y->low) - (x->low < y->low) : (a > b) - (a < b);
 }
 
 static int ascending(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
-	int r = compare(x->key, y->key);
+	int r = compare(x, y);
 
 	return r ? r : (x->at > y->at) - (x->at < y->at);
 }
@@ -36,7 +48,7 @@ static int ascending(const void *a, const void *b)
 static int descending(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
-	int r = compare(y->key, x->key);
+	int r = compare(y, x);
 
 	return r ? r : (x->at > y->at) - (x->at < y->at);
 }
@@ -70,7 +82,7 @@ static int run_sort_slices(const struct emu_torch *t, const struct gpuemu_launch
 		char *old_keys = old + (size_t)n * bytes;
 
 		for (int64_t i = 0; i < n; i++) {
-			items[i] = (struct item){emu_load(t->in[0], key, i * stride), i};
+			items[i] = item_of(t->in[0], key, i * stride, i);
 			memcpy(old + (size_t)i * bytes, value + i * value_stride * (int64_t)bytes,
 			       bytes);
 			memcpy(old_keys + (size_t)i * key_bytes,
@@ -111,16 +123,16 @@ static int run_top(const struct emu_torch *t, const struct gpuemu_launch *l, voi
 		char *out = to->data + emu_tensor_offset(to, s) * (int64_t)bytes;
 		int64_t *at = (int64_t *)(void *)indices->data + emu_tensor_offset(indices, s);
 		int64_t written = 0;
-		double last;
+		struct item last;
 
 		for (int64_t i = 0; i < n; i++)
-			items[i] = (struct item){emu_load(t->in[0], in, i * stride), i};
+			items[i] = item_of(t->in[0], in, i * stride, i);
 		qsort(items, (size_t)n, sizeof(*items), sign < 0 ? descending : ascending);
-		last = items[k - 1].key;
+		last = items[k - 1];
 		for (int equal = 0; equal < 2; equal++)
 			for (int64_t i = 0; i < n && written < k; i++) {
-				double v = emu_load(t->in[0], in, i * stride);
-				int order = sign * compare(v, last);
+				struct item v = item_of(t->in[0], in, i * stride, i);
+				int order = sign * compare(&v, &last);
 
 				if (equal ? order != 0 : order >= 0)
 					continue;

@@ -26,11 +26,36 @@ static double add(int op, double a, double b)
 	return op == PRODUCT ? a * b : a + b;
 }
 
+/* Of 64-bit integers, exact and with wrap-around. */
+static void scan_integers(const struct emu_torch *t, const struct scan *s, int64_t at)
+{
+	int64_t total = t->op == PRODUCT, best = 0, v;
+
+	for (int64_t i = 0; i < s->n; i++, at += s->stride) {
+		v = ((const int64_t *)s->from)[at];
+		if (t->op == SUM) {
+			total = (int64_t)((uint64_t)total + (uint64_t)v);
+		} else if (t->op == PRODUCT) {
+			total = (int64_t)((uint64_t)total * (uint64_t)v);
+		} else if (i == 0 || (t->op == MAX ? v >= total : v <= total)) {
+			total = v;
+			best = i;
+		}
+		if (s->indices)
+			s->indices[at] = best;
+		((int64_t *)s->to)[at] = total;
+	}
+}
+
 static void scan_row(const struct emu_torch *t, const struct scan *s, int64_t at)
 {
 	double total = t->op == PRODUCT ? 1 : t->op == LOG_SUM ? -INFINITY : 0, v;
-	int64_t integer = 0, best = 0;
+	int64_t best = 0;
 
+	if (t->in[0] == EMU_I64 && t->out == EMU_I64) {
+		scan_integers(t, s, at);
+		return;
+	}
 	for (int64_t i = 0; i < s->n; i++, at += s->stride) {
 		v = emu_load(t->in[0], s->from, at);
 		if (t->op < MAX) {
@@ -42,12 +67,7 @@ static void scan_row(const struct emu_torch *t, const struct scan *s, int64_t at
 		}
 		if (s->indices)
 			s->indices[at] = best;
-		if (t->op == SUM && t->in[0] == EMU_I64 && t->out == EMU_I64) { /* exact */
-			integer += ((const int64_t *)s->from)[at];
-			((int64_t *)s->to)[at] = integer;
-		} else {
-			emu_store(t->out, s->to, at, total);
-		}
+		emu_store(t->out, s->to, at, total);
 	}
 }
 
