@@ -398,6 +398,13 @@ static int parse_first(struct emu_torch *t, struct emu_part name)
 	return emu_part_type(emu_part_argument(name, 0), &t->in[0]);
 }
 
+static int parse_indexing(struct emu_torch *t, struct emu_part name)
+{
+	struct emu_part kernel = {name.at, strcspn(name.at, "<")};
+
+	return emu_part_has(kernel, "quantized") ? -ENOTSUP : parse_first(t, name);
+}
+
 static const struct {
 	const char *name;
 	int (*parse)(struct emu_torch *t, struct emu_part name);
@@ -410,7 +417,7 @@ static const struct {
 	{"::DeviceRadixSortOnesweepKernel<", parse_radix, run_radix_pass},
 	{"::DeviceRadixSortHistogramKernel<", NULL, run_nothing},
 	{"::DeviceRadixSortExclusiveSumKernel<", NULL, run_nothing},
-	{"::indexing_backward_kernel", parse_first, run_indexing_backward},
+	{"::indexing_backward_kernel", parse_indexing, run_indexing_backward},
 	{"::compute_grad_weight_atomic_accumulate<", parse_first, run_embedding_sums},
 	{"::krn_partial", NULL, run_nothing},
 	{"::compute_num_of_partial_segments<", NULL, run_nothing},
