@@ -50,6 +50,8 @@ static int run_group_scale(const struct emu_torch *t, const struct gpuemu_launch
 {
 	int64_t n = emu_int_of(l, args, 0), c = emu_int_of(l, args, 1), g = emu_int_of(l, args, 2);
 
+	if (g < 1 || c < g || !emu_torch_computes_work((double)n * (double)c))
+		return -ENOTSUP;
 	for (int64_t i = 0; i < n * c; i++) {
 		int64_t group = i / (c / g);
 		double scale = emu_load(t->in[1], emu_pointer_of(args, 4), group) *
@@ -95,8 +97,10 @@ static int run_group_factors(const struct emu_torch *t, const struct gpuemu_laun
 	unsigned one = t->op, mean_at = one ? 4 : 3;
 	const void *gamma = emu_pointer_of(args, mean_at + 2);
 	int64_t c = emu_int_of(l, args, 0), pixels = one ? 1 : emu_int_of(l, args, 1);
-	int64_t g = emu_int_of(l, args, one ? 1 : 2), each = c / g;
+	int64_t g = emu_int_of(l, args, one ? 1 : 2), each = g ? c / g : 0;
 
+	if (each < 1 || !emu_torch_computes_work((double)l->grid[0] * (double)c))
+		return -ENOTSUP;
 	for (int64_t i = 0; i < l->grid[0] * g; i++) {
 		double mean = emu_load(t->in[0], emu_pointer_of(args, mean_at), i);
 		double deviation = emu_load(t->in[0], emu_pointer_of(args, mean_at + 1), i);
@@ -131,6 +135,8 @@ static int run_group_weights(const struct emu_torch *t, const struct gpuemu_laun
 	enum emu_type type = t->in[one ? 0 : 1];
 	void *gamma = emu_pointer_of(args, 7), *beta = emu_pointer_of(args, 8);
 
+	if (g < 1 || c < g || !emu_torch_computes_work((double)n * (double)c))
+		return -ENOTSUP;
 	for (int64_t k = 0; k < c; k++) {
 		double product = 0, sum = 0;
 

@@ -23,6 +23,8 @@ static int run_nll(const struct emu_torch *t, const struct gpuemu_launch *l, voi
 	int64_t ignored = emu_int_of(l, args, 9);
 	double sum = 0, total = 0;
 
+	if (!emu_torch_computes_work((double)rows))
+		return -ENOTSUP;
 	for (int64_t row = 0; row < rows; row++) {
 		int64_t class = (int64_t)emu_load(t->in[1], classes, row);
 		double weight;
@@ -51,6 +53,8 @@ static int run_nll_backward(const struct emu_torch *t, const struct gpuemu_launc
 	int64_t ignored = emu_int_of(l, args, 9);
 	double gradient = emu_load(t->in[0], emu_pointer_of(args, 1), 0);
 
+	if (!emu_torch_computes_work((double)rows))
+		return -ENOTSUP;
 	if (*(const uint8_t *)args[5])
 		gradient /= emu_load(t->in[0], emu_pointer_of(args, 4), 0);
 	for (int64_t row = 0; row < rows; row++) {
@@ -84,7 +88,7 @@ static int run_nll_rows(const struct emu_torch *t, const struct gpuemu_launch *l
 		   *weights = emu_pointer_of(args, 4);
 	int64_t rows = emu_int_of(l, args, 0), ignored = emu_int_of(l, args, 6);
 
-	if (l->arg_bytes(l, back ? 3 : 1) != sizeof(x))
+	if (l->arg_bytes(l, back ? 3 : 1) != sizeof(x) || !emu_torch_computes_work((double)rows))
 		return -ENOTSUP;
 	for (int64_t row = 0; row < rows; row++) {
 		int64_t class = (int64_t)emu_load(t->in[1], classes, row);
@@ -157,6 +161,8 @@ static int run_nll_pixels(const struct emu_torch *t, const struct gpuemu_launch 
 /* nll_loss2d_forward_size_average_kernel(loss, total weight) */
 static int run_nll_mean(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
 {
+	if (!emu_torch_computes_work(1))
+		return -ENOTSUP;
 	emu_store(t->in[0], emu_pointer_of(args, 0), 0,
 		  emu_load(t->in[0], emu_pointer_of(args, 0), 0) /
 			  emu_load(t->in[0], emu_pointer_of(args, 1), 0));

@@ -338,6 +338,8 @@ static int run_gather(const struct emu_torch *t, const struct gpuemu_launch *l, 
 	int64_t ranks = number_at(args[0], bytes, 2, 0), channels = number_at(args[0], bytes, 2, 1);
 	int64_t row = number_at(args[0], bytes, 2, 2), column = number_at(args[0], bytes, 2, 3);
 
+	if (!emu_torch_computes_work((double)ranks * (double)channels))
+		return -ENOTSUP;
 	for (int64_t c = 0; c < channels; c++) {
 		double average = 0, square = 0, n = 0, v;
 
@@ -377,7 +379,7 @@ static int run_update(const struct emu_torch *t, const struct gpuemu_launch *l, 
 
 	/* nvcc adds an address to the lambda's contents. */
 	if (l->arg_bytes(l, 1) != (bytes + 7) / 8 * 8 + 8 ||
-	    l->arg_bytes(l, 2) != 8 * ((size_t)t->depth + 4))
+	    l->arg_bytes(l, 2) != 8 * ((size_t)t->depth + 4) || !emu_torch_computes_work((double)n))
 		return -ENOTSUP;
 	for (int i = 0; i < t->depth; i++)
 		s[i] = emu_load(t->in[2], args[1], i);

@@ -172,7 +172,8 @@ static int run_radix_pass(const struct emu_torch *t, const struct gpuemu_launch 
 	size_t bytes = emu_type_bytes(t->in[0]);
 	int64_t starts[257] = {0};
 
-	if ((!emu_has_data() && !emu_torch_computes_work((double)n)) || bits < 1 || bits > 8)
+	/* With data, of any size. */
+	if (!emu_torch_computes_work(emu_has_data() ? 1 : (double)n) || bits < 1 || bits > 8)
 		return -ENOTSUP;
 	for (int64_t i = 0; i < n; i++)
 		starts[1 +

@@ -97,7 +97,7 @@ static int run_device_scan(const struct emu_torch *t, const struct gpuemu_launch
 			 emu_int_of(l, args, 6), 1};
 
 	if (l->arg_bytes(l, 0) != 8 || l->arg_bytes(l, 1) != 8 || l->arg_bytes(l, 5) != 1 ||
-	    (!emu_has_data() && !emu_torch_computes_work((double)s.n)))
+	    !emu_torch_computes_work(emu_has_data() ? 1 : (double)s.n)) /* with data, any size */
 		return -ENOTSUP;
 	scan_row(t, &s, 0);
 	return 0;
