@@ -12,7 +12,7 @@
 
 enum { N = 64 };
 
-static const size_t *sizes; /* of the parameters of a launch */
+static const size_t *sizes; /* of the parameters of a launch; 0 after the last */
 
 static size_t arg_bytes(const struct gpuemu_launch *launch, unsigned i)
 {
@@ -46,8 +46,8 @@ static void drop(const char *name, void *from, void *to, void *keep, size_t keep
 		uint64_t seed, offset, added;
 	} state = {42, 8, 0};
 	int32_t n = N;
-	const size_t bytes[] = {sizeof(t[0]), sizeof(t[0]), sizeof(t[0]),
-				sizeof(n),    keep_bytes,   sizeof(state)};
+	const size_t bytes[] = {
+		sizeof(t[0]), sizeof(t[0]), sizeof(t[0]), sizeof(n), keep_bytes, sizeof(state), 0};
 	void *const args[] = {&t[0], &t[1], &t[2], &n, keep, &state};
 
 	ck_assert(launch(name, args, bytes));
@@ -85,8 +85,8 @@ TEST(classes_out_of_range)
 		void *data;
 		int64_t sizes[2], strides[2];
 	} accessor = {x, {1, 4}, {4, 1}};
-	const size_t bytes[] = {8, 8, 8, 8, 8, 1, 8, 8, 8, 8};
-	const size_t row_bytes[] = {8, sizeof(accessor), 8, 8, 8, 8, 8};
+	size_t bytes[] = {8, 8, 8, 8, 8, 1, 8, 8, 8, 8, 0, 0};
+	const size_t row_bytes[] = {8, sizeof(accessor), 8, 8, 8, 8, 8, 0};
 	void *const args[] = {&to,   &total_too, &from,	   &classes, &w,
 			      &mean, &rows,	 &columns, &columns, &ignored};
 	void *const row_args[] = {&rows, &accessor, &classes, &to, &w, &columns, &ignored};
@@ -99,4 +99,9 @@ TEST(classes_out_of_range)
 	}
 	class = 2;
 	ck_assert(launch(LOSS("reduce_cuda_kernel_2d"), args, bytes));
+	/* Another number of parameters than PyTorch's. */
+	bytes[10] = 8;
+	ck_assert(!launch(LOSS("reduce_cuda_kernel_2d"), args, bytes));
+	bytes[9] = bytes[10] = 0;
+	ck_assert(!launch(LOSS("reduce_cuda_kernel_2d"), args, bytes));
 }

@@ -165,17 +165,18 @@ static const struct {
 	uint8_t type; /* template argument */
 	uint8_t op;
 	int (*run)(const struct emu_torch *, const struct gpuemu_launch *, void *const *);
+	uint8_t params;
 } kernels[] = {
-	{"RowwiseMomentsContiguousCUDAKernel<", 1, 0, run_group_moments},
-	{"ComputeFusedParamsCUDAKernel<", 0, 0, run_group_scale},
-	{"ComputeInternalGradientsContiguousCUDAKernel<", 1, 0, run_group_sums},
-	{"ComputeInternalGradientsCUDAKernel<", 0, 0, run_group_sums},
-	{"ComputeBackwardFusedParamsCUDAKernel<", 0, 0, run_group_factors},
-	{"Compute1dBackwardFusedParamsCUDAKernel<", 0, 1, run_group_factors},
-	{"GammaBetaBackwardCUDAKernel1<", 0, 0, run_group_weights},
-	{"GammaBetaBackwardCUDAKernel2<", 0, 0, run_group_weights},
-	{"GammaBeta1dBackwardCUDAKernel1<", 0, 1, run_group_weights},
-	{"GammaBeta1dBackwardCUDAKernel2<", 0, 1, run_group_weights},
+	{"RowwiseMomentsContiguousCUDAKernel<", 1, 0, run_group_moments, 7},
+	{"ComputeFusedParamsCUDAKernel<", 0, 0, run_group_scale, 9},
+	{"ComputeInternalGradientsContiguousCUDAKernel<", 1, 0, run_group_sums, 5},
+	{"ComputeInternalGradientsCUDAKernel<", 0, 0, run_group_sums, 5},
+	{"ComputeBackwardFusedParamsCUDAKernel<", 0, 0, run_group_factors, 10},
+	{"Compute1dBackwardFusedParamsCUDAKernel<", 0, 1, run_group_factors, 9},
+	{"GammaBetaBackwardCUDAKernel1<", 0, 0, run_group_weights, 9},
+	{"GammaBetaBackwardCUDAKernel2<", 0, 0, run_group_weights, 9},
+	{"GammaBeta1dBackwardCUDAKernel1<", 0, 1, run_group_weights, 9},
+	{"GammaBeta1dBackwardCUDAKernel2<", 0, 1, run_group_weights, 9},
 };
 
 int emu_torch_groups(struct emu_torch *t, struct emu_part name)
@@ -188,6 +189,7 @@ int emu_torch_groups(struct emu_torch *t, struct emu_part name)
 		rest = (struct emu_part){rest.at - 1, rest.len + 1};
 		t->op = kernels[i].op;
 		t->run = kernels[i].run;
+		t->params = kernels[i].params;
 		if (emu_part_type(emu_part_argument(rest, kernels[i].type), &t->in[0]) < 0)
 			return -ENOTSUP;
 		t->in[1] = emu_torch_computes(t->in[0]);

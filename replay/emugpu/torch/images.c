@@ -250,40 +250,44 @@ static const struct kernel {
 	uint8_t batch, channels;   /* batch NONE: from the grid or the number of elements */
 	uint8_t in_size, out_size; /* height and width */
 	uint8_t options;	   /* the window; scales and `align`; padding */
+	uint8_t params;
 } kernels[] = {
-	{"avg_pool2d_out_cuda_frame<", MEAN, 0, 1, 13, NONE, 2, 3, 5, 7},
-	{"avg_pool2d_out_cuda_frame_nhwc<", MEAN, LAST, 1, 13, NONE, 2, 3, 5, 7},
-	{"avg_pool2d_backward_out_cuda_frame<", MEAN, BACKWARD, 13, 1, NONE, 2, 3, 5, 7},
-	{"avg_pool2d_backward_out_cuda_frame_nhwc<", MEAN, BACKWARD | LAST, 13, 1, NONE, 2, 3, 5,
-	 7},
+	{"avg_pool2d_out_cuda_frame<", MEAN, 0, 1, 13, NONE, 2, 3, 5, 7, 17},
+	{"avg_pool2d_out_cuda_frame_nhwc<", MEAN, LAST, 1, 13, NONE, 2, 3, 5, 7, 17},
+	{"avg_pool2d_backward_out_cuda_frame<", MEAN, BACKWARD, 13, 1, NONE, 2, 3, 5, 7, 18},
+	{"avg_pool2d_backward_out_cuda_frame_nhwc<", MEAN, BACKWARD | LAST, 13, 1, NONE, 2, 3, 5, 7,
+	 18},
 	{"avg_pool2d_backward_nonoverlap_frame<", MEAN, BACKWARD | SAME_STEP, 9, 1, NONE, 2, 3, 5,
-	 7},
-	{"adaptive_average_pool<", ADAPTIVE, 0, 0, 1, GRID_X, NONE, 2, 4, NONE},
-	{"adaptive_average_gradinput<", ADAPTIVE, BACKWARD, 0, 1, GRID_X, NONE, 2, 4, NONE},
-	{"atomic_adaptive_average_gradinput<", ADAPTIVE, BACKWARD, 0, 1, GRID_X, NONE, 2, 4, NONE},
-	{"adaptive_average_pool_nhwc<", ADAPTIVE, LAST, 0, 1, 2, 3, 4, 6, NONE},
-	{"adaptive_average_gradinput_nhwc<", ADAPTIVE, BACKWARD | LAST, 0, 1, 2, 3, 4, 6, NONE},
-	{"upsample_nearest1d_out_frame<", NEAREST, NO_HEIGHT, 0, 5, 1, 2, 3, 4, 6},
-	{"upsample_nearest1d_backward_out_frame<", NEAREST, BACKWARD | NO_HEIGHT, 5, 0, 1, 2, 4, 3,
+	 7, 13},
+	{"adaptive_average_pool<", ADAPTIVE, 0, 0, 1, GRID_X, NONE, 2, 4, NONE, 9},
+	{"adaptive_average_gradinput<", ADAPTIVE, BACKWARD, 0, 1, GRID_X, NONE, 2, 4, NONE, 6},
+	{"atomic_adaptive_average_gradinput<", ADAPTIVE, BACKWARD, 0, 1, GRID_X, NONE, 2, 4, NONE,
 	 6},
-	{"upsample_nearest2d_out_frame<", NEAREST, 0, 0, 1, 2, NONE, 3, 5, 7},
-	{"upsample_nearest2d_backward_out_frame<", NEAREST, BACKWARD, 7, 0, 1, 2, 5, 3, 8},
-	{"upsample_bilinear2d_out_frame<", LINEAR, ACCESSORS, 4, 5, 0, 0, 0, 0, 1},
-	{"upsample_bilinear2d_backward_out_frame<", LINEAR, BACKWARD, 8, 9, 0, NONE, 1, 3, 5},
-	{"upsample_bicubic2d_out_frame", CUBIC, ACCESSORS, 4, 5, 0, 0, 0, 0, 1},
-	{"upsample_bicubic2d_backward_out_frame", CUBIC, BACKWARD | ACCESSORS, 4, 5, 0, 0, 0, 0, 1},
+	{"adaptive_average_pool_nhwc<", ADAPTIVE, LAST, 0, 1, 2, 3, 4, 6, NONE, 14},
+	{"adaptive_average_gradinput_nhwc<", ADAPTIVE, BACKWARD | LAST, 0, 1, 2, 3, 4, 6, NONE, 14},
+	{"upsample_nearest1d_out_frame<", NEAREST, NO_HEIGHT, 0, 5, 1, 2, 3, 4, 6, 7},
+	{"upsample_nearest1d_backward_out_frame<", NEAREST, BACKWARD | NO_HEIGHT, 5, 0, 1, 2, 4, 3,
+	 6, 7},
+	{"upsample_nearest2d_out_frame<", NEAREST, 0, 0, 1, 2, NONE, 3, 5, 7, 9},
+	{"upsample_nearest2d_backward_out_frame<", NEAREST, BACKWARD, 7, 0, 1, 2, 5, 3, 8, 10},
+	{"upsample_bilinear2d_out_frame<", LINEAR, ACCESSORS, 4, 5, 0, 0, 0, 0, 1, 6},
+	{"upsample_bilinear2d_backward_out_frame<", LINEAR, BACKWARD, 8, 9, 0, NONE, 1, 3, 5, 10},
+	{"upsample_bicubic2d_out_frame", CUBIC, ACCESSORS, 4, 5, 0, 0, 0, 0, 1, 6},
+	{"upsample_bicubic2d_backward_out_frame", CUBIC, BACKWARD | ACCESSORS, 4, 5, 0, 0, 0, 0, 1,
+	 6},
 	{"upsample_linear1d_out_frame_unrolled<", LINEAR, ACCESSORS | NO_HEIGHT, 2, 3, 0, 0, 0, 0,
-	 0},
+	 0, 4},
 	{"upsample_linear1d_out_frame_backward_unrolled<", LINEAR, BACKWARD | ACCESSORS | NO_HEIGHT,
-	 2, 3, 0, 0, 0, 0, 0},
-	{"reflection_pad1d_out_kernel<", REFLECT, NO_HEIGHT, 0, 1, GRID_YZ, NONE, 2, NONE, 3},
+	 2, 3, 0, 0, 0, 0, 0, 4},
+	{"reflection_pad1d_out_kernel<", REFLECT, NO_HEIGHT, 0, 1, GRID_YZ, NONE, 2, NONE, 3, 5},
 	{"reflection_pad1d_backward_out_kernel<", REFLECT, BACKWARD | NO_HEIGHT, 0, 1, GRID_YZ,
-	 NONE, 2, NONE, 3},
-	{"reflection_pad2d_out_kernel<", REFLECT, 0, 0, 1, GRID_YZ, NONE, 2, NONE, 4},
+	 NONE, 2, NONE, 3, 5},
+	{"reflection_pad2d_out_kernel<", REFLECT, 0, 0, 1, GRID_YZ, NONE, 2, NONE, 4, 11},
 	{"reflection_pad2d_backward_out_kernel<", REFLECT, BACKWARD, 0, 1, GRID_YZ, NONE, 2, NONE,
-	 4},
-	{"replication_pad_forward_kernel2d<", REPLICATE, ACCESSORS, 0, 1, 0, 0, 0, 0, 2},
-	{"replication_pad_backward_kernel<", REPLICATE, BACKWARD | ACCESSORS, 0, 1, 0, 0, 0, 0, 2},
+	 4, 11},
+	{"replication_pad_forward_kernel2d<", REPLICATE, ACCESSORS, 0, 1, 0, 0, 0, 0, 2, 6},
+	{"replication_pad_backward_kernel<", REPLICATE, BACKWARD | ACCESSORS, 0, 1, 0, 0, 0, 0, 2,
+	 6},
 };
 
 static float scale_of(const struct gpuemu_launch *l, void *const *args, unsigned i)
@@ -430,6 +434,7 @@ int emu_torch_resampling(struct emu_torch *t, struct emu_part name)
 		if (strncmp(rest.at, kernels[i].name, strlen(kernels[i].name)) == 0) {
 			t->op = (uint8_t)i;
 			t->run = run;
+			t->params = kernels[i].params;
 			t->swapped = emu_part_has(rest, "nearest_neighbor_exact_");
 			/* These begin with the type of their indices. */
 			return emu_part_type(emu_part_argument(rest, last), &t->in[0]);

@@ -83,13 +83,15 @@ struct accessor { /* GenericPackedTensorAccessor */
 static int run_nll_rows(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
 {
 	int back = t->op & BACKWARD ? 1 : 0;
-	struct accessor x = *(const struct accessor *)args[back ? 3 : 1];
+	struct accessor x;
 	const void *classes = emu_pointer_of(args, back ? 1 : 2),
 		   *weights = emu_pointer_of(args, 4);
 	int64_t rows = emu_int_of(l, args, 0), ignored = emu_int_of(l, args, 6);
 
-	if (l->arg_bytes(l, back ? 3 : 1) != sizeof(x) || !emu_torch_computes_work((double)rows))
+	if (l->arg_bytes(l, back ? 3 : 1) != sizeof(x) || (back && l->arg_bytes(l, 2) != 24) ||
+	    !emu_torch_computes_work((double)rows))
 		return -ENOTSUP;
+	x = *(const struct accessor *)args[back ? 3 : 1];
 	for (int64_t row = 0; row < rows; row++) {
 		int64_t class = (int64_t)emu_load(t->in[1], classes, row);
 		int64_t at = row * x.strides[0] + class * x.strides[1];
@@ -182,7 +184,7 @@ static int run_nll_each_pixel(const struct emu_torch *t, const struct gpuemu_lau
 	int64_t n = emu_int_of(l, args, 0), ignored = emu_int_of(l, args, 5);
 
 	if (l->arg_bytes(l, back ? 3 : 1) != 72 || l->arg_bytes(l, back ? 2 : 3) != 56 ||
-	    !emu_torch_computes_work((double)n))
+	    l->arg_bytes(l, back ? 1 : 2) != 56 || !emu_torch_computes_work((double)n))
 		return -ENOTSUP;
 	/* The batch is the fastest index of the kernel's numbers. */
 	for (int64_t i = 0; i < n; i++) {
@@ -214,16 +216,17 @@ static const struct {
 	uint8_t classes; /* the template argument that is their type; NONE: int64_t */
 	uint8_t op;
 	int (*run)(const struct emu_torch *, const struct gpuemu_launch *, void *const *);
+	uint8_t params;
 } kernels[] = {
-	{"nll_loss_forward_reduce_cuda_kernel_2d<", 2, 0, run_nll},
-	{"nll_loss_backward_reduce_cuda_kernel_2d<", 1, 0, run_nll_backward},
-	{"nll_loss_forward_no_reduce_cuda_kernel<", 1, 0, run_nll_rows},
-	{"nll_loss_backward_no_reduce_cuda_kernel<", 1, BACKWARD, run_nll_rows},
-	{"nll_loss2d_forward_kernel<", NONE, 0, run_nll_pixels},
-	{"nll_loss2d_backward_kernel<", NONE, BACKWARD, run_nll_pixels},
-	{"nll_loss2d_forward_size_average_kernel<", NONE, 0, run_nll_mean},
-	{"nll_loss2d_forward_no_reduce_kernel<", NONE, 0, run_nll_each_pixel},
-	{"nll_loss2d_backward_no_reduce_kernel<", NONE, BACKWARD, run_nll_each_pixel},
+	{"nll_loss_forward_reduce_cuda_kernel_2d<", 2, 0, run_nll, 10},
+	{"nll_loss_backward_reduce_cuda_kernel_2d<", 1, 0, run_nll_backward, 10},
+	{"nll_loss_forward_no_reduce_cuda_kernel<", 1, 0, run_nll_rows, 7},
+	{"nll_loss_backward_no_reduce_cuda_kernel<", 1, BACKWARD, run_nll_rows, 7},
+	{"nll_loss2d_forward_kernel<", NONE, 0, run_nll_pixels, 9},
+	{"nll_loss2d_backward_kernel<", NONE, BACKWARD, run_nll_pixels, 10},
+	{"nll_loss2d_forward_size_average_kernel<", NONE, 0, run_nll_mean, 2},
+	{"nll_loss2d_forward_no_reduce_kernel<", NONE, 0, run_nll_each_pixel, 6},
+	{"nll_loss2d_backward_no_reduce_kernel<", NONE, BACKWARD, run_nll_each_pixel, 6},
 };
 
 int emu_torch_losses(struct emu_torch *t, struct emu_part name)
@@ -236,6 +239,7 @@ int emu_torch_losses(struct emu_torch *t, struct emu_part name)
 		rest = (struct emu_part){rest.at - 1, rest.len + 1};
 		t->op = kernels[i].op;
 		t->run = kernels[i].run;
+		t->params = kernels[i].params;
 		t->in[1] = EMU_I64;
 		if (kernels[i].classes != NONE &&
 		    emu_part_type(emu_part_argument(rest, kernels[i].classes), &t->in[1]) < 0)

@@ -31,6 +31,19 @@ static int64_t number_at(const void *param, size_t bytes, int dims, int i)
 					     : ((const int64_t *)(const void *)at)[i];
 }
 
+/* Checks the sizes of the first parameters. dims: a digit for each, the dimensions of its accessor,
+ * 0 if it is none. */
+static int has_accessors(const struct gpuemu_launch *l, const char *dims)
+{
+	for (unsigned i = 0; dims[i]; i++) {
+		size_t d = (size_t)(dims[i] - '0'), bytes = l->arg_bytes(l, i);
+
+		if (d && bytes != 8 + 8 * d && bytes != 8 + 16 * d)
+			return 0;
+	}
+	return 1;
+}
+
 static struct tensor tensor_of(const struct gpuemu_launch *l, void *const *args, unsigned i)
 {
 	struct tensor t = {.data = emu_pointer_of(args, i)};
@@ -159,7 +172,7 @@ static void backward(const struct emu_torch *t, const struct batch_norm *b, int6
 	}
 }
 
-enum { COLLECT, TRANSFORM, BACKWARD, REDUCE, ELEMENTS };
+enum { COLLECT, TRANSFORM, BACKWARD, REDUCE, ELEMENTS, GATHER };
 
 /* t->depth is 1 with the channels last. Layouts of parameters:
  * collect: x, epsilon, momentum, mean, deviation
@@ -310,9 +323,20 @@ static void channel(const struct emu_torch *t, const struct batch_norm *b, int64
 static int run_batch_norm(const struct emu_torch *t, const struct gpuemu_launch *l,
 			  void *const *args)
 {
+	static const char *const planes[] = {[COLLECT] = "30011",
+					     [TRANSFORM] = "331111",
+					     [BACKWARD] = "3331111111",
+					     [REDUCE] = "33111111",
+					     [ELEMENTS] = "33111113"};
+	unsigned least = t->depth ? 11 : 9; /* ELEMENTS: one more with several ranks */
 	struct batch_norm b = {0};
 	int64_t n;
 
+	if (t->op == ELEMENTS && !emu_torch_has_params(l, least) &&
+	    !emu_torch_has_params(l, least + 1))
+		return -ENOTSUP;
+	if (!t->depth && !has_accessors(l, planes[t->op]))
+		return -ENOTSUP;
 	if (t->depth && read_matrices(t, l, args, &b) < 0)
 		return -ENOTSUP;
 	if (!t->depth)
@@ -328,7 +352,7 @@ static int run_batch_norm(const struct emu_torch *t, const struct gpuemu_launch 
 
 /* batch_norm_reduce_statistics_kernel(means, deviations, mean, deviation, running mean, running
  * variance, epsilon, momentum, counts): of all ranks */
-static int run_gather(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
+static int gather(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
 {
 	size_t bytes = l->arg_bytes(l, 0);
 	struct vector mean = vector_of(l, args, 2), deviation = vector_of(l, args, 3);
@@ -365,6 +389,11 @@ static int run_gather(const struct emu_torch *t, const struct gpuemu_launch *l, 
 			    (1 - momentum) * v + momentum * square / (n - 1));
 	}
 	return 0;
+}
+
+static int run_gather(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
+{
+	return has_accessors(l, "221111001") ? gather(t, l, args) : -ENOTSUP;
 }
 
 /* batch_norm_update_stats[_and_invert]: a kernel(n, {factor of the variance, momentum[, epsilon]},
@@ -418,27 +447,18 @@ static int parse_update(struct emu_torch *t, struct emu_part name)
 static const struct {
 	const char *name;
 	uint8_t types[3]; /* template arguments */
-	uint8_t op, last;
-	int (*run)(const struct emu_torch *, const struct gpuemu_launch *, void *const *);
+	uint8_t op, last, params;
 } kernels[] = {
-	{"batch_norm_collect_statistics_kernel<", {1, 2, 3}, COLLECT, 0, run_batch_norm},
-	{"batch_norm_transform_input_kernel<", {0, 1, 2}, TRANSFORM, 0, run_batch_norm},
-	{"batch_norm_backward_kernel<", {0, 1, 2}, BACKWARD, 0, run_batch_norm},
-	{"batch_norm_backward_reduce_kernel<", {0, 1, 2}, REDUCE, 0, run_batch_norm},
-	{"batch_norm_backward_elemt_kernel<", {0, 1, 2}, ELEMENTS, 0, run_batch_norm},
-	{"batch_norm_collect_statistics_channels_last_kernel<",
-	 {1, 2, 2},
-	 COLLECT,
-	 1,
-	 run_batch_norm},
-	{"batch_norm_transform_input_channels_last_kernel<",
-	 {0, 2, 1},
-	 TRANSFORM,
-	 1,
-	 run_batch_norm},
-	{"batch_norm_backward_reduce_channels_last_kernel<", {1, 3, 2}, REDUCE, 1, run_batch_norm},
-	{"batch_norm_backward_elemt_channels_last_kernel<", {1, 3, 2}, ELEMENTS, 1, run_batch_norm},
-	{"batch_norm_reduce_statistics_kernel<", {0, 0, 1}, 0, 0, run_gather},
+	{"batch_norm_collect_statistics_kernel<", {1, 2, 3}, COLLECT, 0, 5},
+	{"batch_norm_transform_input_kernel<", {0, 1, 2}, TRANSFORM, 0, 7},
+	{"batch_norm_backward_kernel<", {0, 1, 2}, BACKWARD, 0, 12},
+	{"batch_norm_backward_reduce_kernel<", {0, 1, 2}, REDUCE, 0, 8},
+	{"batch_norm_backward_elemt_kernel<", {0, 1, 2}, ELEMENTS, 0, 0},
+	{"batch_norm_collect_statistics_channels_last_kernel<", {1, 2, 2}, COLLECT, 1, 8},
+	{"batch_norm_transform_input_channels_last_kernel<", {0, 2, 1}, TRANSFORM, 1, 10},
+	{"batch_norm_backward_reduce_channels_last_kernel<", {1, 3, 2}, REDUCE, 1, 12},
+	{"batch_norm_backward_elemt_channels_last_kernel<", {1, 3, 2}, ELEMENTS, 1, 0},
+	{"batch_norm_reduce_statistics_kernel<", {0, 0, 1}, GATHER, 0, 9},
 };
 
 int emu_torch_norms(struct emu_torch *t, struct emu_part name)
@@ -452,7 +472,8 @@ int emu_torch_norms(struct emu_torch *t, struct emu_part name)
 		if (!rest.len)
 			continue;
 		rest = (struct emu_part){rest.at - 1, rest.len + 1};
-		t->run = kernels[i].run;
+		t->run = kernels[i].op == GATHER ? run_gather : run_batch_norm;
+		t->params = kernels[i].params;
 		t->op = kernels[i].op;
 		t->depth = kernels[i].last;
 		t->adds = emu_part_has(emu_part_argument(rest, 0), "Var");

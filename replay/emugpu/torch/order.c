@@ -112,8 +112,9 @@ static int run_top(const struct emu_torch *t, const struct gpuemu_launch *l, voi
 	size_t bytes = emu_type_bytes(t->in[0]);
 	scoped(free_ptr) struct item *items = NULL;
 
-	if (l->arg_bytes(l, 0) != sizeof(*from) || l->arg_bytes(l, 8) != sizeof(*from) || n < 1 ||
-	    k < 1 || k > n || !emu_torch_computes_work((double)slices * (double)n))
+	if (l->arg_bytes(l, 0) != sizeof(*from) || l->arg_bytes(l, 6) != sizeof(*to) ||
+	    l->arg_bytes(l, 8) != sizeof(*indices) || n < 1 || k < 1 || k > n ||
+	    !emu_torch_computes_work((double)slices * (double)n))
 		return -ENOTSUP;
 	items = calloc((size_t)n, sizeof(*items));
 	if (!items)
@@ -410,23 +411,24 @@ static const struct {
 	const char *name;
 	int (*parse)(struct emu_torch *t, struct emu_part name);
 	int (*run)(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args);
+	uint8_t params;
 } kernels[] = {
-	{"::bitonicSortKVInPlace<", parse_slices, run_sort_slices},
-	{"::warpMergeSortKVInPlace<", parse_slices, run_sort_slices},
-	{"::radixSortKVInPlace<", parse_slices, run_sort_slices},
-	{"sbtopk::gatherTopK<", parse_first, run_top},
-	{"::DeviceRadixSortOnesweepKernel<", parse_radix, run_radix_pass},
-	{"::DeviceRadixSortHistogramKernel<", NULL, run_nothing},
-	{"::DeviceRadixSortExclusiveSumKernel<", NULL, run_nothing},
-	{"::indexing_backward_kernel", parse_indexing, run_indexing_backward},
-	{"::compute_grad_weight_atomic_accumulate<", parse_first, run_embedding_sums},
-	{"::krn_partial", NULL, run_nothing},
-	{"::compute_num_of_partial_segments<", NULL, run_nothing},
-	{"::roll_cuda_kernel<", parse_first, run_roll},
-	{"::flip_kernel_impl<", parse_flip, run_flip},
-	{"::fill_index_and_segment_kernel", NULL, run_fill_indices},
-	{"::fill_reverse_indices_kernel", parse_reverse, run_fill_indices},
-	{"::sort_postprocess_kernel<", parse_first, run_sorted_rows},
+	{"::bitonicSortKVInPlace<", parse_slices, run_sort_slices, 7},
+	{"::warpMergeSortKVInPlace<", parse_slices, run_sort_slices, 8},
+	{"::radixSortKVInPlace<", parse_slices, run_sort_slices, 7},
+	{"sbtopk::gatherTopK<", parse_first, run_top, 11},
+	{"::DeviceRadixSortOnesweepKernel<", parse_radix, run_radix_pass, 12},
+	{"::DeviceRadixSortHistogramKernel<", NULL, run_nothing, 0},
+	{"::DeviceRadixSortExclusiveSumKernel<", NULL, run_nothing, 0},
+	{"::indexing_backward_kernel", parse_indexing, run_indexing_backward, 9},
+	{"::compute_grad_weight_atomic_accumulate<", parse_first, run_embedding_sums, 13},
+	{"::krn_partial", NULL, run_nothing, 0},
+	{"::compute_num_of_partial_segments<", NULL, run_nothing, 0},
+	{"::roll_cuda_kernel<", parse_first, run_roll, 8},
+	{"::flip_kernel_impl<", parse_flip, run_flip, 0},
+	{"::fill_index_and_segment_kernel", NULL, run_fill_indices, 3},
+	{"::fill_reverse_indices_kernel", parse_reverse, run_fill_indices, 3},
+	{"::sort_postprocess_kernel<", parse_first, run_sorted_rows, 6},
 };
 
 int emu_torch_order(struct emu_torch *t, struct emu_part name)
@@ -440,6 +442,7 @@ int emu_torch_order(struct emu_torch *t, struct emu_part name)
 		if (kernels[i].parse && kernels[i].parse(t, rest) < 0)
 			return -ENOTSUP;
 		t->run = kernels[i].run;
+		t->params = kernels[i].params;
 		return 0;
 	}
 	return -ENOTSUP;

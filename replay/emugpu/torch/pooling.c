@@ -208,6 +208,7 @@ static int parse_depthwise(struct emu_torch *t, struct emu_part rest)
 
 	t->op = forward ? FORWARD : filter ? FILTER_GRADIENT : INPUT_GRADIENT;
 	t->run = run_depthwise;
+	t->params = forward ? 20 : 19;
 	/* Numbers for the window, and backward for the step, may precede the type. */
 	for (int i = 0; i < 3; i++)
 		if (emu_part_type(emu_part_argument(rest, i), &t->in[0]) == 0)
@@ -226,5 +227,6 @@ int emu_torch_pooling(struct emu_torch *t, struct emu_part name)
 	else if (strncmp(rest.at, "max_pool_backward_n", 19) == 0)
 		t->run = run_max_pool_backward;
 	t->op = emu_part_has(rest, "_nhwc<");
+	t->params = !t->op ? 17 : t->run == run_max_pool ? 23 : 22;
 	return t->run ? emu_part_type(emu_part_argument(rest, 0), &t->in[0]) : -ENOTSUP;
 }

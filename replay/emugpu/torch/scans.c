@@ -121,6 +121,7 @@ static int parse_scan(struct emu_torch *t, struct emu_part name)
 							    : SUM;
 	if (emu_part_type(emu_part_argument(name, 0), &t->in[0]) < 0)
 		return -ENOTSUP;
+	t->params = t->op < MAX ? 7 : t->depth ? 8 : 9;
 	t->out = t->in[0];
 	return 0;
 }
@@ -131,6 +132,7 @@ static int parse_device_scan(struct emu_torch *t, struct emu_part name)
 	struct emu_part hub = emu_part_argument(name, 0);
 
 	t->op = SUM;
+	t->params = 7;
 	if (!emu_part_has(hub, "plus<") || emu_part_type(emu_part_argument(hub, 0), &t->in[0]) < 0)
 		return -ENOTSUP;
 	return emu_part_type(emu_part_argument(hub, 1), &t->out);

@@ -103,7 +103,8 @@ static void run(struct gpuemu_launch *launch, void *const *args)
 {
 	const struct emu_torch *t = (const struct emu_torch *)launch->kernel;
 
-	launch->skipped = t->run(t, launch, args) < 0;
+	launch->skipped = (t->params && !emu_torch_has_params(launch, t->params)) ||
+			  t->run(t, launch, args) < 0;
 }
 
 static struct emu_torch *parse(const char *symbol, const char *name)

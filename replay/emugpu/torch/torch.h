@@ -53,6 +53,7 @@ struct emu_torch {
 	uint8_t scalars, scalar_at[4]; /* offsets in the functor */
 	uint8_t scalar_type[4];	       /* enum emu_type */
 	enum emu_type in[EMU_TORCH_INPUTS], out;
+	uint8_t params;	   /* number of the kernel's parameters; 0: run() checks it */
 	uint8_t is_bool;   /* the functor's input and output are bool */
 	uint8_t raw_bytes; /* elements are moved, not computed: size of an element */
 	uint16_t functor_bytes;
@@ -67,6 +68,12 @@ struct emu_torch {
 static inline int64_t emu_int_of(const struct gpuemu_launch *l, void *const *args, unsigned i)
 {
 	return l->arg_bytes(l, i) == 8 ? *(const int64_t *)args[i] : *(const int32_t *)args[i];
+}
+
+/* Returns 1 if a launch has n parameters. */
+static inline int emu_torch_has_params(const struct gpuemu_launch *l, unsigned n)
+{
+	return l->arg_bytes(l, n - 1) != 0 && l->arg_bytes(l, n) == 0;
 }
 
 static inline void *emu_pointer_of(void *const *args, unsigned i)
