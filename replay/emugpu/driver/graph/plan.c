@@ -313,7 +313,10 @@ static int conditional_step(struct emu_step *s, const struct emu_op *op)
 		return r;
 	b->plans = calloc(b->n, sizeof(struct emu_plan *));
 	for (unsigned i = 0; r == 0 && i < b->n; i++) {
-		r = !b->plans || emu_plan_of(of->graphs[i], &b->plans[i]) ? -ENOMEM : 0;
+		CUresult made = b->plans ? emu_plan_of(of->graphs[i], &b->plans[i])
+					 : CUDA_ERROR_OUT_OF_MEMORY;
+
+		r = made == CUDA_ERROR_OUT_OF_MEMORY ? -ENOMEM : made ? -EINVAL : 0;
 		if (r == 0 && has_issuing_kernel(b->plans[i])) {
 			emu_refuse_use("libcuda.so.1", "conditional node (with collectives)");
 			r = -EINVAL;
