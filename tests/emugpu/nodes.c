@@ -152,6 +152,35 @@ static void test_memory(void)
 	TRUE(graph_bytes(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH) == 0);
 }
 
+/* The graph is destroyed: freeing its memory releases the address, after earlier operations. */
+static void test_pending_free(void)
+{
+	CUdeviceptr kept, first, other;
+	CUgraph graph = graph_with_memory(&kept);
+	CUgraphExec exec;
+	unsigned char byte;
+
+	OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	OK(cuGraphDestroy(graph));
+	OK(cuGraphLaunch(exec, stream));
+	OK(cuStreamSynchronize(stream));
+	OK(cuGraphExecDestroy(exec));
+	OK(cuMemAlloc(&first, BYTES)); /* reuses the memory that the graph freed */
+	hold(stream);
+	OK(cuMemsetD8Async(kept, 9, BYTES, stream));
+	OK(cuMemFreeAsync(kept, stream));
+	OK(cuMemAlloc(&other, BYTES));
+	OK(cuMemsetD8(other, 5, BYTES));
+	release_held();
+	OK(cuStreamSynchronize(stream));
+	held_go = 0; /* for the next test */
+	OK(cuMemcpyDtoH(&byte, other, 1));
+	TRUE(byte == 5);
+	OK(cuMemFree(other));
+	OK(cuMemFree(first));
+	OK(cuDeviceGraphMemTrim(0));
+}
+
 /* The address of freed memory of an exported pool is allocated again, outside of the pool. */
 static void test_exported_pool(void)
 {
@@ -307,6 +336,7 @@ int main(void)
 	test_clones();
 	test_what_allocates();
 	test_memory();
+	test_pending_free();
 	test_exported_pool();
 	test_params();
 	test_child();

@@ -190,18 +190,21 @@ EMU_API CUresult cuMemFreeAsync(CUdeviceptr at, CUstream stream)
 	struct emu_region found = emu_region_find(at);
 	struct emu_op op = {.type = &free_type, .memory = {.at = at}};
 	struct emu_stream *s;
-	int of_graph;
+	struct emu_op of_graph;
 	CUresult r = emu_stream_of(self, stream, &s);
 
 	if (r || !at)
 		return r;
-	if (s->capture) {
-		r = emu_graph_memory_free_op(at, &op);
-		return r ? r : emu_capture_add(s, &op);
+	r = emu_graph_memory_free_op(at, &of_graph);
+	if (s->capture)
+		return r ? r : emu_capture_add(s, &of_graph);
+	if (r == CUDA_SUCCESS) {
+		/* The op's reference keeps the address until earlier operations are complete. */
+		if (emu_graph_memory_free(at) > 0)
+			return emu_submit(self, s, &of_graph);
+		emu_op_done(&of_graph);
+		return CUDA_ERROR_INVALID_VALUE;
 	}
-	of_graph = emu_graph_memory_free(at);
-	if (of_graph)
-		return of_graph < 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 	if ((found.kind != EMU_DEVICE && (found.kind != EMU_MAPPED || found.owner)) ||
 	    found.base != at)
 		return CUDA_ERROR_INVALID_VALUE;
