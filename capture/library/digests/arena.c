@@ -3,6 +3,7 @@
 
 #include "capture/library/find/cu.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #define CHUNK_SUMS (64u << 10) /* 1 MiB: of 4 GiB of buffers */
@@ -15,7 +16,8 @@ static struct cap_arena_chunk *add_chunk(struct cap_arena *a, size_t n)
 
 	if (!c)
 		return NULL;
-	c->n = n > CHUNK_SUMS ? n : CHUNK_SUMS;
+	for (c->n = CHUNK_SUMS; c->n < n;)
+		c->n *= 2;
 	mode = cap_cu_relax_begin();
 	r = cap_cu.cuMemHostAlloc(&memory, c->n * sizeof(struct gd128),
 				  CU_HOST_PORTABLE | CU_HOST_DEVICEMAP);
@@ -36,22 +38,31 @@ void cap_arena_prepare(struct cap_arena *a)
 		add_chunk(a, CHUNK_SUMS);
 }
 
-struct gd128 *cap_arena_alloc(struct cap_arena *a, size_t n, struct cap_arena_chunk **ret_chunk)
+/* Returns the smallest chunk that has space. A piece that is larger than the smallest chunks gets a
+ * chunk of its own, and the larger chunks are left to such pieces. NULL. */
+static struct cap_arena_chunk *find_chunk(struct cap_arena *a, size_t n)
 {
-	struct cap_arena_chunk *c;
-	struct gd128 *sums;
+	bool is_large = n > CHUNK_SUMS;
+	struct cap_arena_chunk *best = NULL;
 
-	for (c = a->chunks; c; c = c->next) {
+	for (struct cap_arena_chunk *c = a->chunks; c; c = c->next) {
 		if (c->out == 0)
 			c->used = 0;
-		if (c->n - c->used >= n)
-			break;
+		if (is_large == (c->n > CHUNK_SUMS) && !(is_large && c->out > 0) &&
+		    c->n - c->used >= n && (!best || c->n < best->n))
+			best = c;
 	}
+	return best;
+}
+
+struct gd128 *cap_arena_alloc(struct cap_arena *a, size_t n, struct cap_arena_chunk **ret_chunk)
+{
+	struct cap_arena_chunk *c = find_chunk(a, n);
+	struct gd128 *sums;
+
 	if (!c && !(c = add_chunk(a, n)))
 		return NULL;
 	sums = c->sums + c->used;
-	for (size_t i = 0; i < n; i++)
-		sums[i] = (struct gd128){CAP_SUM_PENDING, CAP_SUM_PENDING};
 	c->used += n;
 	c->out++;
 	*ret_chunk = c;

@@ -9,10 +9,6 @@
 
 #include <stddef.h>
 
-/* Both words of a sum that was not yet written. A real sum has this value with probability 2^-64:
- * the library would wait for it until the end, then use it as it is. */
-#define CAP_SUM_PENDING 0x6770756361707475u
-
 struct cap_arena_chunk {
 	struct cap_arena_chunk *next;
 	struct gd128 *sums; /* the device uses the same addresses */
@@ -27,7 +23,7 @@ struct cap_arena {
 /* Allocates the first chunk. The arena's context must be current. */
 void cap_arena_prepare(struct cap_arena *a);
 
-/* Returns space for `n` sums, filled with CAP_SUM_PENDING; *ret_chunk must be given back. NULL if
- * out of memory. The arena's context must be current. */
+/* Returns space for `n` sums; *ret_chunk must be given back. NULL if out of memory. The arena's
+ * context must be current. */
 struct gd128 *cap_arena_alloc(struct cap_arena *a, size_t n, struct cap_arena_chunk **ret_chunk);
 void cap_arena_release(struct cap_arena_chunk *chunk);

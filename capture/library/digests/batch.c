@@ -20,6 +20,10 @@
 #define MOST_CONTEXTS 64
 #define THREADS 512 /* as in gd128.cu */
 
+/* Both words of a sum that was not yet written. A real sum has this value with probability 2^-64:
+ * the library would wait for it until the end, then use it as it is. */
+#define SUM_PENDING 0x6770756361707475u
+
 /* A buffer whose page sums are outstanding. */
 struct result {
 	struct cap_buffer buffer;
@@ -216,6 +220,8 @@ static int queue_batch(const struct cap_stream_ref *ref, const struct cap_buffer
 	for (size_t i = 0; i < n; i++)
 		pages += gd128_pages(buffers[i].bytes);
 	b->sums = cap_arena_alloc(&d->arena, pages, &b->chunk);
+	for (size_t i = 0; b->sums && i < pages; i++)
+		b->sums[i] = (struct gd128){SUM_PENDING, SUM_PENDING};
 	r = b->sums ? launch_all(b, d, ref->stream, buffers, n) : -ENOMEM;
 	if (r) {
 		free_batch(b);
@@ -306,8 +312,8 @@ void cap_batch_digest_host(const struct cap_buffer *b, const void *data)
 static int is_complete(const struct batch *b)
 {
 	for (size_t i = b->n_sums; i-- > 0;)
-		if (__atomic_load_n(&b->sums[i].lo, __ATOMIC_ACQUIRE) == CAP_SUM_PENDING ||
-		    __atomic_load_n(&b->sums[i].hi, __ATOMIC_ACQUIRE) == CAP_SUM_PENDING)
+		if (__atomic_load_n(&b->sums[i].lo, __ATOMIC_ACQUIRE) == SUM_PENDING ||
+		    __atomic_load_n(&b->sums[i].hi, __ATOMIC_ACQUIRE) == SUM_PENDING)
 			return 0;
 	return 1;
 }
