@@ -65,7 +65,8 @@ void cap_payload_store_host(const struct cap_buffer *b, const void *data)
 struct copy {
 	struct copy *next;
 	void *context, *event;
-	struct gd128 *data; /* of the chunk */
+	struct space *space; /* NULL: its bytes are not counted */
+	struct gd128 *data;  /* of the chunk */
 	struct cap_arena_chunk *chunk;
 	struct cap_buffer buffer;
 };
@@ -76,7 +77,7 @@ struct copy {
 #define MOST_CONTEXTS 64
 
 struct space {
-	void *context;
+	void *context; /* NULL: free once no bytes are outstanding */
 	/* Page-locked memory is reused, because cuMemFreeHost() waits for the device: the library's
 	 * thread could not collect other results meanwhile. */
 	struct cap_arena arena;
@@ -91,14 +92,25 @@ static struct {
 	struct space spaces[MOST_CONTEXTS];
 } copies = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = &copies.first};
 
-/* With the lock held; all further contexts share the last space. */
+/* With the lock held; NULL. */
+static struct space *find_space(const void *context)
+{
+	for (struct space *s = copies.spaces; context && s < copies.spaces + MOST_CONTEXTS; s++)
+		if (s->context == context)
+			return s;
+	return NULL;
+}
+
+/* With the lock held; NULL if other contexts use all spaces: no contents are stored. */
 static struct space *space_of(void *context)
 {
-	struct space *s = copies.spaces;
+	struct space *s = find_space(context);
 
-	while (s->context && s->context != context && s < copies.spaces + MOST_CONTEXTS - 1)
-		s++;
-	s->context = context;
+	for (size_t i = 0; !s && context && i < MOST_CONTEXTS; i++)
+		if (!copies.spaces[i].context && copies.spaces[i].bytes == 0) {
+			s = &copies.spaces[i];
+			*s = (struct space){.context = context};
+		}
 	return s;
 }
 
@@ -114,31 +126,38 @@ static bool has_space(void *context)
 
 	pthread_mutex_lock(&copies.lock);
 	s = space_of(context);
-	has = s->bytes < MOST_BYTES;
-	s->blocked &= !has;
+	has = !s || s->bytes < MOST_BYTES;
+	if (s && has)
+		s->blocked = false;
 	pthread_mutex_unlock(&copies.lock);
 	return has;
 }
 
 static bool is_blocked(void *context)
 {
+	const struct space *s;
 	bool ret;
 
 	pthread_mutex_lock(&copies.lock);
-	ret = space_of(context)->blocked;
+	s = space_of(context);
+	ret = !s || s->blocked;
 	pthread_mutex_unlock(&copies.lock);
 	return ret;
 }
 
 void cap_payload_await(void *context)
 {
+	struct space *s;
+
 	if (!context || !cap_payload_is_enabled() || has_space(context) || is_blocked(context))
 		return;
 	cap_collector_await(has_space, context);
 	if (has_space(context))
 		return;
 	pthread_mutex_lock(&copies.lock);
-	space_of(context)->blocked = true;
+	s = find_space(context);
+	if (s)
+		s->blocked = true;
 	pthread_mutex_unlock(&copies.lock);
 }
 
@@ -152,6 +171,8 @@ static void free_copy(struct copy *c)
 	pthread_mutex_lock(&copies.lock);
 	if (c->chunk)
 		cap_arena_release(c->chunk);
+	if (c->space)
+		c->space->bytes -= space_bytes(c);
 	pthread_mutex_unlock(&copies.lock);
 	free(c);
 }
@@ -167,8 +188,13 @@ static struct copy *start_copy(const struct cap_stream_ref *ref, const struct ca
 	c->context = ref->context;
 	c->buffer = *b;
 	pthread_mutex_lock(&copies.lock);
-	c->data = cap_arena_alloc(&space_of(c->context)->arena,
-				  (b->bytes + sizeof(*c->data) - 1) / sizeof(*c->data), &c->chunk);
+	c->space = space_of(c->context);
+	if (c->space) {
+		c->space->bytes += space_bytes(c);
+		c->data = cap_arena_alloc(&c->space->arena,
+					  (b->bytes + sizeof(*c->data) - 1) / sizeof(*c->data),
+					  &c->chunk);
+	}
 	pthread_mutex_unlock(&copies.lock);
 	if (!c->data || cap_cu.cuEventCreate(&c->event, CU_EVENT_WITHOUT_TIME) != 0 ||
 	    cap_cu.cuMemcpyDtoHAsync_v2(c->data, b->address, b->bytes, ref->stream) != 0 ||
@@ -185,7 +211,6 @@ static void add_copy(struct copy *c)
 	*copies.last = c;
 	copies.last = &c->next;
 	copies.n++;
-	space_of(c->context)->bytes += space_bytes(c);
 	pthread_mutex_unlock(&copies.lock);
 }
 
@@ -212,7 +237,6 @@ static void store_copy(struct copy *c)
 	put_payload(&c->buffer, cap_cu.cuEventQuery(c->event) == 0 ? c->data : NULL);
 	pthread_mutex_lock(&copies.lock);
 	copies.n--;
-	space_of(c->context)->bytes -= space_bytes(c);
 	pthread_mutex_unlock(&copies.lock);
 	free_copy(c);
 	pthread_mutex_lock(&copies.lock);
@@ -253,7 +277,13 @@ bool cap_payload_is_done(void)
 
 void cap_payload_drop_context(void *context)
 {
+	struct space *s;
+
 	pthread_mutex_lock(&copies.lock);
-	space_of(context)->arena = (struct cap_arena){0};
+	s = find_space(context);
+	if (s) {
+		s->context = NULL;
+		s->arena = (struct cap_arena){0};
+	}
 	pthread_mutex_unlock(&copies.lock);
 }
