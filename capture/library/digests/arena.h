@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Pinned host memory for results of devices: page sums, or contents in units of their size. Handed
- * out in order; a chunk is reused after all of its pieces were given back. One arena per context;
- * one thread at a time. */
+ * out in order; a chunk is reused after all of its pieces were given back. A piece above 1 MiB has
+ * a chunk of its own, whose size is a power of two. One arena per context; one thread at a time. */
 #pragma once
 
 #include "capture/digest/gd128.h"
