@@ -147,6 +147,12 @@ static void run_worker(struct emu_stream *s, struct emu_op *op)
 	}
 }
 
+static void free_stream(struct emu_stream *s)
+{
+	free(s->fronts);
+	free(s);
+}
+
 static void *work(void *arg)
 {
 	struct emu_stream *s = arg;
@@ -179,7 +185,7 @@ static void *work(void *arg)
 		s->spare = op->next;
 		free(op);
 	}
-	free(s);
+	free_stream(s);
 	return NULL;
 }
 
@@ -410,7 +416,7 @@ EMU_API CUresult cuStreamDestroy_v2(CUstream handle)
 	pthread_cond_signal(&s->wake);
 	pthread_mutex_unlock(&s->lock);
 	if (!has_worker)
-		free(s);
+		free_stream(s);
 	return CUDA_SUCCESS;
 }
 
