@@ -147,12 +147,6 @@ static void run_worker(struct emu_stream *s, struct emu_op *op)
 	}
 }
 
-static void free_stream(struct emu_stream *s)
-{
-	free(s->fronts);
-	free(s);
-}
-
 static void *work(void *arg)
 {
 	struct emu_stream *s = arg;
@@ -185,7 +179,7 @@ static void *work(void *arg)
 		s->spare = op->next;
 		free(op);
 	}
-	free_stream(s);
+	free(s);
 	return NULL;
 }
 
@@ -413,10 +407,11 @@ EMU_API CUresult cuStreamDestroy_v2(CUstream handle)
 	int has_worker = s->has_worker;
 	s->magic = 0;
 	s->closing = 1;
+	free(s->fronts);
 	pthread_cond_signal(&s->wake);
 	pthread_mutex_unlock(&s->lock);
 	if (!has_worker)
-		free_stream(s);
+		free(s);
 	return CUDA_SUCCESS;
 }
 
