@@ -21,5 +21,5 @@ elif rank == 1:
     received = [None] * 3
     dist.recv_object_list(received, src=0)
     assert received == ['text', 7, [0]], received
-print(f'rank {rank} done')
+print(f'rank {rank} done\n', end='')  # one write
 dist.destroy_process_group()

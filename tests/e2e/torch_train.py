@@ -50,7 +50,7 @@ def distributed():
     train(torch.nn.parallel.DistributedDataParallel(model_on(rank), device_ids=[rank]), rank)
     dist.barrier()
     dist.destroy_process_group()
-    print('rank', rank, 'done')
+    print(f'rank {rank} done\n', end='')  # one write: torchrun's ranks share a file, unbuffered
 
 
 if 'LOCAL_RANK' in os.environ:

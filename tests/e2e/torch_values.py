@@ -354,4 +354,4 @@ if 'LOCAL_RANK' in os.environ:
 else:
     for test in (elements, functions, reductions, rows, images, norms, order, attention, random, scaler, optimizers, decisions):
         test()
-print('done')
+print('done\n', end='')  # one write: ranks share a file
