@@ -238,7 +238,8 @@ static int run_sums(const struct sums *s)
 
 /* ---- parameters ---- */
 
-/* How a kernel names its tensors: numbers of parameters; NONE: not a parameter. */
+/* The members of `struct kernel` that locate tensors and sizes are indices of the kernel's
+ * parameters. NONE: no parameter contains the value. GRID_X, GRID_YZ: the grid determines it. */
 enum { NONE = 99, GRID_X = 98, GRID_YZ = 97 };
 
 enum { BACKWARD = 1, LAST = 2, ACCESSORS = 4, SAME_STEP = 8, NO_HEIGHT = 16 };

@@ -31,8 +31,8 @@ static int64_t number_at(const void *param, size_t bytes, int dims, int i)
 					     : ((const int64_t *)(const void *)at)[i];
 }
 
-/* Checks the sizes of the first parameters. dims: a digit for each, the dimensions of its accessor,
- * 0 if it is none. */
+/* Checks the sizes of the first parameters. `dims` has one digit per parameter: the number of
+ * dimensions if the parameter is a tensor accessor, else 0. */
 static int has_accessors(const struct gpuemu_launch *l, const char *dims)
 {
 	for (unsigned i = 0; dims[i]; i++) {
