@@ -36,7 +36,6 @@ WIDE_TESTS = {
     'devices': 'formats/run/gpucapture/trace/ranks.c (test_ranks.c is of replay/emugpu)',
     'extremes': 'formats: values at the ends of their ranges through every reader',
     'gd128_kernel': 'capture/digest/gd128.cu on the CPU',
-    'kineto_json': 'formats/run/kineto: documents and escapes',
     'kineto_time': 'formats/run/kineto: time stamps',
 }
 LICENCE = 'SPDX-License-Identifier: Apache-2.0'
