@@ -7,104 +7,9 @@ file is read.
     kineto.py GPUTRACE
 """
 import collections
-import json
-import os
 import re
-import shutil
-import subprocess
-import sys
-import tempfile
 
-GPUTRACE = sys.argv[1]
-
-
-def compact(value):
-    return json.dumps(value, separators=(',', ':'), ensure_ascii=False)
-
-
-def X(cat, name, pid, tid, ts, dur, **args):
-    event = {'ph': 'X', 'cat': cat, 'name': name, 'pid': pid, 'tid': tid, 'ts': ts, 'dur': dur}
-    return compact(event | {'args': args} if args else event)
-
-
-def step(number, ts, dur):
-    return X('user_annotation', f'ProfilerStep#{number}', 1, 2, ts, dur)
-
-
-def launch(correlation, ts):
-    return X('cuda_runtime', 'cudaLaunchKernel', 1, 2, ts, 1, correlation=correlation)
-
-
-def kernel(name, correlation, ts, dur=1, **args):
-    return X('kernel', name, 0, 7, ts, dur, correlation=correlation, **args)
-
-
-def pairs(*names):
-    """Launches and kernels, one a microsecond, ten microseconds apart after every three."""
-    for i, name in enumerate(names):
-        ts = 10 + i // 3 * 10 + i % 3
-        yield from (launch(i + 1, ts), kernel(name, i + 1, ts))
-
-
-def gputrace(*args):
-    return subprocess.run([GPUTRACE, *args], capture_output=True, text=True, errors='surrogateescape', check=False)
-
-
-class Run:
-    """Files in a temporary folder that are imported to one trace."""
-
-    def __init__(self, files):
-        self.folder = tempfile.mkdtemp(prefix='gputrace-kineto.')
-        self.trace = os.path.join(self.folder, 'trace')
-        paths = []
-        for name, text in files.items():
-            paths.append(os.path.join(self.folder, name))
-            os.makedirs(os.path.dirname(paths[-1]), exist_ok=True)
-            with open(paths[-1], 'wb') as f:
-                f.write(text if isinstance(text, bytes) else text.encode())
-        self.imported = gputrace('import', '--json', '-o', self.trace, *paths)
-        assert self.imported.returncode in (0, 3), self.imported
-        self.error = self.imported.stderr if self.imported.returncode else None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *unused):
-        shutil.rmtree(self.folder)
-
-    def report(self):
-        return json.loads(self.imported.stdout)
-
-    def rank(self):
-        return self.report()['ranks'][0]
-
-    def info(self):
-        return json.loads(gputrace('info', '--json', self.trace).stdout)
-
-    def events(self, *part):
-        """The exported events, one a line, without flows."""
-        lines = gputrace('export', *part, self.trace).stdout.splitlines()
-        return ''.join(line.removesuffix(',') + '\n' for line in lines if re.match('{"(?!ph":"[Msf]")', line))
-
-    def flows(self):
-        return re.findall(r'"ph":"[sf]".*?"id":(\d+)', gputrace('export', self.trace).stdout)
-
-    def text(self):
-        """Counts of records, iterations with their events, and all events as they were in the files."""
-        info = self.info()
-        text = ' '.join(f'{n} {kind}' for kind, n in info['records'].items() if n) + '\n'
-        for part in info['outside']:
-            text += f'{part["where"]}: {part["gpus"][0]["records"]} records\n'
-        for iteration in info['iterations']:
-            gpu = iteration['gpus'][0]
-            text += f'iteration {iteration["iteration"]}: {gpu["start_ns"]}+{gpu["duration_ns"]}\n'
-            text += self.events('--iteration', str(iteration['iteration']))
-        return text + 'all\n' + re.sub(r'"gputrace \w+":("\w*"|-?\d+),', '', self.events())
-
-
-def document(*events):
-    return '{"traceEvents":[' + ','.join(events) + ']}'
-
+from profiler import X, Run, compact, document, gputrace, kernel, launch, pairs, run_tests, step
 
 TENSORS = {'Input Dims': [[[2, 3], [4]], []], 'Input type': ['TensorList']}
 HALF = {'Input Dims': [[2, 5]], 'Input type': ['c10::Half']}
@@ -405,6 +310,4 @@ def test_not_numbers_across_windows():
 
 
 if __name__ == '__main__':
-    for name, test in list(globals().items()):
-        if name.startswith('test_'):
-            test()
+    run_tests(globals())

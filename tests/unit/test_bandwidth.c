@@ -4,8 +4,6 @@
 #include "base/array.h"
 #include "tests/unit/test.h"
 
-#include "tests/unit/training.h"
-
 /* 8 GB in one second: algorithm bandwidth and bus bandwidth in GB/s as nccl-tests computes them.
  * -1: none. */
 static const struct {
@@ -37,33 +35,4 @@ TEST(test_factors)
 	}
 	ck_assert(fmt_bandwidth("all_reduce", 8, -1, 1000).algorithm < 0);
 	ck_assert(fmt_bandwidth("all_reduce", 8, 1000, 0).algorithm < 0);
-}
-
-/* A communicator that may have ranks outside the trace has no known size. */
-TEST(test_size_of_communicators)
-{
-	static const struct {
-		const char *key, *value; /* a fact of rank 0 */
-		uint32_t want;
-	} facts[] = {
-		{"any", "1", 4},
-		{"distributedInfo", "{\"world_size\": 4}", 4},
-		{"distributedInfo", "{\"world_size\": 8}", 0},
-		{"gputrace.communicators", "[{\"ranks\": 8, \"communicator\": 0}]", 8},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(facts); i++) {
-		scoped(made_removep) char *folder = made_directory();
-		scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
-		struct training t;
-
-		training_init(&t, 4, 1, 1);
-		ck_assert_int_eq(fmt_names_fact_json(t.made.names, 0, facts[i].key, facts[i].value,
-						     strlen(facts[i].value)),
-				 0);
-		trace = training_open(&t, folder, "t");
-		ck_assert_uint_eq(
-			fmt_comm_size(trace, 0, fmt_template(fmt_trace_names(trace), t.collective)),
-			facts[i].want);
-	}
 }

@@ -1,75 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/render/report/cause_call.h"
-#include "formats/render/report/cause_find.h"
 #include "formats/render/report/cause_side.h"
 
+#include "tests/unit/made.h"
 #include "tests/unit/test.h"
-#include "tests/unit/training.h"
-
-struct made_of {
-	uint32_t ranks, iterations, layers, polls;
-	int64_t address;
-	uint64_t seed;
-};
-
-static struct fmt_trace *make(const char *folder, const char *name, const struct made_of *of)
-{
-	struct training t;
-
-	training_init(&t, of->ranks, of->iterations, of->layers);
-	t.made.seed = of->seed;
-	t.polls = of->polls;
-	t.address = of->address;
-	return training_open(&t, folder, name);
-}
-
-#define KERNEL "kernel cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm>"
-#define COPY "memcpy Memcpy DtoH (Device -> Pageable) of 4096 bytes"
-
-static const struct made_of run = {2, 2, 4, .seed = 1};
-static const struct made_of calling = {2, 2, 4, .address = 94812022513184, .seed = 7};
-
-/* Two runs, whether their calls are compared, and the first difference; an argument with the name
- * of a size may hold an address, which differs between runs. */
-static const struct {
-	const struct made_of *a;
-	struct made_of b;
-	bool calls;
-	int64_t rank; /* -1: none in particular */
-	const char *track;
-	fmt_number number;
-	const char *first, *second; /* NULL: no difference */
-} rows[] = {
-	{&run, {2, 2, 4, 0, 0, 2}, true, 0, "", 0, NULL, NULL},
-	{&run, {3, 2, 4, 0, 0, 2}, true, -1, "", 0, "2 ranks", "3 ranks"},
-	{&run, {2, 3, 4, 0, 0, 2}, true, 1, "stream 7", 108, "nothing", KERNEL},
-	{&run, {2, 2, 5, 0, 0, 2}, true, 0, "stream 7", 38, COPY, KERNEL},
-	{&calling, {2, 2, 4, 0, 94879063891536, 7}, true, 0, "", 0, NULL, NULL},
-	{&calling, {2, 2, 4, 0, 94879063891536, 7}, false, 0, "", 0, NULL, NULL},
-	{&calling, {2, 2, 4, 3, 94879063891536, 7}, true, 0, "", 0, NULL, NULL},
-	{&calling, {2, 2, 4, 3, 94879063891536, 7}, false, 0, "", 0, NULL, NULL},
-	{&calling, {2, 2, 5, 0, 94879063891536, 7}, false, 0, "stream 7", 39, COPY, KERNEL},
-};
-
-TEST_ROWS(test_first_difference, rows)
-{
-	scoped(made_removep) char *folder = made_directory();
-	scoped(fmt_trace_closep) struct fmt_trace *a = make(folder, "a", row->a);
-	scoped(fmt_trace_closep) struct fmt_trace *b = make(folder, "b", &row->b);
-	scoped(fmt_cause_done) struct fmt_cause d = {0};
-
-	ck_assert_int_eq(fmt_cause_find(a, b, &FMT_CAUSE_ALL(row->calls), &d, NULL), 0);
-	ck_assert_int_eq(d.kind != FMT_CAUSE_NONE, row->first != NULL);
-	if (!row->first)
-		return;
-	text_char(&d.first, 0);
-	text_char(&d.second, 0);
-	ck_assert_str_eq(d.first.data, row->first);
-	ck_assert_str_eq(d.second.data, row->second);
-	ck_assert_int_eq(d.rank, row->rank);
-	ck_assert_str_eq(d.track, row->track);
-	ck_assert_uint_eq(d.number, row->number);
-}
 
 /* A call with a parameter that no layout has. */
 static void make_call(struct made *m, int64_t value, struct fmt_event *ret)

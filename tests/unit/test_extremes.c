@@ -7,8 +7,8 @@
 #include "formats/render/report/report.h"
 #include "formats/trace/json.h"
 
+#include "tests/unit/made.h"
 #include "tests/unit/test.h"
-#include "tests/unit/training.h"
 
 static const struct {
 	int64_t start_ns, duration_ns;
@@ -19,11 +19,11 @@ static const struct {
 
 /* Returns a slice with an event of each kind at each of the times. Events of one track are sorted
  * by start. */
-static struct fmt_slice *extreme_slice(const struct training *t, uint32_t rank)
+static struct fmt_slice *extreme_slice(const struct made *m, uint32_t rank)
 {
 	struct fmt_slice *s = calloc(1, sizeof(*s));
-	const uint32_t templates[] = {t->launch, t->kernels[rank], t->collective, t->copy, t->step};
-	const uint32_t tracks[] = {0, 1, 2, 1, 0}, n_values[] = {0, 0, 2, 1, 0};
+	const uint32_t templates[] = {m->launch, m->kernel, m->collective, m->range};
+	const uint32_t tracks[] = {0, 1, 1, 0}, n_values[] = {0, 0, 2, 2};
 	size_t n = ARRAY_SIZE(times) * ARRAY_SIZE(templates);
 
 	s->rank = rank;
@@ -57,19 +57,19 @@ static struct fmt_trace *write_and_open(const char *folder)
 	struct fmt_error err = {.what = ""};
 	const char *path = made_path(folder, "t");
 	struct fmt_writer *w;
-	struct training t;
+	struct made m;
 
-	training_init(&t, 3, 1, 1);
-	ck_assert_int_eq(fmt_writer_open(path, t.made.names, 0, &w, &err), 0);
+	made_init(&m, 3);
+	ck_assert_int_eq(fmt_writer_open(path, m.names, 0, &w, &err), 0);
 	for (uint32_t r = 0; r < 3; r++) {
 		struct fmt_rank_writer *rank;
-		scoped(fmt_slice_freep) struct fmt_slice *s = extreme_slice(&t, r);
+		scoped(fmt_slice_freep) struct fmt_slice *s = extreme_slice(&m, r);
 
 		ck_assert_int_eq(fmt_writer_rank(w, r, r, &rank, &err), 0);
 		ck_assert_msg(fmt_rank_writer_slice(rank, s, &err) == 0, "%s", err.what);
 	}
 	ck_assert_msg(fmt_writer_close(w, &err) == 0, "%s", err.what);
-	training_done(&t);
+	made_done(&m);
 	return made_open(path);
 }
 
