@@ -60,7 +60,8 @@ def test_sizes_by_rank():
         assert found.keys() == {16 << 20, RANKS * (16 << 20)}, found
         for size, row in found.items():
             n = ITERATIONS * LAYERS
-            want = {'count': n, 'operations': n * (RANKS - 1 if size == 16 << 20 else 1), 'transfer_ns': n * TRANSFER_NS}
+            want = {'count': n, 'operations': n * (RANKS - 1 if size == 16 << 20 else 1),
+                    'transfer_ns': n * TRANSFER_NS}
             assert row | want == row, row
 
 
@@ -163,8 +164,8 @@ def picture(run, *part):
 def test_contents_of_a_picture():
     with run_of() as run:
         text = picture(run)
-        for part in ('>4 GPUs · NVIDIA H100 80GB HBM3 · ', '>GPU 3</text>', '>iteration 6</text>', '>stream 20</text>',
-                     'of it waiting for the last GPU</title>'):
+        for part in ('>4 GPUs · NVIDIA H100 80GB HBM3 · ', '>GPU 3</text>', '>iteration 6</text>',
+                     '>stream 20</text>', 'of it waiting for the last GPU</title>'):
             assert part in text, part
         assert '<script' not in text and text.endswith('</svg>\n') and text == picture(run)
         text = picture(run, '--iteration', '5', '--gpu', '2')

@@ -21,20 +21,13 @@ struct row {
 	int correlation;
 	int rank;
 	const char *peers; /* see formats/run/peers.h */
-	const char *op;	   /* of a collective of the process group "ep" */
-	int seq;	   /* its number there; 0: not recorded */
 };
 
 #define CALL FMT_CALL, 1
 #define ON_7 FMT_KERNEL, 7
-#define ON_20 FMT_KERNEL, 20
 #define NCCL FMT_COLLECTIVE, 24
 #define LAUNCH "cudaLaunchKernel"
-#define WAIT "cudaStreamWaitEvent"
-#define RECORD "cudaEventRecord"
 #define ALL_REDUCE "ncclKernel_AllReduce_RING_LL_Sum_float"
-
-#define WAVES "ten waves of blocks"
 
 struct made {
 	struct fmt_names *names;
@@ -63,37 +56,19 @@ static inline fmt_str string(struct fmt_names *n, const char *s)
 
 static inline uint32_t template_of(struct fmt_names *n, const struct row *r)
 {
-	struct fmt_arg args[FMT_COLLECTIVE_ARGS + 3] = {
+	struct fmt_arg args[FMT_COLLECTIVE_ARGS + 1] = {
 		{string(n, FMT_KEY_COMM), FMT_INT, 1, 0},
 		{string(n, FMT_KEY_SEQ), FMT_INT, 1, 0},
-		{string(n, FMT_KEY_OP), FMT_STRING, 0, r->op ? string(n, r->op) : 0},
+		{string(n, FMT_KEY_OP), FMT_STRING, 0, 0},
 		{string(n, FMT_KEY_DTYPE), FMT_STRING, 0, 0},
 		{string(n, FMT_KEY_BYTES), FMT_INT, 0, -1},
 		{string(n, FMT_KEY_PEERS), FMT_JSON, 0, r->peers ? string(n, r->peers) : 0}};
-	struct fmt_arg group[] = {{string(n, FMT_KEY_GROUP), FMT_STRING, 0, string(n, "ep")},
-				  {string(n, "Collective name"), FMT_STRING, 0, string(n, "-")},
-				  {string(n, "Seq"), FMT_INT, 0, r->seq}};
-	struct fmt_arg waves[] = {
-		/* two blocks for each of 80 multiprocessors */
-		{string(n, "grid"), FMT_STRING, 0, string(n, "[800,2,1]")},
-		{string(n, "block"), FMT_STRING, 0, string(n, "[1024,1,1]")},
-		{string(n, "registers per thread"), FMT_INT, 0, 32},
-	};
-	struct fmt_arg copied = {string(n, "bytes"), FMT_INT, 0, 1 << 20};
 	struct fmt_template template = {.kind = (uint8_t)r->kind, .name = string(n, r->name)};
 	uint32_t ret = 0;
 
-	if (strcmp(r->name, WAVES) == 0) {
-		template.args = waves;
-		template.n_args = ARRAY_SIZE(waves);
-	} else if (r->kind == FMT_COLLECTIVE) {
+	if (r->kind == FMT_COLLECTIVE) {
 		template.args = args;
 		template.n_args = FMT_COLLECTIVE_ARGS + (r->peers != NULL);
-		memcpy(&args[FMT_COLLECTIVE_ARGS], group, r->op ? sizeof(group) : 0);
-		template.n_args += r->op ? 2 + (r->seq > 0) : 0;
-	} else if (r->kind == FMT_MEMCPY) {
-		template.args = &copied;
-		template.n_args = 1;
 	}
 	ck_assert_int_eq(fmt_names_template(n, &template, &ret), 0);
 	return ret;
@@ -127,23 +102,20 @@ static inline void make_rank(struct made *m, int rank, const struct row *rows, s
 	}
 }
 
-/* `process`, `event_times`: see struct fmt_run_rank. */
-static inline void make_process(struct made *m, const struct row *rows, size_t n, uint32_t n_ranks,
-				uint32_t process, int event_times)
+/* `event_times`: see struct fmt_run_rank. */
+static inline void make(struct made *m, const struct row *rows, size_t n, uint32_t n_ranks,
+			int event_times)
 {
 	memset(m, 0, sizeof(*m));
 	memset(m->values, 0xff, sizeof(m->values)); /* communicators are not known */
 	ck_assert_int_eq(fmt_names_new(&m->names), 0);
 	for (uint32_t i = 0; i < n_ranks; i++) {
 		make_rank(m, (int)i, rows, n);
-		m->ranks[i].process = process;
 		m->ranks[i].event_times = event_times;
 	}
 	m->run = (struct fmt_run){.names = m->names, .ranks = m->ranks, .n_ranks = n_ranks};
 	ck_assert_int_eq(fmt_infer(&m->run), 0);
 }
-
-#define make(m, rows, n, n_ranks) make_process(m, rows, n, n_ranks, 0, 0)
 
 static inline void unmake(struct made *m)
 {

@@ -47,7 +47,7 @@ TEST(a_transfer_begins_with_the_last_of_the_peers)
 						 .rank = rank,
 						 .peers = peers[rank]};
 		}
-	make(&m, rows, n, 3);
+	make(&m, rows, n, 3, 0);
 	for (int rank = 0; rank < 3; rank++) {
 		size_t found = 0;
 
