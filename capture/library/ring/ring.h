@@ -3,8 +3,8 @@
 /* The ring of a thread: created at its first call, written without locks, marked when the thread
  * ends. Does not depend on the layers that write calls into it: see struct cap_ring_listener.
  *
- * Gates. A call is recorded if two words allow it: the thread's `paused`, which is not 0 before it
- * has a ring, and cap_live.on. Otherwise call/call.c determines the reason.
+ * Gates. A call is recorded if the thread's `paused` is 0 (it is 1 until the thread has a ring) and
+ * cap_live.is_recording is not. Otherwise call/call.c determines the reason.
  *
  * Records are written like this, by the thread that owns the ring:
  *
