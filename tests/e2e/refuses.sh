@@ -28,7 +28,7 @@ inputs() {
 		empty|empty: not a trace
 		text|text: not a trace
 		good.json|good.json: not a trace
-		cut|cut:trace.chunks: truncated here
+		cut|cut:trace.chunks: truncated
 		pipe|pipe: not a trace
 		/dev/null|/dev/null: not a trace
 		folder|folder: not a trace
@@ -151,8 +151,11 @@ writes() {
 writes 2 'No such file or directory; its directory must exist' nowhere/out
 writes 2 'Not a directory; its directory must exist' text/out
 grep -v 'OUT.json\|svg' "$work/writers" >"$work/folders"
-mv "$work/folders" "$work/writers"
+cp "$work/folders" "$work/writers"
 writes 2 'cannot write folder: it exists already; choose another' folder
+grep -v export "$work/folders" | sed 's/-o/--force -o/' >"$work/writers"
+writes 2 'cannot write folder: it exists already; choose another' folder
+no_line -e --force "$work/stderr"
 writers >"$work/writers"
 
 # Files that may not grow, and few descriptors, which are enough.

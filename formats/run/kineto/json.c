@@ -416,7 +416,7 @@ static int report_error(const struct reader *r, struct fmt_error *err)
 	if (r->error < 0)
 		return r->error;
 	if (r->scan.at == r->scan.end)
-		return fmt_fail(err, -EBADMSG, r->path, offset, "not JSON: truncated here");
+		return fmt_fail(err, -EBADMSG, r->path, offset, "not JSON: truncated");
 	while (before > r->window && before[-1] == ' ')
 		before--;
 	return fmt_fail(err, -EBADMSG, r->path, offset, "not JSON: expected %s%s", r->scan.expected,

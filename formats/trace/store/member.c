@@ -152,7 +152,7 @@ static int open_by_scan(struct fmt_member *m, int fd, const char *path, struct f
 				m->n_chunks == 0 ? "not a trace"
 						 : "file header and index are damaged");
 	if (!ended)
-		scan.why = "truncated here";
+		scan.why = "truncated";
 	if (!ended && !m->lost_why) {
 		m->lost_why = scan.why;
 		m->lost_at = scan.end;
