@@ -80,6 +80,21 @@ int cli_fail(int r, const struct fmt_error *err, const char *doing, const char *
 	return status_of(r);
 }
 
+int cli_fail_output(int r, const char *file)
+{
+	const char *hint = r == -ENOENT || r == -ENOTDIR ? "its directory must exist" : NULL;
+	int status;
+
+	if (r == -EEXIST) {
+		cli_error("cannot write %s: it exists already; choose another", file);
+		return CLI_USAGE;
+	}
+	status = cli_fail(r, NULL, "write", file, hint);
+	if (r == -EIO)
+		return CLI_MACHINE;
+	return status == CLI_INPUT ? CLI_USAGE : status;
+}
+
 /* ---- usage */
 
 static int n_options(const struct cli_command *c)
@@ -316,7 +331,8 @@ static int run_chosen(const char *program, const char *what,
 		if (!strcmp(argv[1], (*commands)->name))
 			return run_command(*commands, false, argc - 1, argv + 1);
 	}
-	cli_error("unknown command: %s; see `%s --help`", argv[1], program);
+	cli_error("unknown %s: %s; see `%s --help`", argv[1][0] == '-' ? "option" : "command",
+		  argv[1], program);
 	return CLI_USAGE;
 }
 
@@ -341,7 +357,7 @@ int cli_range(const struct cli_args *args, const struct cli_option *options, int
 	if (end != value && *end == '-' && end[1])
 		*last = strtoll(end + 1, &end, 10);
 	if (end == value || *end || *first < 0 || *last < *first) {
-		cli_error("--%s: invalid range '%s'; expected A-B, such as 10-19",
+		cli_error("--%s: invalid range '%s'; expected A-B or A, such as 10-19 or 10",
 			  options[option].name, value);
 		return -EINVAL;
 	}

@@ -75,3 +75,6 @@ __attribute__((format(printf, 1, 2))) void cli_error(const char *format, ...);
  * the exit status. */
 int cli_fail(int r, const struct fmt_error *err, const char *doing, const char *file,
 	     const char *hint);
+
+/* cli_fail() for an output that cannot be written; -EEXIST: something exists there. */
+int cli_fail_output(int r, const char *file);

@@ -175,20 +175,14 @@ int output_commit(struct output *p)
 	return errno == EINVAL || errno == ENOSYS ? replace_in_two_steps(p) : -errno;
 }
 
-int output_fail(int r, const char *output, int force)
+int output_fail(int r, const char *output, int could_force)
 {
-	const char *hint = r == -ENOENT || r == -ENOTDIR ? "its directory must exist" : NULL;
-	int status;
-
-	if (r == -EEXIST) {
-		cli_error("cannot write %s: it exists already; choose another%s", output,
-			  force ? ", or give --force to replace a trace" : "");
-		return CLI_USAGE;
-	}
-	status = cli_fail(r, NULL, "write", output, hint);
-	if (r == -EIO)
-		return CLI_MACHINE;
-	return status == CLI_INPUT ? CLI_USAGE : status;
+	if (r != -EEXIST || !could_force)
+		return cli_fail_output(r, output);
+	cli_error("cannot write %s: it exists already; choose another, or give --force to replace "
+		  "a trace",
+		  output);
+	return CLI_USAGE;
 }
 
 void output_done(struct output *p)

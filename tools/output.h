@@ -27,8 +27,9 @@ int output_begin(struct output *p, const char *output, int force);
 int output_commit(struct output *p);
 
 /* Prints why the output cannot be written, from an error of output_begin(), output_commit() or of
- * opening the output, and returns the exit status. `force` says whether the command has --force. */
-int output_fail(int r, const char *output, int force);
+ * opening the output, and returns the exit status. `could_force`: the command has --force, which
+ * was not given. */
+int output_fail(int r, const char *output, int could_force);
 
 /* Removes the folder, with the trace if it was not committed. */
 void output_done(struct output *p);

@@ -17,6 +17,7 @@ int fmt_fail(struct fmt_error *err, int code, const char *file, uint64_t offset,
 		file += len - sizeof(err->file) + 1;
 	snprintf(err->file, sizeof(err->file), "%s", file);
 	err->offset = offset;
+	err->code = code;
 	va_start(args, format);
 	vsnprintf(err->what, sizeof(err->what), format, args);
 	va_end(args);

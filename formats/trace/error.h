@@ -12,6 +12,7 @@ struct fmt_error {
 	char file[256];	 /* the path, truncated at the front if longer; "" if unknown */
 	uint64_t offset; /* bytes from the start of the file, or FMT_NO_OFFSET */
 	char what[400];	 /* the problem: one clause without a full stop */
+	int code;	 /* a negative errno; -EBADMSG: the bytes are damaged */
 };
 
 /* Fills *err (which may be NULL) and returns `code`, for `return fmt_fail(err, -EBADMSG, ...)`. */

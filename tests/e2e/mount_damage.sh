@@ -26,6 +26,14 @@ try() {
 	done)
 }
 
+# A trace that is known to be damaged when it is opened is mounted, with one line on stderr.
+cp -r "$work/run" "$work/cut"
+truncate -s -3000 "$work/cut/rank-00001.chunks"
+gputracefs "$work/cut" "$mnt" 2>"$work/stderr"
+says "cut/rank-00001.chunks: truncated at byte"
+grep -q truncated "$mnt/errors" || die "errors: $(cat "$mnt/errors")"
+umount "$mnt" 2>/dev/null || fusermount3 -u "$mnt"
+
 for run in run; do
 	for offset in 300 5000 9000; do
 		rm -rf "$work/damaged"

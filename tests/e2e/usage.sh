@@ -13,6 +13,8 @@ fails -2 gputrace
 says 'no command given'
 fails -2 gputrace nonsense
 says 'unknown command: nonsense'
+fails -2 gputrace --nonsense
+says 'unknown option: --nonsense'
 fails -2 gputrace info --json=no nowhere
 says 'info: unexpected value: --json=no'
 fails -2 gputrace info --iteration=last nowhere

@@ -55,7 +55,7 @@ static int explain_no_trace(const struct capture_trace *t)
 
 	if (unread.no_ring_calls == 0) {
 		capture_unseen_print(recorder, t->program);
-		return CLI_OK;
+		return CLI_INPUT;
 	}
 	cli_error("cannot record %s: %s in %s", t->program, strerror(unread.no_ring_error),
 		  rec_recorder_folder(recorder));
@@ -115,6 +115,6 @@ int capture_trace(const struct capture_trace *t, int fd)
 	if (r == 0)
 		r = recording_complete(t->recording);
 	if (r < 0)
-		return cli_fail(r, NULL, "write", t->recording->path, NULL);
+		return cli_fail_output(r, t->recording->path);
 	return r == 1 && !t->raw ? make_trace(t) : CLI_OK;
 }

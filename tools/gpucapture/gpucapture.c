@@ -41,13 +41,14 @@ static const struct cli_option options[] = {
 			"copies, and host memory that kernels read (default with --payloads); "
 			"step: also all allocations when an iteration begins; launch: also all "
 			"that parameters of a launch point to"},
-	[OPT_ITERATIONS] = {"iterations", 0, "A-B", "keep these iterations only"},
+	[OPT_ITERATIONS] = {"iterations", 0, "A-B",
+			    "keep iterations A to B only; A alone: one iteration"},
 	[OPT_TIMES] = {"device-times", 0, "off|events",
 		       "timing of operations: none, or by CUDA events (default)"},
 	[OPT_EMBED] = {"embed-images", 0, NULL,
 		       "also store code images that are loaded from files"},
 	[OPT_PAYLOADS] = {"payloads", 0, "A-B",
-			  "keep the contents of digested buffers in these iterations, and of all "
+			  "keep the contents of digested buffers in iterations A to B, and of all "
 			  "live memory at the start of A and the end of B"},
 	[OPT_KEYFRAME] = {"keyframe", 0, "N",
 			  "with --payloads or --replayable: also keep all live memory every N "

@@ -139,7 +139,8 @@ static int use_timing(const char *path)
 
 	if (r != CLI_OK)
 		return r;
-	fd = make_file("GPUEMU_TIMING");
+	r = fmt_trace_check_complete(trace, &err);
+	fd = r < 0 ? r : make_file("GPUEMU_TIMING");
 	r = fd < 0 ? fd : gpuemu_timing_write(trace, fd, &err);
 	return r < 0 ? cli_fail(r, &err, "read the durations of", path, NULL) : CLI_OK;
 }
@@ -232,7 +233,8 @@ static int set_up(const struct cli_args *args)
 	return r;
 }
 
-static int print_report(const struct cli_args *args, const struct emu_run *totals)
+/* Prints the report to `to`, the output file or stderr. */
+static int print_report(const struct cli_args *args, const struct emu_run *totals, FILE *to)
 {
 	scoped(gpuemu_report_done) struct gpuemu_report report = {0};
 	scoped(text_done) struct text out = {0};
@@ -248,11 +250,8 @@ static int print_report(const struct cli_args *args, const struct emu_run *total
 	if (!args->values[OPT_JSON])
 		gpuemu_report_remarks(&report, &out);
 
-	FILE *to = path ? fopen(path, "we") : stderr;
-
-	if (!to || (out.len && fwrite(out.data, 1, out.len, to) != out.len) ||
-	    (path && fclose(to) != 0))
-		return cli_fail(-errno, NULL, "write", path ? path : "to stderr", NULL);
+	if ((out.len && fwrite(out.data, 1, out.len, to) != out.len) || fflush(to) != 0)
+		return cli_fail_output(-errno, path ? path : "to stderr");
 	return CLI_OK;
 }
 
@@ -277,13 +276,18 @@ static int share_memory(int *fd, struct emu_run **ret)
 
 static int run(const struct cli_args *args)
 {
+	const char *path = args->values[OPT_OUTPUT];
 	struct emu_run *totals = NULL;
 	scoped(close_fd) int shared = -1;
 	int r = set_up(args), status;
+	FILE *report;
 	pid_t pid;
 
 	if (r != CLI_OK)
 		return r;
+	report = path ? fopen(path, "we") : stderr;
+	if (!report)
+		return cli_fail_output(-errno, path);
 	r = share_memory(&shared, &totals);
 	if (r < 0)
 		return cli_fail(r, NULL, "make", "memory for the totals", NULL);
@@ -295,7 +299,7 @@ static int run(const struct cli_args *args)
 	if (status < 0)
 		return cli_fail(status, NULL, "wait for", args->operands[0], NULL);
 	gpuemu_report_ended(totals, (uint64_t)pid, status);
-	r = print_report(args, totals);
+	r = print_report(args, totals, report);
 	return child_end(status, r);
 }
 

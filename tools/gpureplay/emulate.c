@@ -115,7 +115,7 @@ static int emulate(const struct cli_args *args, const struct what_ifs *what_ifs,
 	int status = CLI_OK, r = out ? output_begin(&job.target, out, force) : 0;
 
 	if (r < 0)
-		return output_fail(r, out, 1);
+		return output_fail(r, out, !force);
 	progress_begin(&job.bar);
 	r = args->values[OPT_SENSITIVITY]
 		    ? replay_sensitivity(trace, &how, sensitivity, &err)
@@ -124,7 +124,7 @@ static int emulate(const struct cli_args *args, const struct what_ifs *what_ifs,
 	if (r < 0)
 		status = report_failure(args, r, &err);
 	else if (out && (r = output_commit(&job.target)) < 0)
-		status = output_fail(r, out, 1);
+		status = output_fail(r, out, !force);
 	output_done(&job.target);
 	output_raise();
 	return status;

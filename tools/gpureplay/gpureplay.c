@@ -18,7 +18,8 @@ const struct cli_option gpureplay_options[] = {
 	[OPT_SENSITIVITY] = {"sensitivity", 0, NULL,
 			     "list how much shorter steps would be if parts were 1 % faster"},
 	[OPT_ITERATIONS] = {"iterations", 0, "A-B",
-			    "execute these iterations, from the last keyframe before them"},
+			    "execute iterations A to B (A alone: one iteration), from the last "
+			    "keyframe before them"},
 	[OPT_RANK] = {"rank", 0, "R",
 		      "execute this rank alone; received data comes from the recording"},
 	[OPT_REPEAT] = {"repeat", 0, "K",
@@ -89,7 +90,7 @@ static bool are_applicable(const struct cli_args *args)
 		}
 	if (!args->values[OPT_KEYFRAME] || args->values[OPT_OUTPUT])
 		return true;
-	cli_error("--keyframe: -o OUT is missing");
+	cli_error("--keyframe: missing -o OUT");
 	return false;
 }
 

@@ -41,7 +41,7 @@ static int check_output(const struct reexecution *job)
 
 	if (r < 0 && job->launched.launcher.index > 0)
 		return CLI_USAGE;
-	return r < 0 ? output_fail(r, out, 1) : CLI_OK;
+	return r < 0 ? output_fail(r, out, !job->args->values[OPT_FORCE]) : CLI_OK;
 }
 
 int reexecution_choose_launched(struct reexecution *job)
@@ -76,7 +76,7 @@ static int wait_for_others(struct reexecution *job)
 	int status, r = output_begin(&target, out, job->args->values[OPT_FORCE] != NULL);
 
 	if (r < 0)
-		return output_fail(r, out, 1);
+		return output_fail(r, out, !job->args->values[OPT_FORCE]);
 	status = launched_wait(&job->launched, &job->counts);
 	if (status != CLI_OK)
 		return status == -ECANCELED ? CLI_MACHINE : status;
@@ -84,7 +84,7 @@ static int wait_for_others(struct reexecution *job)
 		r = -errno;
 	if (r == 0)
 		r = output_commit(&target);
-	return r < 0 ? output_fail(r, out, 1) : CLI_OK;
+	return r < 0 ? output_fail(r, out, !job->args->values[OPT_FORCE]) : CLI_OK;
 }
 
 /* Ends this process after it or another one failed. Each process reports its own failure, unless it

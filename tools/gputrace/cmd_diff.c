@@ -3,8 +3,8 @@
 #include "formats/render/report/cause_find.h"
 #include "formats/trace/json.h"
 #include "formats/trace/store/verify.h"
+#include "tools/damage.h"
 #include "tools/gputrace/cmd.h"
-#include "tools/gputrace/damage.h"
 #include "tools/gputrace/sink.h"
 #include "tools/trace_arg.h"
 
@@ -81,15 +81,14 @@ static int compare(struct fmt_trace *const *traces, const char *const *paths, bo
 		     : CLI_OK;
 }
 
+/* Reports the damage of the first damaged trace. */
 static int print_damage(const struct damage damage[2], const char *const *paths)
 {
-	for (int i = 0; i < 2; i++)
-		if (damage[i].n > 0)
-			damage_print(
-				&damage[i], paths[i],
-				"compared with %s, which has the same id, the result is unknown",
-				paths[!i]);
-	return CLI_FAILED;
+	int i = damage[0].n == 0;
+
+	return damage_print(&damage[i], paths[i],
+			    "compared with %s, which has the same id, the result is unknown",
+			    paths[!i]);
 }
 
 static int run(const struct cli_args *args)

@@ -17,7 +17,7 @@ static const struct cli_option options[] = {
 	[OPT_OUTPUT] = {"output", 'o', "OUT", "trace directory to create (required)"},
 	[OPT_JSON] = {"json", 0, NULL, "print the report as JSON"},
 	[OPT_FORCE] = {"force", 'f', NULL, "replace OUT if it is a trace"},
-	[OPT_LEVEL] = {"level", 0, "N", "compression level, 1 to 19"},
+	[OPT_LEVEL] = {"level", 0, "N", "zstd compression level, 1 to 22"},
 	{0},
 };
 
@@ -82,7 +82,7 @@ static int import(const struct cli_args *args, struct output *target, int64_t le
 		return cli_fail(e, &err, "import", err.file[0] ? err.file : args->operands[0],
 				hint_of(e, &err));
 	e = output_commit(target);
-	return e < 0 ? output_fail(e, target->path, 1) : CLI_OK;
+	return e < 0 ? output_fail(e, target->path, !target->force) : CLI_OK;
 }
 
 /* Imports raw recordings of gpucapture. */
@@ -129,14 +129,14 @@ static int run(const struct cli_args *args)
 	}
 	if (recordings_exist_at(args->operands[0]))
 		return import_raw(args);
-	if (cli_number(args, &cmd_import, OPT_LEVEL, 1, 19, 0, &level) < 0)
+	if (cli_number(args, &cmd_import, OPT_LEVEL, 1, 22, 0, &level) < 0)
 		return CLI_USAGE;
 	/* Keep freed memory for the next slice; the kernel would have to clear fresh memory. */
 	mallopt(M_TRIM_THRESHOLD, 64 << 20);
 	mallopt(M_MMAP_THRESHOLD, 4 << 20);
 	e = output_begin(&target, output, args->values[OPT_FORCE] != NULL);
 	if (e < 0)
-		return output_fail(e, output, 1);
+		return output_fail(e, output, !args->values[OPT_FORCE]);
 	status = import(args, &target, level, &r);
 	output_done(&target);
 	output_raise();

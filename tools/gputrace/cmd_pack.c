@@ -4,8 +4,8 @@
 #include "base/scope.h"
 #include "formats/trace/store/pack.h"
 #include "formats/trace/store/verify.h"
+#include "tools/damage.h"
 #include "tools/gputrace/cmd.h"
-#include "tools/gputrace/damage.h"
 #include "tools/output.h"
 #include "tools/trace_arg.h"
 
@@ -77,7 +77,7 @@ static int convert(const struct cli_args *args, bool packs, int level, const cha
 	int r = output_begin(&target, output, args->values[OPT_FORCE] != NULL);
 
 	if (r < 0)
-		return output_fail(r, output, 1);
+		return output_fail(r, output, !args->values[OPT_FORCE]);
 	r = packs ? 0 : fmt_unpack(input, target.trace, &err);
 	if (r == 0)
 		r = fmt_verify_to(input, FMT_VERIFY_BYTES, damage_add_problem, &damage, &verified,
@@ -91,7 +91,7 @@ static int convert(const struct cli_args *args, bool packs, int level, const cha
 		return CLI_FAILED;
 	r = output_commit(&target);
 	if (r < 0)
-		return output_fail(r, output, 1);
+		return output_fail(r, output, !args->values[OPT_FORCE]);
 	return damage.n > 0 ? damage_print(&damage, input, "%s is damaged too", output) : CLI_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "tools/gputrace/sink.h"
 #include "tools/trace_arg.h"
 
+#include <errno.h>
 #include <inttypes.h>
 
 enum { OPT_JSON };
@@ -20,6 +21,7 @@ struct report {
 	struct text *out;
 	struct fmt_json json;
 	bool as_json;
+	bool is_unreadable; /* a file could not be opened or read */
 };
 
 static void put_iteration(const struct fmt_problem *p, struct text *out)
@@ -70,6 +72,7 @@ static int put_problem(void *context, const struct fmt_problem *p)
 {
 	struct report *r = context;
 
+	r->is_unreadable |= p->error.code != -EBADMSG;
 	if (r->as_json)
 		put_object(p, &r->json);
 	else
@@ -123,6 +126,8 @@ static int run(const struct cli_args *args)
 	put_summary(&report, &v);
 	if (sink_commit(&sink, &out) < 0)
 		return cli_fail(out.error, NULL, "write", "the output", NULL);
+	if (report.is_unreadable)
+		return CLI_INPUT;
 	return v.problems ? CLI_FAILED : CLI_OK;
 }
 
@@ -134,6 +139,6 @@ const struct cli_command cmd_verify = {
 	.what = "Read and check every byte of a trace",
 	.options = options,
 	.notes = "Each line names a damaged part: file, chunk, GPU and iteration. Exit status 1\n"
-		 "if there is any.\n",
+		 "if there is any, 3 if a file could not be opened.\n",
 	.run = run,
 };

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "formats/trace/store/part.h"
-#include "tools/gputrace/damage.h"
+#include "tools/damage.h"
 
 /* `folder` must exist and be empty. Files that cannot be rendered because the trace is damaged are
  * counted in part->left_out, which must be set, and the damage is added to `damage`. Returns 0 or a

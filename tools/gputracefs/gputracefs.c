@@ -4,6 +4,7 @@
 #include "base/scope.h"
 #include "fs/mount.h"
 #include "tools/cli.h"
+#include "tools/damage.h"
 #include "tools/gputracefs/emulated.h"
 #include "tools/gputracefs/mount_options.h"
 #include "tools/gputracefs/mount_point.h"
@@ -117,6 +118,16 @@ static int no_mount_point(int r, const char *dir)
 	return CLI_USAGE;
 }
 
+/* Reports damage found while opening. The undamaged rest can be mounted. */
+static void print_damage(struct fmt_trace *trace, const char *path)
+{
+	struct damage damage = {0};
+
+	damage_add_trace(&damage, trace);
+	if (damage.n > 0)
+		damage_print(&damage, path, "files that need the damaged part cannot be read");
+}
+
 static int mount_trace(const struct cli_args *args, const struct mount_options *o)
 {
 	const char *path = args->operands[0], *dir = args->operands[1];
@@ -146,6 +157,7 @@ static int mount_trace(const struct cli_args *args, const struct mount_options *
 	r = list ? fs_open(trace, &fs_options, &fs, &err) : -ENOMEM;
 	if (r < 0)
 		return cli_fail(r, &err, "show", path, NULL);
+	print_damage(trace, path);
 	mount.options = list;
 	mount.dir = point;
 	if (!stay) {

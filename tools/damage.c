@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/gputrace/damage.h"
+#include "tools/damage.h"
 
 #include "formats/trace/store/trace.h"
 #include "formats/trace/store/verify.h"
@@ -13,9 +13,8 @@ static int add_error(void *context, const struct fmt_error *e)
 {
 	struct damage *d = context;
 
-	if (d->n < DAMAGE_LINES)
-		d->first[d->n] = *e;
-	d->n++;
+	if (d->n++ == 0)
+		d->first = *e;
 	return 0;
 }
 
@@ -31,20 +30,19 @@ int damage_add_problem(void *context, const struct fmt_problem *p)
 
 int damage_print(const struct damage *d, const char *path, const char *consequence, ...)
 {
-	char text[512];
+	char text[512], offset[40] = "", more[48] = "";
 	va_list args;
 
-	for (uint64_t i = 0; i < d->n && i < DAMAGE_LINES; i++) {
-		const struct fmt_error *e = &d->first[i];
-
-		if (e->offset == FMT_NO_OFFSET)
-			cli_error("%s: %s", e->file, e->what);
-		else
-			cli_error("%s: %s at byte %" PRIu64, e->file, e->what, e->offset);
-	}
 	va_start(args, consequence);
 	vsnprintf(text, sizeof(text), consequence, args);
 	va_end(args);
-	cli_error("%s is damaged: %s; `gputrace verify %s` lists all damage", path, text, path);
+	if (d->n > 0 && d->first.offset != FMT_NO_OFFSET)
+		snprintf(offset, sizeof(offset), " at byte %" PRIu64, d->first.offset);
+	if (d->n > 1)
+		snprintf(more, sizeof(more), ", and %" PRIu64 " more problem%s", d->n - 1,
+			 d->n == 2 ? "" : "s");
+	cli_error("%s: %s%s%s; %s; `gputrace verify %s` lists all damage",
+		  d->n > 0 ? d->first.file : path, d->n > 0 ? d->first.what : "damaged", offset,
+		  more, text, path);
 	return CLI_FAILED;
 }

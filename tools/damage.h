@@ -10,11 +10,9 @@
 struct fmt_problem;
 struct fmt_trace;
 
-#define DAMAGE_LINES 8
-
 struct damage {
-	struct fmt_error first[DAMAGE_LINES];
-	uint64_t n;
+	struct fmt_error first;
+	uint64_t n; /* number of problems */
 };
 
 /* Adds the damage of an open trace: fmt_trace_damage(). */
@@ -22,7 +20,7 @@ void damage_add_trace(struct damage *d, struct fmt_trace *t);
 /* For fmt_verify(): `context` is the struct damage. */
 int damage_add_problem(void *context, const struct fmt_problem *p);
 
-/* Prints a line for each of the first problems, and "PATH is damaged: CONSEQUENCE; `gputrace verify
- * PATH` lists all damage". Returns CLI_FAILED. */
+/* Prints one line: the first problem, the number of others, the consequence, and the command that
+ * lists all damage. Returns CLI_FAILED. */
 __attribute__((format(printf, 3, 4))) int damage_print(const struct damage *d, const char *path,
 						       const char *consequence, ...);
