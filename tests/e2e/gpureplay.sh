@@ -35,7 +35,7 @@ PYTHON
 # The emulated run is a trace; emulating it again changes nothing.
 gpureplay --emulate -o "$work/emulated" "$work/trace" >/dev/null
 gpureplay --emulate -o "$work/again" "$work/emulated" >/dev/null
-"$BUILD/tests/e2e/scramble" "$work/emulated" "$work/again" || die "emulating twice differs"
+"$SOURCE/tests/e2e/same_times.py" "$work/emulated" "$work/again" || die "emulating twice differs"
 gputrace info --json "$work/emulated" >/dev/null
 
 # Imported, emulated and packed traces store the lengths of a mount's files.

@@ -2,7 +2,7 @@
 # A mounted trace is an ordinary tree of files: tools that copy, search or compare work.
 . "$(dirname "$0")/lib.sh"
 need_fuse
-probe=$BUILD/tests/e2e/probe
+probe=$SOURCE/tests/e2e/probe.py
 mnt=$work/mnt
 mkdir "$mnt"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Randomises everything in a trace that the emulator must not read, and compares traces.
+/* Randomises everything in a trace that the emulator must not read.
  *
  *     scramble IN OUT SEED      writes IN with random wait times to OUT
- *     scramble IN OTHER         reports where the times of two traces differ; status 1 if they do
  *
  * Changed are the start of each operation, the duration of each call that waits, the time a thread
  * waits for another thread, and the duration of each collective except on its shortest rank. Kept
@@ -334,93 +333,16 @@ static void scramble(struct scramble *s, const char *path)
 	free(s->shortest);
 }
 
-/* ---- comparing ---- */
-
-/* Returns whether the track has anything but annotations; other tracks constrain nothing. */
-static int is_used(struct fmt_slice **slices, uint32_t track)
-{
-	for (; *slices; slices++) {
-		for (size_t i = 0; i < (*slices)->n_events; i++)
-			if ((*slices)->events[i].track == track)
-				return 1;
-	}
-	return 0;
-}
-
-static int near(int64_t a, int64_t b, int64_t within_ns)
-{
-	return a - b <= within_ns && b - a <= within_ns;
-}
-
-static uint64_t print_difference(struct fmt_slice **slices, const struct fmt_event *a,
-				 const struct fmt_event *b, size_t n, const char *what,
-				 uint32_t rank, uint32_t slice)
-{
-	/* An annotation within an operation is placed proportionally, with rounding. */
-	int64_t within_ns = strcmp(what, "range") == 0;
-	uint64_t n_differ = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if (near(a[i].start_ns, b[i].start_ns, within_ns) &&
-		    near(a[i].duration_ns, b[i].duration_ns, within_ns) &&
-		    a[i].template == b[i].template && a[i].track == b[i].track)
-			continue;
-		if (!is_used(slices, a[i].track))
-			continue;
-		if (n_differ++ < 5)
-			printf("rank %" PRIu32 " slice %" PRIu32 " %s %zu (track %" PRIu32
-			       ", template %" PRIu32 "): %" PRId64 " + %" PRId64 ", %" PRId64
-			       " + %" PRId64 " (template %" PRIu32 ")\n",
-			       rank, slice, what, i, a[i].track, a[i].template, a[i].start_ns,
-			       a[i].duration_ns, b[i].start_ns, b[i].duration_ns, b[i].template);
-	}
-	return n_differ;
-}
-
-static int compare(struct scramble *s, struct fmt_trace *other)
-{
-	uint64_t n_differ = fmt_trace_n_ranks(s->trace) != fmt_trace_n_ranks(other), n = 0;
-
-	for (uint32_t i = 0; n_differ == 0 && i < fmt_trace_n_ranks(s->trace); i++) {
-		struct fmt_slice **a = load(s, s->trace, i), **b = load(s, other, i);
-
-		for (uint32_t k = 0; a[k] && b[k]; k++) {
-			if (a[k]->n_events != b[k]->n_events || a[k]->n_ranges != b[k]->n_ranges) {
-				n_differ++;
-				continue;
-			}
-			n_differ += print_difference(a, a[k]->events, b[k]->events, a[k]->n_events,
-						     "event", i, k);
-			n_differ += print_difference(a, a[k]->ranges, b[k]->ranges, a[k]->n_ranges,
-						     "range", i, k);
-			n += a[k]->n_events + a[k]->n_ranges;
-		}
-		unload(a);
-		unload(b);
-	}
-	printf("%" PRIu64 " of %" PRIu64 " times differ\n", n_differ, n);
-	return n_differ > 0 || n == 0;
-}
-
 int main(int argc, char **argv)
 {
 	struct scramble s = {0};
-	struct fmt_trace *other = NULL;
-	int status = 0;
 
-	if (argc != 3 && argc != 4)
+	if (argc != 4)
 		return 2;
 	if (fmt_trace_open(argv[1], &s.trace, &s.err) < 0)
 		die(&s, argv[1]);
-	if (argc == 4) {
-		s.seed = strtoull(argv[3], NULL, 10);
-		scramble(&s, argv[2]);
-	} else {
-		if (fmt_trace_open(argv[2], &other, &s.err) < 0)
-			die(&s, argv[2]);
-		status = compare(&s, other);
-	}
-	fmt_trace_close(other);
+	s.seed = strtoull(argv[3], NULL, 10);
+	scramble(&s, argv[2]);
 	fmt_trace_close(s.trace);
-	return status;
+	return 0;
 }
