@@ -154,8 +154,12 @@ static int host_wait(struct job *j, struct part *p, uint32_t call, uint32_t sync
 	from = record_of(j, p, sync, &of);
 	if (from == INFER_NONE && v->calls[call].api != INFER_API_EVENT_SYNC) {
 		stream = stream_of(v, v, sync, "stream");
-		if (stream != INFER_NONE && p->last[stream] != INFER_NONE)
+		if (stream == INFER_NONE)
+			return 0;
+		if (p->last[stream] != INFER_NONE)
 			r = host_link(p, call, (struct infer_ref){v, p->last[stream]});
+		for (size_t i = 0; i < p->waits[stream].n && r == 0; i++)
+			r = host_link(p, call, j->ops[p->waits[stream].first + i]);
 		return r;
 	}
 	for (size_t i = 0; from != INFER_NONE && i < of->events[from].n && r == 0; i++)

@@ -108,26 +108,49 @@ static uint32_t ended_last(const struct infer_walk *w, const struct infer_call *
 	return best;
 }
 
+/* Lists the newest operation of a stream and those that the stream was made to wait for since, as far
+ * as they ended before the call returned. Returns the number of operations; *end_ns is their end. */
+static uint32_t list_pending(const struct infer_walk *w, const struct infer_call *c,
+			     uint32_t stream, struct infer_ref *ops, int64_t *end_ns)
+{
+	const struct infer_view *v = w->view;
+	uint32_t n = 0;
+
+	if (ended_before_return(v, w->last[stream], c))
+		ops[n++] = (struct infer_ref){v, w->last[stream]};
+	for (uint32_t i = w->links[stream]; i != INFER_NONE && n < MOST_LINKS;
+	     i = v->links[i].next)
+		if (ended_before_return(v->links[i].view, v->links[i].op, c))
+			ops[n++] = (struct infer_ref){v->links[i].view, v->links[i].op};
+	*end_ns = INT64_MIN;
+	for (uint32_t i = 0; i < n; i++)
+		if (end_of(ops[i].view, ops[i].op) > *end_ns)
+			*end_ns = end_of(ops[i].view, ops[i].op);
+	return n;
+}
+
 /* sync-stream: the last used stream of the thread, unless the call returned too late for it and
  * directly after something else. */
 static int sync_stream(struct infer_walk *w, uint32_t call)
 {
 	const struct infer_view *v = w->view;
 	const struct infer_call *c = &v->calls[call];
-	uint32_t op = w->last_compute[c->thread], other;
+	uint32_t op = w->last_compute[c->thread], n = 0;
+	struct infer_ref ops[MOST_LINKS];
+	int64_t end_ns = INT64_MIN;
 
 	if (op == INFER_NONE)
 		op = w->compute;
 	if (op != INFER_NONE)
-		op = w->last[v->ops[op].stream];
-	if (!ended_before_return(v, op, c))
-		op = INFER_NONE;
-	if (c->end_ns - c->start_ns > WAITED_NS &&
-	    (op == INFER_NONE || end_of(v, op) < c->end_ns - WAITED_NS)) {
-		other = ended_last(w, c, WAITED_NS);
-		op = other != INFER_NONE ? other : op;
+		n = list_pending(w, c, v->ops[op].stream, ops, &end_ns);
+	if (c->end_ns - c->start_ns > WAITED_NS && (n == 0 || end_ns < c->end_ns - WAITED_NS)) {
+		op = ended_last(w, c, WAITED_NS);
+		if (op != INFER_NONE) {
+			ops[0] = (struct infer_ref){v, op};
+			n = 1;
+		}
 	}
-	return add_returns(w, call, &op, op != INFER_NONE, INFER_SYNC_STREAM);
+	return add_returns_of(w, call, ops, n, INFER_SYNC_STREAM);
 }
 
 /* sync-event: the call's links; without links, the operation that ended directly before it
