@@ -377,8 +377,9 @@ def prefetch(rank, thread, options):
 
 
 def sequence(rank, thread, options):
-    """Sequence parallel in pairs: each layer gathers and reduce-scatters, while gradients are reduced
-    across pairs; the optimizer waits for these behind the last layer's own wait."""
+    """Sequence parallel in pairs: each layer gathers and reduce-scatters, the latter beside a kernel,
+    while gradients are reduced across pairs; the optimizer waits for these behind the last layer's own
+    wait, the host for a collective that its stream waits for."""
     pair = rank.number // 2
     inner = {'name': f'tp{pair}', 'ranks': [pair * 2, pair * 2 + 1]}
     outer = {'name': f'dp{rank.number % 2}', 'ranks': list(range(rank.number % 2, options.ranks, 2))}
@@ -387,14 +388,16 @@ def sequence(rank, thread, options):
     for layer in range(options.layers // 2):
         rank.communicate(thread, inner, 'AllGather', 5 << 20, 20)
         rank.kernel(thread, f'gemm{layer % 3}', (330 + 3 * rank.number) * US)
-        rank.communicate(thread, inner, 'ReduceScatter', 5 << 20, 20)
+        scattered = rank.communicate(thread, inner, 'ReduceScatter', 5 << 20, 20, back=False)
+        rank.kernel(thread, f'wgrad{layer % 3}', (40 + 90 * (layer % 2)) * US)
+        rank.wait(thread, 7, scattered)
         if layer % 4 == 2:
             works.append(rank.communicate(thread, outer, 'AllReduce', 30 << 20, 28, back=False))
         yield None
     for work in works:
         rank.wait(thread, 7, work)
     optimizer(rank, thread)
-    yield from rank.item(thread)
+    rank.communicate(thread, outer, 'AllReduce', 6 << 20, 28)
 
 
 def stalls(rank, thread, options):

@@ -221,7 +221,8 @@ static int option_of(const struct infer_scan *scan, const struct infer_site *at,
 		next = v->ops[v->launched[v->calls[at->next].first_op]].stream;
 	o.op = i == 0 ? at->guess : at->candidates[i - 1].op;
 	o.stream = host ? INFER_NONE : elsewhere ? at->stream : next;
-	if (o.op == INFER_NONE || (elsewhere && (host || o.stream == next)))
+	if (o.op == INFER_NONE || (elsewhere && (host || o.stream == next)) ||
+	    (!elsewhere && !host && at->not_next))
 		return 0;
 	if (o.stream != INFER_NONE)
 		o.to = infer_scan_next(scan, o.stream);
@@ -287,13 +288,33 @@ static double value_of(const struct fit *f, const struct option *o, uint32_t num
 
 /* Returns true if one of the newest links already makes the stream wait for the operation. The
  * times of another wait then prove nothing. */
-static bool is_known(const struct infer_view *v, const struct option *o)
+static bool is_known(const struct infer_view *v, uint32_t stream, uint32_t op)
 {
 	for (size_t i = v->n_links; i-- > 0 && v->n_links - i <= 4;)
-		if (o->stream != INFER_NONE && v->links[i].stream == o->stream &&
-		    v->links[i].op == o->op)
+		if (stream != INFER_NONE && v->links[i].stream == stream && v->links[i].op == op)
 			return true;
 	return false;
+}
+
+/* Adds the link of a call. An event also completes what its stream was made to wait for before it.
+ */
+static int link_event(const struct infer_scan *scan, const struct infer_site *at,
+		      struct infer_view *v, const struct option *o)
+{
+	struct infer_add_link l = {.call = at->call, .op = o->op, .view = v, .stream = o->stream};
+	const struct infer_op *op = &v->ops[o->op];
+	size_t n = v->n_links;
+	int r = infer_add_link(v, &l);
+
+	for (size_t i = n; at->direct && scan->last[op->stream] == o->op && i-- > 0 && r == 0;) {
+		if (v->calls[v->links[i].call].start_ns < v->calls[op->call].start_ns)
+			break;
+		l.op = v->links[i].op;
+		if (v->links[i].stream == op->stream && v->ops[l.op].stream != o->stream &&
+		    !is_violated(v, l.op, o->to, at->call))
+			r = infer_add_link(v, &l);
+	}
+	return r;
 }
 
 static int add_link(const struct sites *s, const struct infer_scan *scan,
@@ -310,21 +331,18 @@ static int add_link(const struct sites *s, const struct infer_scan *scan,
 		if (!known || !is_possible(&known->fit, v, &o, at->call))
 			continue;
 		value = value_of(&known->fit, &o, i);
-		if (o.h.nth == GUESS && !is_known(v, &o))
+		if (o.h.nth == GUESS && !is_known(v, o.stream, o.op))
 			guess = o;
 		if (value > most) {
 			most = value;
 			best = o;
 		}
 	}
-	if (guess.op != INFER_NONE && is_known(v, &best))
+	if (guess.op != INFER_NONE &&
+	    (is_known(v, best.stream, best.op) ||
+	     (at->direct && is_known(v, v->ops[guess.op].stream, best.op))))
 		best = guess;
-	return best.op == INFER_NONE
-		       ? 0
-		       : infer_add_link(v, &(struct infer_add_link){.call = at->call,
-								    .op = best.op,
-								    .view = v,
-								    .stream = best.stream});
+	return best.op == INFER_NONE ? 0 : link_event(scan, at, v, &best);
 }
 
 /* Marks the waiting calls whose operation or event was not recorded. Returns their number. */

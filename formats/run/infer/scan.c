@@ -28,35 +28,45 @@ static bool launches_collective(const struct infer_view *v, uint32_t call)
 	return false;
 }
 
+static void keep_least(uint32_t *least, uint32_t n)
+{
+	*least = n < *least ? n : *least;
+}
+
 /* Finds the next launch of each call, and counts the stream waits that NCCL itself makes: before a
  * collective, the waits that precede every collective; after it, one wait if a wait follows every
- * collective, unless that wait is for the event that the process group records. */
+ * collective, unless that wait is for the event that the process group records. Waits between two
+ * collectives include those before the second one. */
 static void find_next_launches(struct infer_scan *s)
 {
 	const struct infer_view *v = s->v;
-	uint32_t before = 2, after = 1, events = 2;
+	uint32_t before = 2, after[] = {1, 3}, events[] = {2, 4}; /* [1]: up to a collective */
 
 	for (uint32_t t = 0; t < v->n_threads; t++) {
 		uint32_t next = INFER_NONE, waits = 0, records = 0;
 
 		for (uint32_t i = v->threads[t].end; i-- > v->threads[t].first;) {
+			bool to = next != INFER_NONE && launches_collective(v, next);
+
 			s->next[i] = next;
 			waits += v->calls[i].api == INFER_API_STREAM_WAIT;
 			records += v->calls[i].api == INFER_API_RECORD_EVENT;
 			if (v->calls[i].n_ops == 0)
 				continue;
 			if (launches_collective(v, i) && next != INFER_NONE) {
-				after = waits < after ? waits : after;
-				events = records < events ? records : events;
+				keep_least(&after[to], waits);
+				keep_least(&events[to], records);
 			}
-			if (next != INFER_NONE && launches_collective(v, next))
-				before = waits < before ? waits : before;
+			if (to)
+				keep_least(&before, waits);
 			next = i;
 			waits = records = 0;
 		}
 	}
 	s->own_before = before;
-	s->own_after = after && (events > 1 || !s->has_records);
+	keep_least(&after[0], after[1] - before);
+	keep_least(&events[0], events[1] < before ? 0 : events[1] - before);
+	s->own_after = after[0] && (events[0] > 1 || !s->has_records);
 }
 
 /* A wait may be for an operation that another thread launches, to which this thread hands over: if
@@ -131,40 +141,49 @@ static uint32_t waits_before(const struct infer_scan *s, uint32_t call)
 	return n;
 }
 
-/* Returns the collective that a wait is for which follows neither its launch nor the recording of
- * an event: programs await collectives of a stream in order. */
-static uint32_t next_awaited(struct infer_scan *s)
+/* Returns the oldest launched collective of a stream that no wait was for; INFER_NONE without one.
+ */
+static uint32_t next_open(const struct infer_scan *s, uint32_t stream)
 {
-	const struct infer_op *ops = s->v->ops;
-	uint32_t newest = s->collective, op, *awaited;
+	const struct infer_view *v = s->v;
+	uint32_t *awaited = &s->awaited[stream];
+	uint32_t op = *awaited == INFER_NONE ? v->streams[stream].first : *awaited + 1;
 
-	if (newest == INFER_NONE || !s->has_records)
-		return newest;
-	awaited = &s->awaited[ops[newest].stream];
-	op = *awaited == INFER_NONE ? s->v->streams[ops[newest].stream].first : *awaited + 1;
-	for (; op < newest && (ops[op].kind != FMT_COLLECTIVE || ops[op].call == INFER_NONE); op++)
-		*awaited = op;
-	return op < newest ? op : newest;
+	for (; s->last[stream] != INFER_NONE && op <= s->last[stream]; *awaited = op++)
+		if (v->ops[op].kind == FMT_COLLECTIVE && v->ops[op].call != INFER_NONE)
+			return op;
+	return INFER_NONE;
 }
 
-/* Returns the oldest launched collective that no wait was for; INFER_NONE without one. */
+/* As next_open(), of all streams. */
 static uint32_t oldest_open(const struct infer_scan *s)
 {
 	const struct infer_view *v = s->v;
 	uint32_t best = INFER_NONE;
 
 	for (uint32_t i = 0; i < v->n_streams; i++) {
-		uint32_t op = s->awaited[i] == INFER_NONE ? v->streams[i].first : s->awaited[i] + 1;
+		uint32_t op = next_open(s, i);
 
-		for (; s->last[i] != INFER_NONE && op <= s->last[i]; s->awaited[i] = op++)
-			if (v->ops[op].kind == FMT_COLLECTIVE && v->ops[op].call != INFER_NONE)
-				break;
-		if (s->last[i] != INFER_NONE && op <= s->last[i] &&
+		if (op != INFER_NONE &&
 		    (best == INFER_NONE ||
 		     v->calls[v->ops[op].call].start_ns < v->calls[v->ops[best].call].start_ns))
 			best = op;
 	}
 	return best;
+}
+
+/* Returns the collective that a wait is for which follows neither its launch nor the recording of
+ * an event: programs await collectives of a stream in order, those of the newest one's stream
+ * first. */
+static uint32_t next_awaited(const struct infer_scan *s)
+{
+	uint32_t newest = s->collective, op;
+
+	if (newest == INFER_NONE)
+		return newest;
+	op = next_open(s, s->v->ops[newest].stream);
+	op = op != INFER_NONE ? op : oldest_open(s);
+	return op != INFER_NONE ? op : newest;
 }
 
 /* Returns the collective that a wait directly behind the launch of `newest` is for. If an earlier
@@ -191,6 +210,7 @@ static void guess(struct infer_scan *s, const struct infer_scan_thread *t, struc
 {
 	const struct infer_view *v = s->v;
 	uint32_t next = INFER_NONE, compute = t->compute != INFER_NONE ? t->compute : s->compute;
+	bool to_compute = false;
 
 	ret->guess = t->is_recorded ? t->launched : INFER_NONE;
 	if (s->event_of[ret->call] != INFER_NONE)
@@ -199,20 +219,30 @@ static void guess(struct infer_scan *s, const struct infer_scan_thread *t, struc
 		return;
 	next = v->launched[v->calls[ret->next].first_op];
 	ret->stream = v->ops[next].stream;
+	if (!s->has_records && ret->position == 0 && v->ops[next].kind != FMT_COLLECTIVE) {
+		ret->guess = t->launched;
+		ret->direct = true;
+	}
 	if (v->ops[next].kind == FMT_COLLECTIVE && waits_before(s, ret->call) < s->own_before) {
 		ret->guess = compute;
+		ret->direct = true;
 	} else if (t->launched != INFER_NONE && !t->took_over &&
 		   v->ops[t->launched].kind == FMT_COLLECTIVE) {
 		ret->for_work = ret->position >= s->own_after;
 		ret->guess = ret->for_work ? direct_wait(s, t->launched) : INFER_NONE;
-		if (compute != INFER_NONE && ret->position == s->own_after)
-			ret->stream = v->ops[compute].stream;
+		to_compute = ret->position == s->own_after || v->ops[next].kind == FMT_COLLECTIVE;
 	} else if (ret->guess == INFER_NONE || v->ops[ret->guess].stream == ret->stream) {
 		ret->guess = t->is_recorded ? s->collective : next_awaited(s);
-		/* The stream of the next launch does not wait for itself. */
-		if (ret->guess != INFER_NONE && v->ops[ret->guess].stream == ret->stream &&
-		    compute != INFER_NONE)
-			ret->stream = v->ops[compute].stream;
+		/* The stream of the next launch does not wait for itself, and that of a collective
+		 * only by the waits of its launch. */
+		to_compute =
+			ret->guess != INFER_NONE && (v->ops[ret->guess].stream == ret->stream ||
+						     v->ops[next].kind == FMT_COLLECTIVE);
+	}
+	if (to_compute && compute != INFER_NONE) {
+		ret->not_next = v->ops[next].kind == FMT_COLLECTIVE &&
+				ret->stream != v->ops[compute].stream;
+		ret->stream = v->ops[compute].stream;
 	}
 	if (ret->guess != INFER_NONE && v->ops[ret->guess].stream == ret->stream)
 		ret->guess = INFER_NONE;
@@ -255,7 +285,8 @@ int infer_scan_call(struct infer_scan *s, uint32_t call, struct infer_site *ret)
 		ret->earlier = t->earlier;
 		ret->position = t->position++;
 		ret->stream = ret->guess = INFER_NONE;
-		ret->for_work = false;
+		ret->for_work = ret->not_next = false;
+		ret->direct = t->is_recorded;
 		ret->n = 0;
 		if (!s->n_direct) {
 			list_candidates(s, 0, INFER_CANDIDATES / 4, ret);
@@ -265,6 +296,7 @@ int infer_scan_call(struct infer_scan *s, uint32_t call, struct infer_site *ret)
 		if (ret->guess != INFER_NONE && v->ops[ret->guess].kind == FMT_COLLECTIVE) {
 			s->awaited[v->ops[ret->guess].stream] = ret->guess;
 			s->n_work_waits++;
+			s->n_open = s->n_collectives;
 		}
 	}
 	if (waits || c->n_ops > 0)
@@ -280,10 +312,12 @@ int infer_scan_call(struct infer_scan *s, uint32_t call, struct infer_site *ret)
 		s->last[v->ops[op].stream] = op;
 		if (!s->has_records)
 			add_candidate(s, op);
-		if (v->ops[op].kind == FMT_COLLECTIVE)
+		if (v->ops[op].kind == FMT_COLLECTIVE) {
 			s->collective = op;
-		else if (s->has_kernels[v->ops[op].stream])
+			s->n_collectives++;
+		} else if (s->has_kernels[v->ops[op].stream]) {
 			t->compute = s->compute = op;
+		}
 		s->launched = t->launched = op;
 		t->took_over = false;
 		t->position = 0;
@@ -307,7 +341,7 @@ static void rewind_scan(struct infer_scan *s)
 	const struct infer_view *v = s->v;
 
 	s->launched = s->earlier = s->compute = s->collective = INFER_NONE;
-	s->n_launches = s->n_work_waits = 0;
+	s->n_launches = s->n_work_waits = s->n_collectives = s->n_open = 0;
 	memset(s->n_candidates, 0, sizeof(s->n_candidates));
 	memset(s->last, 0xff, v->n_streams * sizeof(*s->last));
 	memset(s->awaited, 0xff, v->n_streams * sizeof(*s->awaited));
@@ -319,13 +353,13 @@ static void rewind_scan(struct infer_scan *s)
 
 /* Finds streams whose collectives are awaited in the order of their launches: every wait directly
  * behind a collective has an older one that it may be for. A program that waits for a collective
- * directly also does so when nothing else is pending. There must be a wait for each collective. */
+ * directly also does so when nothing else is pending. There must be a wait for each collective, up
+ * to the last wait. */
 static int find_orders(struct infer_scan *s)
 {
 	const struct infer_view *v = s->v;
 	scoped(free_ptr) uint32_t *counts = calloc(v->n_streams * 2ul + 1, sizeof(*counts));
 	struct infer_site at;
-	uint32_t n = 0;
 
 	if (!counts)
 		return -ENOMEM;
@@ -333,9 +367,7 @@ static int find_orders(struct infer_scan *s)
 	s->n_alone = counts + v->n_streams;
 	for (uint32_t i = 0; i < v->n_calls; i++)
 		infer_scan_call(s, v->order[i], &at);
-	for (uint32_t i = 0; i < v->n_ops; i++)
-		n += v->ops[i].kind == FMT_COLLECTIVE && v->ops[i].call != INFER_NONE;
-	for (uint32_t i = 0; i < v->n_streams && s->n_work_waits >= n; i++)
+	for (uint32_t i = 0; i < v->n_streams && s->n_work_waits >= s->n_open; i++)
 		s->in_order[i] = s->n_direct[i] > 0 && s->n_alone[i] == 0;
 	s->n_direct = s->n_alone = NULL;
 	rewind_scan(s);

@@ -27,6 +27,8 @@ struct infer_site {
 	uint32_t guess;	   /* likely dependency in PyTorch and NCCL, or INFER_NONE */
 	uint32_t stream;   /* the stream that waits; INFER_NONE: the host waits, or unknown */
 	bool for_work;	   /* it follows a collective: PyTorch's `work.wait()` */
+	bool not_next;	   /* the stream of the next launch, a collective, does not wait */
+	bool direct;	   /* its event was recorded directly before */
 	uint32_t n;
 	struct infer_candidate candidates[INFER_CANDIDATES]; /* by kind, the newest first */
 };
@@ -57,7 +59,8 @@ struct infer_scan {
 				     INFER_NONE */
 	uint32_t launched, earlier, compute, collective; /* as in threads, of all threads */
 	uint32_t n_launches;
-	uint32_t n_work_waits;	      /* waits for collectives, without NCCL's own */
+	uint32_t n_work_waits;		/* waits for collectives, without NCCL's own */
+	uint32_t n_collectives, n_open; /* launched so far; before the last such wait */
 	uint32_t *n_direct, *n_alone; /* by stream, while counting; else NULL: waits directly behind
 					 a collective; those with no older collective to wait for */
 	bool has_records;

@@ -108,8 +108,9 @@ static uint32_t ended_last(const struct infer_walk *w, const struct infer_call *
 	return best;
 }
 
-/* Lists the newest operation of a stream and those that the stream was made to wait for since, as far
- * as they ended before the call returned. Returns the number of operations; *end_ns is their end. */
+/* Lists the newest operation of a stream and those that the stream was made to wait for since, as
+ * far as they ended before the call returned. Returns the number of operations; *end_ns is their
+ * end. */
 static uint32_t list_pending(const struct infer_walk *w, const struct infer_call *c,
 			     uint32_t stream, struct infer_ref *ops, int64_t *end_ns)
 {
@@ -118,8 +119,7 @@ static uint32_t list_pending(const struct infer_walk *w, const struct infer_call
 
 	if (ended_before_return(v, w->last[stream], c))
 		ops[n++] = (struct infer_ref){v, w->last[stream]};
-	for (uint32_t i = w->links[stream]; i != INFER_NONE && n < MOST_LINKS;
-	     i = v->links[i].next)
+	for (uint32_t i = w->links[stream]; i != INFER_NONE && n < MOST_LINKS; i = v->links[i].next)
 		if (ended_before_return(v->links[i].view, v->links[i].op, c))
 			ops[n++] = (struct infer_ref){v->links[i].view, v->links[i].op};
 	*end_ns = INT64_MIN;
