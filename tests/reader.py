@@ -178,8 +178,8 @@ class Names:
         self.add_templates(data)
         for _ in range(data.varint()):
             name, description = self.text(data), self.text(data)
-            steps = [data.svarint() for _ in range(data.varint())]
-            self.comms.append((name, description, list(itertools.accumulate(steps))))
+            deltas = [data.svarint() for _ in range(data.varint())]
+            self.comms.append((name, description, list(itertools.accumulate(deltas))))
         self.rules += [(self.text(data), data.byte()) for _ in range(data.varint())]
         self.add_facts(data, self.facts)
         for _ in range(data.varint()):
@@ -259,14 +259,14 @@ class Slice:
         check([seen[k] for k in range(8)] == chunk.counts, 'event counts differ from the header')
 
     def read_times(self, order, unit, times, kind, low):
-        """Reads self.steps: for each (is end, template) its steps in ns, in order."""
+        """Reads self.deltas: for each (is end, template) its deltas in ns, in order."""
         times, count = Bytes(times), collections.Counter(t for _, items in order for t in items)
         groups = [(is_end, t) for is_end in (0, 1) for t in sorted(count)]
-        steps = [integer(times, kind) for _, t in groups for _ in range(count[t])]
+        deltas = [integer(times, kind) for _, t in groups for _ in range(count[t])]
         if low:
-            steps = [256 * s + low.byte() for s in steps]
-        steps = iter([wrap(s * unit) for s in steps])
-        self.steps = {g: iter(list(itertools.islice(steps, count[g[1]]))) for g in groups}
+            deltas = [256 * d + low.byte() for d in deltas]
+        deltas = iter([wrap(d * unit) for d in deltas])
+        self.deltas = {g: iter(list(itertools.islice(deltas, count[g[1]]))) for g in groups}
         check(times.left() == 0, 'unused times')
 
     def read_items(self, order):
@@ -276,7 +276,7 @@ class Slice:
             for template in items:
                 for _ in range(ends.next(template)):
                     now = self.end_one(still_open, now)
-                now = wrap(now + next(self.steps[0, template]))
+                now = wrap(now + next(self.deltas[0, template]))
                 event = {'track': track, 'template': template, 'start': now}
                 numbered = self.names.templates[template][0] <= 5
                 event['correlation'] = self.columns.get(1 if numbered else 2).next(template) % (1 << 64)
@@ -291,13 +291,13 @@ class Slice:
 
     def end_one(self, still_open, now):
         event = still_open.pop()
-        now = wrap(now + next(self.steps[1, event['template']]))
+        now = wrap(now + next(self.deltas[1, event['template']]))
         event['duration'] = wrap(now - event['start'])
         return now
 
     def values(self, template):
-        return [self.columns.get(16 + key).next((template, place)) if varies else constant
-                for place, (key, _, varies, constant) in enumerate(self.names.templates[template][3])]
+        return [self.columns.get(16 + key).next((template, i)) if varies else constant
+                for i, (key, _, varies, constant) in enumerate(self.names.templates[template][3])]
 
     def edge(self):
         to, rule = self.columns.get(12).next() + self.chunk.first, self.columns.get(13).next()

@@ -43,7 +43,7 @@ struct reading {
 	size_t n_slots, slots_cap;
 	uint32_t *items; /* cards */
 	uint64_t n_items;
-	int64_t *steps; /* of all points, by group */
+	int64_t *deltas; /* of all points, by group */
 	int64_t unit;
 	struct open_item *open;
 	size_t n_open;
@@ -58,7 +58,7 @@ static void reading_done(struct reading *r)
 	free(r->card_of);
 	free(r->slots);
 	free(r->items);
-	free(r->steps);
+	free(r->deltas);
 	free(r->open);
 	fmt_slice_free(r->slice);
 }
@@ -181,38 +181,38 @@ static inline void read_integers(struct fmt_cursor *in, uint8_t kind, int64_t *r
 		ret[i] = fmt_column_integer(in, kind);
 }
 
-static int read_steps(struct reading *r, const struct fmt_slice_head *head)
+static int read_deltas(struct reading *r, const struct fmt_slice_head *head)
 {
 	struct fmt_cursor times = head->times, low = head->low_bytes;
 	uint64_t n = 2 * r->n_items;
 
 	if (n > fmt_left(&times) || fmt_left(&low) != (head->split ? n : 0))
 		return -EBADMSG;
-	r->steps = malloc(sizeof(*r->steps) * (n + 1));
-	if (!r->steps)
+	r->deltas = malloc(sizeof(*r->deltas) * (n + 1));
+	if (!r->deltas)
 		return -ENOMEM;
 	if (head->times_kind == FMT_COLUMN_VARINT)
-		read_integers(&times, FMT_COLUMN_VARINT, r->steps, n);
+		read_integers(&times, FMT_COLUMN_VARINT, r->deltas, n);
 	else if (head->times_kind == FMT_COLUMN_SVARINT)
-		read_integers(&times, FMT_COLUMN_SVARINT, r->steps, n);
+		read_integers(&times, FMT_COLUMN_SVARINT, r->deltas, n);
 	else
-		read_integers(&times, FMT_COLUMN_BYTE, r->steps, n);
+		read_integers(&times, FMT_COLUMN_BYTE, r->deltas, n);
 	for (uint64_t i = 0; head->split && i < n; i++)
-		r->steps[i] = (int64_t)((uint64_t)r->steps[i] << 8 | *low.at++);
+		r->deltas[i] = (int64_t)((uint64_t)r->deltas[i] << 8 | *low.at++);
 	order_groups(r);
 	return times.bad || fmt_left(&times) > 0 ? -EBADMSG : 0;
 }
 
-static int64_t step_ns(const struct reading *r, uint32_t *next)
+static int64_t delta_ns(const struct reading *r, uint32_t *next)
 {
-	return (int64_t)((uint64_t)r->steps[(*next)++] * (uint64_t)r->unit);
+	return (int64_t)((uint64_t)r->deltas[(*next)++] * (uint64_t)r->unit);
 }
 
 static void end_item(struct reading *r, int64_t *now_ns)
 {
 	const struct open_item *o = &r->open[--r->n_open];
 
-	*now_ns = fmt_add(*now_ns, step_ns(r, &o->card->next_end));
+	*now_ns = fmt_add(*now_ns, delta_ns(r, &o->card->next_end));
 	o->event->duration_ns = fmt_sub(*now_ns, o->event->start_ns);
 }
 
@@ -241,7 +241,7 @@ static int read_item(struct reading *r, struct card *card, uint32_t track, int64
 		return -EBADMSG;
 	while (ends-- > 0)
 		end_item(r, now_ns);
-	*now_ns = fmt_add(*now_ns, step_ns(r, &card->next_begin));
+	*now_ns = fmt_add(*now_ns, delta_ns(r, &card->next_begin));
 	e->start_ns = *now_ns;
 	e->template = card->number;
 	e->track = track;
@@ -346,7 +346,7 @@ static int read_slice(struct reading *r, struct fmt_cursor structure,
 	if (e == 0)
 		e = read_templates(r, c, fmt_left(&structure));
 	if (e == 0)
-		e = read_steps(r, head);
+		e = read_deltas(r, head);
 	if (e == 0)
 		e = make_slice(r, c, rank);
 	if (e == 0)

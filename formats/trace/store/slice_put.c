@@ -17,7 +17,7 @@ struct card {
 
 /* The begin or the end of an item: nanoseconds since the point before it on its track. */
 struct point {
-	int64_t step_ns;
+	int64_t delta_ns;
 	uint32_t card;
 	uint32_t is_end;
 };
@@ -126,7 +126,7 @@ static void add_values(struct writing *w, const struct card *card, const struct 
 static void add_point(struct writing *w, int64_t at_ns, int64_t *last_ns, uint32_t card, int is_end)
 {
 	w->points[w->n_points++] = (struct point){
-		.step_ns = fmt_sub(at_ns, *last_ns), .card = card, .is_end = (uint32_t)is_end};
+		.delta_ns = fmt_sub(at_ns, *last_ns), .card = card, .is_end = (uint32_t)is_end};
 	*last_ns = at_ns;
 }
 
@@ -212,14 +212,14 @@ static int add_edges(struct writing *w)
 	return 0;
 }
 
-/* Returns the largest number of nanoseconds that divides every step. */
+/* Returns the largest number of nanoseconds that divides every delta. */
 static int64_t find_unit(const struct writing *w)
 {
 	uint64_t unit = 0;
 
 	for (size_t i = 0; i < w->n_points && unit != 1; i++) {
-		int64_t step = w->points[i].step_ns;
-		uint64_t x = step < 0 ? 0 - (uint64_t)step : (uint64_t)step;
+		int64_t delta = w->points[i].delta_ns;
+		uint64_t x = delta < 0 ? 0 - (uint64_t)delta : (uint64_t)delta;
 
 		while (x) {
 			uint64_t rest = unit % x;
@@ -247,41 +247,41 @@ static void order_groups(struct writing *w, uint32_t n_templates)
 		}
 }
 
-/* Stores random low bytes separately from the more regular rest, if most steps are long enough. */
-static void put_times(const struct writing *w, int64_t *steps, struct fmt_slice_parts *ret)
+/* Stores random low bytes separately from the more regular rest, if most deltas are long enough. */
+static void put_times(const struct writing *w, int64_t *deltas, struct fmt_slice_parts *ret)
 {
 	size_t n_long = 0;
 	char *low = NULL;
 
 	for (size_t i = 0; i < w->n_points; i++)
-		n_long += fmt_fold(steps[i]) > INT8_MAX;
+		n_long += fmt_fold(deltas[i]) > INT8_MAX;
 	if (n_long > w->n_points / 2)
 		low = text_reserve(&ret->low_bytes, w->n_points);
 	for (size_t i = 0; low && i < w->n_points; i++) {
-		*low++ = (char)(steps[i] & 0xff);
-		steps[i] >>= 8;
+		*low++ = (char)(deltas[i] & 0xff);
+		deltas[i] >>= 8;
 	}
 	text_end(&ret->low_bytes, low);
-	ret->times_kind = fmt_column_put_integers(steps, w->n_points, &ret->times);
+	ret->times_kind = fmt_column_put_integers(deltas, w->n_points, &ret->times);
 }
 
 static int code_times(struct writing *w, struct fmt_slice_parts *ret)
 {
-	scoped(free_ptr) int64_t *steps = malloc(sizeof(*steps) * (w->n_points + 1));
+	scoped(free_ptr) int64_t *deltas = malloc(sizeof(*deltas) * (w->n_points + 1));
 	int64_t unit = find_unit(w);
 
-	if (!steps)
+	if (!deltas)
 		return -ENOMEM;
 	order_groups(w, fmt_n_templates(w->names));
 	for (size_t i = 0; i < w->n_points; i++) {
 		const struct point *p = &w->points[i];
 		struct card *card = &w->cards[p->card];
 
-		steps[p->is_end ? card->next_end++ : card->next_begin++] =
-			unit == 1 ? p->step_ns : p->step_ns / unit;
+		deltas[p->is_end ? card->next_end++ : card->next_begin++] =
+			unit == 1 ? p->delta_ns : p->delta_ns / unit;
 	}
 	fmt_column_add_plain(w->column[FMT_SLICE_UNIT], unit);
-	put_times(w, steps, ret);
+	put_times(w, deltas, ret);
 	return ret->times.error ? ret->times.error : ret->low_bytes.error;
 }
 
