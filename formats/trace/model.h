@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The contents of a trace, as plain values that do not depend on the storage format. Used by store,
- * importers, engine, mount and exporters.
+ * importers, emulation, mount and exporters.
  *
  * Times are int64_t nanoseconds on the clock of the rank's host, and so are durations. A *rank* is
  * one GPU's view of one run. A *track* is a sequence of events in order: a host thread, or a stream

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Programs of random steps: the emulated driver runs them (clock_run.c), the engine of `gpureplay
+/* Programs of random steps: the emulated driver runs them (clock_run.c), the emulation of `gpureplay
  * --emulate` gets only their dependencies (clock_graph.c), and clock.c compares the times. */
 #pragma once
 
@@ -60,7 +60,7 @@ struct program {
 	int64_t collective_ns[SIZES];
 };
 
-/* The driver's cost model, as the engine needs it. */
+/* The driver's cost model, as the emulation needs it. */
 struct costs {
 	int64_t launch_ns, gap_ns, event_ns, sync_ns;
 	int64_t call_launch_ns, call_collective_ns, call_copy_ns, call_event_ns, call_query_ns;

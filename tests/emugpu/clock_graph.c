@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The programs of clock.c as dependency graphs: tracks and waits. A thread is a rank, with a
- * track for the host, for each stream and for each engine of a GPU. */
+ * track for the host, for each stream and for each resource of a GPU. */
 #include "replay/clock/sim.h"
 #include "replay/emugpu/driver/device.h"
 #include "tests/emugpu/check_driver.h"
@@ -12,7 +12,7 @@
 
 enum {
 	HOST = 0,
-	TRACKS = 1 + MAX_GPUS * (STREAMS + EMU_ENGINES),
+	TRACKS = 1 + MAX_GPUS * (STREAMS + EMU_RESOURCES),
 	POINTS = 5 * MAX_STEPS,
 	MAX_WAITS = 2 * STREAMS + 4,
 	SLOTS = 8 * MAX_STEPS,
@@ -40,12 +40,12 @@ struct graph {
 
 static uint32_t stream_track(uint32_t gpu, uint32_t stream)
 {
-	return 1 + gpu * (STREAMS + EMU_ENGINES) + stream;
+	return 1 + gpu * (STREAMS + EMU_RESOURCES) + stream;
 }
 
-static uint32_t engine_track(uint32_t gpu, enum emu_engine e)
+static uint32_t resource_track(uint32_t gpu, enum emu_resource which)
 {
-	return stream_track(gpu, STREAMS) + e;
+	return stream_track(gpu, STREAMS) + which;
 }
 
 /* Adds a point to a track. Returns its slot. */
@@ -97,15 +97,15 @@ static void add_op_waits(struct graph *g, const struct step *s, int launched)
 		add_wait_for_tail(g, track, stream_track(s->gpu, !s->stream), 0);
 }
 
-/* Adds an operation that uses an engine, and the engine `peer` unless that is SIM_NONE. */
-static uint32_t add_op(struct graph *g, const struct step *s, uint32_t engine, uint32_t peer,
+/* Adds an operation that uses a resource, and the resource `peer` unless that is SIM_NONE. */
+static uint32_t add_op(struct graph *g, const struct step *s, uint32_t resource, uint32_t peer,
 		       uint32_t share, int64_t ns)
 {
 	uint32_t track = stream_track(s->gpu, s->stream), at = add_point(g, track, g->c->gap_ns);
 	uint32_t ends[2], n = 0;
 
 	add_op_waits(g, s, 1);
-	for (uint32_t e = engine; e != SIM_NONE; e = e == engine ? peer : SIM_NONE) {
+	for (uint32_t e = resource; e != SIM_NONE; e = e == resource ? peer : SIM_NONE) {
 		uint32_t start = add_point(g, e, SIM_INDEPENDENT);
 
 		add_wait(g, e, SIM_MOMENT, at, 0);
@@ -123,7 +123,7 @@ static uint32_t add_op(struct graph *g, const struct step *s, uint32_t engine, u
 static void copies(struct graph *g, const struct step *s)
 {
 	static const struct {
-		enum emu_engine engine;
+		enum emu_resource resource;
 		double part;
 	} how[STEP_KINDS] = {
 		[COPY_IN] = {EMU_COPY_IN, 1},	 [COPY_OUT] = {EMU_COPY_OUT, 1},
@@ -131,8 +131,8 @@ static void copies(struct graph *g, const struct step *s)
 		[FILL] = {EMU_MEMORY, 1},
 	};
 
-	add_op(g, s, engine_track(s->gpu, how[s->kind].engine),
-	       s->kind == COPY_PEER ? engine_track(s->other, EMU_COPY_IN) : SIM_NONE,
+	add_op(g, s, resource_track(s->gpu, how[s->kind].resource),
+	       s->kind == COPY_PEER ? resource_track(s->other, EMU_COPY_IN) : SIM_NONE,
 	       capacity_share(how[s->kind].part), g->c->copy_ns[s->kind][s->size]);
 	add_point(g, HOST, g->c->call_copy_ns);
 }
@@ -192,7 +192,7 @@ static void add_step(struct graph *g, struct sim *sim, uint32_t rank, uint32_t i
 
 	switch (s->kind) {
 	case KERNEL:
-		g->starts[i] = add_op(g, s, engine_track(s->gpu, EMU_COMPUTE), SIM_NONE,
+		g->starts[i] = add_op(g, s, resource_track(s->gpu, EMU_COMPUTE), SIM_NONE,
 				      capacity_share(part < 1 ? part : 1), s->ns);
 		add_point(g, HOST, g->c->call_launch_ns);
 		break;
@@ -274,8 +274,8 @@ static unsigned compare(const struct graph *g, uint32_t rank, const int64_t *tim
 		if (!differ++)
 			fprintf(stderr,
 				"thread %u, step %u of kind %d: it started at %" PRId64
-				", by the engine at %" PRId64 "; the host went on at %" PRId64
-				", by the engine at %" PRId64 "\n",
+				", by replay/clock at %" PRId64 "; the host went on at %" PRId64
+				", by replay/clock at %" PRId64 "\n",
 				rank, i, (int)s->kind, s->start_ns, start_ns, s->after_ns,
 				times[g->afters[i]]);
 	}
@@ -294,9 +294,10 @@ unsigned graph_compare(const struct program *p, const struct costs *c)
 	TRUE(graphs && sim_new(p->threads, &sim) == 0);
 	for (uint32_t i = 0; i < p->threads; i++) {
 		TRUE(sim_init_rank(sim, i, TRACKS, 0) == 0);
-		for (uint32_t k = 0; k < MAX_GPUS * EMU_ENGINES; k++)
-			TRUE(sim_add_capacity(sim, i,
-					      engine_track(k / EMU_ENGINES, k % EMU_ENGINES)) == 0);
+		for (uint32_t k = 0; k < MAX_GPUS * EMU_RESOURCES; k++)
+			TRUE(sim_add_capacity(
+				     sim, i,
+				     resource_track(k / EMU_RESOURCES, k % EMU_RESOURCES)) == 0);
 	}
 	TRUE(sim_add_group(sim_collectives(sim), ranks, p->threads, &group) == 0);
 	for (uint32_t i = 0; i < p->threads; i++) {

@@ -55,7 +55,7 @@ static struct {
 	unsigned n_batches;
 	uint64_t missed; /* number of digests that could not be computed */
 	int missed_result;
-} engine = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = &engine.first};
+} queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = &queue.first};
 
 int cap_batch_start(void)
 {
@@ -68,15 +68,15 @@ int cap_batch_start(void)
 
 static void count_missed(size_t n, int result)
 {
-	engine.missed += n;
-	engine.missed_result = result;
+	queue.missed += n;
+	queue.missed_result = result;
 }
 
 void cap_batch_count_missed(size_t n, int result)
 {
-	pthread_mutex_lock(&engine.lock);
+	pthread_mutex_lock(&queue.lock);
 	count_missed(n, result);
-	pthread_mutex_unlock(&engine.lock);
+	pthread_mutex_unlock(&queue.lock);
 }
 
 /* Two blocks for each multiprocessor of the current context's device: fewer do not saturate the
@@ -93,9 +93,9 @@ static unsigned most_blocks(void)
 
 static struct device_code *find_code(const void *context)
 {
-	for (unsigned i = 0; i < engine.n_codes; i++)
-		if (engine.codes[i].context == context)
-			return &engine.codes[i];
+	for (unsigned i = 0; i < queue.n_codes; i++)
+		if (queue.codes[i].context == context)
+			return &queue.codes[i];
 	return NULL;
 }
 
@@ -106,8 +106,8 @@ static struct device_code *load_code(void *context)
 	void *module;
 	int r, mode;
 
-	if (!d && !(d = find_code(NULL)) && engine.n_codes < MOST_CONTEXTS)
-		d = &engine.codes[engine.n_codes++];
+	if (!d && !(d = find_code(NULL)) && queue.n_codes < MOST_CONTEXTS)
+		d = &queue.codes[queue.n_codes++];
 	if (!d || d->context)
 		return d && d->function ? d : NULL;
 	*d = (struct device_code){.context = context, .n_batches = d->n_batches};
@@ -118,7 +118,7 @@ static struct device_code *load_code(void *context)
 	cap_cu_relax_end(mode);
 	if (r) {
 		d->function = NULL;
-		engine.missed_result = r;
+		queue.missed_result = r;
 		return NULL;
 	}
 	d->most_blocks = most_blocks();
@@ -130,12 +130,12 @@ void cap_batch_prepare(void *context)
 	struct device_code *d;
 	bool is_new;
 
-	pthread_mutex_lock(&engine.lock);
+	pthread_mutex_lock(&queue.lock);
 	is_new = context && !find_code(context);
 	d = is_new ? load_code(context) : NULL;
 	if (d)
 		cap_arena_prepare(&d->arena);
-	pthread_mutex_unlock(&engine.lock);
+	pthread_mutex_unlock(&queue.lock);
 }
 
 static int launch_kernel(const struct device_code *d, void *stream, struct gd128_work *work)
@@ -203,7 +203,7 @@ static void free_batch(struct batch *b)
 static void free_queued(struct batch *b)
 {
 	b->code->n_batches--;
-	engine.n_batches--;
+	queue.n_batches--;
 	free_batch(b);
 }
 
@@ -216,7 +216,7 @@ static int queue_batch(const struct cap_stream_ref *ref, const struct cap_buffer
 	int r;
 
 	if (!b)
-		return d ? -ENOMEM : engine.missed_result;
+		return d ? -ENOMEM : queue.missed_result;
 	for (size_t i = 0; i < n; i++)
 		pages += gd128_pages(buffers[i].bytes);
 	b->sums = cap_arena_alloc(&d->arena, pages, &b->chunk);
@@ -227,11 +227,11 @@ static int queue_batch(const struct cap_stream_ref *ref, const struct cap_buffer
 		free_batch(b);
 		return r;
 	}
-	*engine.last = b;
-	engine.last = &b->next;
+	*queue.last = b;
+	queue.last = &b->next;
 	b->code = d;
 	d->n_batches++;
-	engine.n_batches++;
+	queue.n_batches++;
 	return 0;
 }
 
@@ -266,11 +266,11 @@ void cap_batch_launch(const struct cap_stream_ref *ref, const struct cap_buffer 
 
 	if (n == 0)
 		return;
-	pthread_mutex_lock(&engine.lock);
+	pthread_mutex_lock(&queue.lock);
 	r = queue_batch(ref, buffers, n);
 	if (r)
 		count_missed(n, r);
-	pthread_mutex_unlock(&engine.lock);
+	pthread_mutex_unlock(&queue.lock);
 	for (size_t i = 0; r && i < n; i++)
 		put_empty(&buffers[i]);
 	cap_payload_store(ref, buffers, n);
@@ -323,15 +323,15 @@ static struct batch *take_complete(void)
 {
 	struct batch **at, *b;
 
-	pthread_mutex_lock(&engine.lock);
-	for (at = &engine.first; (b = *at) && !is_complete(b);)
+	pthread_mutex_lock(&queue.lock);
+	for (at = &queue.first; (b = *at) && !is_complete(b);)
 		at = &b->next;
 	if (b) {
 		*at = b->next;
 		if (!*at)
-			engine.last = at;
+			queue.last = at;
 	}
-	pthread_mutex_unlock(&engine.lock);
+	pthread_mutex_unlock(&queue.lock);
 	return b;
 }
 
@@ -340,20 +340,20 @@ unsigned cap_batch_collect(void)
 	struct batch *b;
 	unsigned left;
 
-	pthread_mutex_lock(&engine.lock);
-	left = engine.n_batches;
-	pthread_mutex_unlock(&engine.lock);
+	pthread_mutex_lock(&queue.lock);
+	left = queue.n_batches;
+	pthread_mutex_unlock(&queue.lock);
 	/* Batches that are launched meanwhile are left to the next round. */
 	while (left-- > 0 && (b = take_complete())) {
 		for (size_t i = 0; i < b->n_results; i++)
 			put_digest(&b->results[i].buffer, b->results[i].sums);
-		pthread_mutex_lock(&engine.lock);
+		pthread_mutex_lock(&queue.lock);
 		free_queued(b);
-		pthread_mutex_unlock(&engine.lock);
+		pthread_mutex_unlock(&queue.lock);
 	}
-	pthread_mutex_lock(&engine.lock);
-	left = engine.n_batches;
-	pthread_mutex_unlock(&engine.lock);
+	pthread_mutex_lock(&queue.lock);
+	left = queue.n_batches;
+	pthread_mutex_unlock(&queue.lock);
 	return left;
 }
 
@@ -364,10 +364,10 @@ static bool is_context_done(void *context)
 	const struct device_code *d;
 	bool has;
 
-	pthread_mutex_lock(&engine.lock);
+	pthread_mutex_lock(&queue.lock);
 	d = find_code(context);
 	has = !d || d->n_batches == 0;
-	pthread_mutex_unlock(&engine.lock);
+	pthread_mutex_unlock(&queue.lock);
 	return has && cap_payload_is_done();
 }
 
@@ -380,10 +380,10 @@ void cap_batch_wait_context(void *context)
  * are not freed: the library's thread may be using a batch. */
 void cap_batch_drop_context(const void *context)
 {
-	struct batch **at = &engine.first, *b;
+	struct batch **at = &queue.first, *b;
 	struct device_code *d;
 
-	pthread_mutex_lock(&engine.lock);
+	pthread_mutex_lock(&queue.lock);
 	d = find_code(context);
 	while (d && (b = *at)) {
 		if (b->code != d) {
@@ -395,10 +395,10 @@ void cap_batch_drop_context(const void *context)
 		free_queued(b);
 	}
 	if (d) {
-		engine.last = at;
+		queue.last = at;
 		*d = (struct device_code){.n_batches = d->n_batches};
 	}
-	pthread_mutex_unlock(&engine.lock);
+	pthread_mutex_unlock(&queue.lock);
 }
 
 void cap_batch_end(void)
@@ -406,12 +406,12 @@ void cap_batch_end(void)
 	char text[128];
 	int n;
 
-	pthread_mutex_lock(&engine.lock);
-	for (struct batch *b = engine.first; b; b = b->next)
-		engine.missed += b->n_results;
+	pthread_mutex_lock(&queue.lock);
+	for (struct batch *b = queue.first; b; b = b->next)
+		queue.missed += b->n_results;
 	n = snprintf(text, sizeof(text), "{\"missed\": %llu, \"result\": %d}",
-		     (unsigned long long)engine.missed, engine.missed_result);
-	pthread_mutex_unlock(&engine.lock);
-	if (engine.missed)
+		     (unsigned long long)queue.missed, queue.missed_result);
+	pthread_mutex_unlock(&queue.lock);
+	if (queue.missed)
 		cap_put_fact("digests", text, (size_t)n);
 }

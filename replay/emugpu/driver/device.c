@@ -173,40 +173,41 @@ CUresult emu_init(void)
 
 /* Adds an op to the totals; with the lock held. Busy time is the time in which any op runs, for ops
  * in call order. */
-static void count_op(struct emu_device *d, enum emu_engine e, int64_t start_ns, int64_t end_ns)
+static void count_op(struct emu_device *d, enum emu_resource which, int64_t start_ns,
+		     int64_t end_ns)
 {
 	struct emu_run_gpu *t = d->totals;
 	int64_t from_ns = moment_wait(start_ns, t->last_end_ns, 0);
 
-	*(e == EMU_COPY_IN || e == EMU_COPY_OUT ? &t->copies : &t->kernels) += 1;
+	*(which == EMU_COPY_IN || which == EMU_COPY_OUT ? &t->copies : &t->kernels) += 1;
 	if (end_ns > t->last_end_ns) {
 		t->busy_ns += end_ns - from_ns;
 		t->last_end_ns = end_ns;
 	}
 }
 
-struct emu_taken emu_device_take(struct emu_device *d, enum emu_engine e, int64_t ready_ns,
+struct emu_taken emu_device_take(struct emu_device *d, enum emu_resource which, int64_t ready_ns,
 				 int64_t duration_ns, double part, double memory)
 {
 	struct emu_taken t;
 
 	pthread_mutex_lock(&d->lock);
-	t.start_ns = capacity_start(&d->capacities[e], ready_ns);
-	t.end_ns =
-		capacity_reserve(&d->capacities[e], t.start_ns, duration_ns, capacity_share(part));
+	t.start_ns = capacity_start(&d->capacities[which], ready_ns);
+	t.end_ns = capacity_reserve(&d->capacities[which], t.start_ns, duration_ns,
+				    capacity_share(part));
 	if (memory > 0)
 		t.end_ns = moment_wait(t.end_ns,
 				       capacity_reserve(&d->capacities[EMU_MEMORY], t.start_ns,
 							duration_ns, capacity_share(memory)),
 				       0);
-	count_op(d, e, t.start_ns, t.end_ns);
+	count_op(d, which, t.start_ns, t.end_ns);
 	pthread_mutex_unlock(&d->lock);
 	return t;
 }
 
-void emu_device_run(struct emu_device *d, enum emu_engine e, int64_t start_ns, int64_t end_ns)
+void emu_device_run(struct emu_device *d, enum emu_resource which, int64_t start_ns, int64_t end_ns)
 {
 	pthread_mutex_lock(&d->lock);
-	count_op(d, e, start_ns, end_ns);
+	count_op(d, which, start_ns, end_ns);
 	pthread_mutex_unlock(&d->lock);
 }

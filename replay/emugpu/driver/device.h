@@ -17,7 +17,7 @@
 
 /* Engines that the ops of a device share. Fills, and copies within the device, use only the
  * memory. */
-enum emu_engine { EMU_COMPUTE, EMU_COPY_IN, EMU_COPY_OUT, EMU_MEMORY, EMU_ENGINES };
+enum emu_resource { EMU_COMPUTE, EMU_COPY_IN, EMU_COPY_OUT, EMU_MEMORY, EMU_RESOURCES };
 
 struct emu_device {
 	int ordinal;  /* the program's number, after CUDA_VISIBLE_DEVICES */
@@ -26,7 +26,7 @@ struct emu_device {
 	struct emu_memory *memory;
 
 	pthread_mutex_t lock; /* protects the following members */
-	struct capacity capacities[EMU_ENGINES];
+	struct capacity capacities[EMU_RESOURCES];
 	struct emu_run_gpu *totals;
 
 	uint64_t peers; /* as in struct emu_context, of all contexts but the primary one; atomic */
@@ -102,13 +102,15 @@ struct emu_taken {
 	int64_t start_ns, end_ns;
 };
 
-/* Schedules work at `ready_ns` or later, which takes `duration_ns` on a part (0 to 1) of an engine
- * and, if `memory` is not 0, on that part of the memory bandwidth. Returns its start and end. */
-struct emu_taken emu_device_take(struct emu_device *d, enum emu_engine e, int64_t ready_ns,
+/* Schedules an operation at `ready_ns` or later, which takes `duration_ns` on a part (0 to 1) of a
+ * resource and, if `memory` is not 0, on that part of the memory bandwidth. Returns its start and
+ * end. */
+struct emu_taken emu_device_take(struct emu_device *d, enum emu_resource which, int64_t ready_ns,
 				 int64_t duration_ns, double part, double memory);
 
-/* Counts work that runs at a given time, without using capacity. */
-void emu_device_run(struct emu_device *d, enum emu_engine e, int64_t start_ns, int64_t end_ns);
+/* Counts an operation that runs at a given time, without using capacity. */
+void emu_device_run(struct emu_device *d, enum emu_resource which, int64_t start_ns,
+		    int64_t end_ns);
 
 /* Exported (gpuemu.h). */
 gpuemu_device_value_fn gpuemu_device_value;

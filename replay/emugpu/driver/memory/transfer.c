@@ -137,15 +137,15 @@ static int64_t copy_ns(const struct emu_copy_op *c, const struct emu_device *d)
 
 static int64_t copy_run(struct emu_op *op, struct emu_track *track, int64_t ready_ns)
 {
-	static const enum emu_engine engines[] = {[EMU_H2D] = EMU_COPY_IN,
-						  [EMU_D2H] = EMU_COPY_OUT,
-						  [EMU_D2D] = EMU_MEMORY,
-						  [EMU_P2P] = EMU_COPY_OUT,
-						  [EMU_H2H] = EMU_COPY_OUT};
+	static const enum emu_resource resources[] = {[EMU_H2D] = EMU_COPY_IN,
+						      [EMU_D2H] = EMU_COPY_OUT,
+						      [EMU_D2D] = EMU_MEMORY,
+						      [EMU_P2P] = EMU_COPY_OUT,
+						      [EMU_H2H] = EMU_COPY_OUT};
 	const struct emu_copy_op *c = &op->copy;
 	struct emu_device *d = track->device;
 	int64_t ns = copy_ns(c, d);
-	struct emu_taken taken = emu_device_take(d, engines[c->kind], ready_ns, ns, 1, 0);
+	struct emu_taken taken = emu_device_take(d, resources[c->kind], ready_ns, ns, 1, 0);
 	int64_t end_ns = taken.end_ns;
 
 	if (c->peer)
