@@ -90,8 +90,8 @@ static const struct fmt_table_column syncs[] = {
 	{"to", FMT_FIELD_NUMBER},
 	LITERAL("lag_ns", "-"),
 	TIMES,
-	{"place", FMT_FIELD_OWNER},
-	{"track", FMT_FIELD_TRACK},
+	{"process_or_device", FMT_FIELD_OWNER},
+	{"thread_or_stream", FMT_FIELD_TRACK},
 	NAME,
 	REST,
 };
