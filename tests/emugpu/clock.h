@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Programs of random steps: the emulated driver runs them (clock_run.c), the emulation of `gpureplay
- * --emulate` gets only their dependencies (clock_graph.c), and clock.c compares the times. */
+/* Programs of random steps: the emulated driver runs them (clock_run.c), replay/clock gets only
+ * their dependencies (clock_graph.c), and clock.c compares the times. */
 #pragma once
 
 #include <stdint.h>
