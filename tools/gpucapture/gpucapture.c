@@ -36,12 +36,12 @@ enum {
 
 static const struct cli_option options[] = {
 	[OPT_OUTPUT] = {"output", 'o', "OUT", "trace directory to create (required)"},
-	[OPT_DIGEST] =
-		{"digest", 0, "none|comm|step|launch",
-		 "buffers whose contents are hashed: none (default); comm: those of collectives and host "
-		 "copies, and host memory that kernels read (default with --payloads); "
-		 "step: also all allocations when an iteration begins; launch: also all "
-		 "that parameters of a launch point to"},
+	[OPT_DIGEST] = {"digest", 0, "none|comm|step|launch",
+			"buffers whose contents are hashed: none (default); comm: those of "
+			"collectives and host copies, and host memory that kernels read (default "
+			"with --payloads); "
+			"step: also all allocations when an iteration begins; launch: also all "
+			"that parameters of a launch point to"},
 	[OPT_ITERATIONS] = {"iterations", 0, "A-B",
 			    "keep iterations A to B only; A alone: one iteration"},
 	[OPT_TIMES] = {"device-times", 0, "off|events",
