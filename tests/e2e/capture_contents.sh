@@ -2,8 +2,7 @@
 # Code images and contents of buffers are in modules/ and contents/ of a trace, byte for byte.
 . "$(dirname "$0")/lib.sh"
 need_capture
-contents=$programs/tests/capture/capture_contents
-[ -x "$contents" ] || skip "this build has no CUDA headers"
+contents=$SOURCE/tests/capture/contents.py
 corpus=$SOURCE/tests/fuzz/corpus
 cd "$work"
 

@@ -3,8 +3,7 @@
 # on one GPU are two ranks.
 . "$(dirname "$0")/lib.sh"
 need_capture
-devices=$programs/tests/capture/capture_devices
-[ -x "$devices" ] || skip "this build has no CUDA headers"
+devices=$SOURCE/tests/capture/devices.py
 cd "$work"
 
 # record NAME COMMAND...: makes the trace NAME and the report NAME.json.

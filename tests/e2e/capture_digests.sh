@@ -2,8 +2,7 @@
 # Digests, device times and buffer contents that the capture library records on emulated GPUs.
 . "$(dirname "$0")/lib.sh"
 need_capture
-contents=$programs/tests/capture/capture_contents
-[ -x "$contents" ] || skip "this build has no CUDA headers"
+contents=$SOURCE/tests/capture/contents.py
 cd "$work"
 virtual_only
 
@@ -101,14 +100,14 @@ no_line '^times' copies
 
 # Digests between two operations do not count into the second one's time.
 for level in 0 1; do
-	record_rings behind$level -g $level -t -- "$programs/tests/capture/capture_times"
+	record_rings behind$level -g $level -t -- "$SOURCE/tests/capture/times.py"
 	grep '^times' behind$level | sort -k2,2n | sed -n '3s/.*+//p' >took$level
 done
 apart=$(($(cat took1) - $(cat took0)))
 [ ${apart#-} -lt 500 ] || die "a copy takes $(cat took0) ns, and with digests $(cat took1)"
 
 # Copies on the legacy stream and on a blocking stream in turns: each starts after the other's end.
-record_rings legacy -t -- "$programs/tests/capture/capture_times" legacy
+record_rings legacy -t -- "$SOURCE/tests/capture/times.py" legacy
 grep '^times' legacy | sort -k2,2n | sed 's/.*+//' >took
 equal "$(wc -l <took)" 8
 last=$(tail -n 1 took)
@@ -124,7 +123,7 @@ for ppm in 0 100 -100 idle; do
 	# off by half of one.
 	[ $ppm != idle ] || { GPUEMU_EVENT_PPM=0 idle=10000; }
 	# shellcheck disable=SC2086 # may be none
-	record_rings drift -t -- "$programs/tests/capture/capture_times" $((${idle:+-30} + 60)) $idle
+	record_rings drift -t -- "$SOURCE/tests/capture/times.py" $((${idle:+-30} + 60)) $idle
 	residual=$(sed -n 's/^fact device_times .*"residual_ns":[^0-9]*20\([0-9]*\),.*/\1/p' drift)
 	[ "$residual" -lt 100000 ] || die "$ppm ppm: $(grep '^fact device_times' drift)"
 	grep '^between' drift >saw

@@ -3,8 +3,7 @@
 # the call, and the size of freed memory.
 . "$(dirname "$0")/lib.sh"
 need_capture
-program=$programs/tests/capture/capture_memory
-[ -x "$program" ] || skip "this build has no CUDA headers"
+program=$SOURCE/tests/capture/memory.py
 cd "$work"
 
 gpucapture -o run -- gpuemu -o report -- "$program" >want 2>err || die "$(cat err)"

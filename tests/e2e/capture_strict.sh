@@ -3,8 +3,7 @@
 # observe them at every digest level.
 . "$(dirname "$0")/lib.sh"
 need_capture
-strict=$programs/tests/capture/capture_strict
-[ -x "$strict" ] || skip "this build has no CUDA headers"
+strict=$SOURCE/tests/capture/strict.py
 cd "$work"
 
 # timed CASE: each operation of the case has a time.

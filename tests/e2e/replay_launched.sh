@@ -5,8 +5,7 @@
 need_capture
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" # LeakSanitizer does not work in a confined worker
 launch=$SOURCE/examples/launch.sh
-ranks=$programs/tests/capture/capture_ranks
-[ -x "$ranks" ] || skip "capture_ranks was not built"
+ranks=$SOURCE/tests/capture/ranks.py
 cd "$work"
 gpucapture --digest=launch --payloads=0-9 --embed-images -o run -- gpuemu --gpus 3 -o report -- sh "$launch" 3 "$ranks" . >/dev/null
 

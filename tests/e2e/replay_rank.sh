@@ -48,9 +48,9 @@ PY
 
 # Every kind of exchange: in groups, in place, with a root, in parts of a buffer.
 for gpus in 2 3; do
-	recorded ranks$gpus $gpus --digest=launch --payloads=0-9 -- sh "$launch" $gpus "$programs/tests/capture/capture_ranks" .
+	recorded ranks$gpus $gpus --digest=launch --payloads=0-9 -- sh "$launch" $gpus "$SOURCE/tests/capture/ranks.py" .
 	each_rank ranks$gpus $gpus
-	recorded comm $gpus --payloads=0-9 -- sh "$launch" $gpus "$programs/tests/capture/capture_ranks" .
+	recorded comm $gpus --payloads=0-9 -- sh "$launch" $gpus "$SOURCE/tests/capture/ranks.py" .
 	each_rank comm $gpus
 done
 
@@ -62,7 +62,7 @@ shift
 exec "$@"
 SH
 recorded internals 2 --digest=launch --payloads=0-9 -- sh internals.sh "$programs/tests/capture/libcapture_internals.so" \
-	sh "$launch" 2 "$programs/tests/capture/capture_ranks" .
+	sh "$launch" 2 "$SOURCE/tests/capture/ranks.py" .
 gputrace info --json internals >internals.info
 python3 -c 'import json; n = json.load(open("internals.info"))["records"]["memset"]; assert n == 48, n'
 for rank in 0 1; do
@@ -70,16 +70,16 @@ for rank in 0 1; do
 done
 
 # Communicators that are ready only after a while.
-recorded split 2 --digest=launch --payloads=0-9 -- sh "$launch" 2 "$programs/tests/capture/capture_ranks" . split
+recorded split 2 --digest=launch --payloads=0-9 -- sh "$launch" 2 "$SOURCE/tests/capture/ranks.py" . split
 each_rank split 2
 gpuemu --gpus 2 -o report -- gpureplay split | has_line -x 'No differences.'
 
 # Without what it received, or with memory of another process, nothing runs.
-recorded bare 2 --digest=launch -- sh "$launch" 2 "$programs/tests/capture/capture_ranks" .
+recorded bare 2 --digest=launch -- sh "$launch" 2 "$SOURCE/tests/capture/ranks.py" .
 fails -3 gpureplay --rank 1 bare
 grep -Exq 'gpureplay: cannot re-execute rank 1 of bare alone: ncclAllReduce \(correlation [0-9]+\) received data that is not recorded; record with --payloads' stderr ||
 	die "$(cat stderr)"
-recorded ipc 2 --digest=launch --payloads=0-9 -- sh "$launch" 2 "$programs/tests/capture/capture_ranks" . ipc
+recorded ipc 2 --digest=launch --payloads=0-9 -- sh "$launch" 2 "$SOURCE/tests/capture/ranks.py" . ipc
 fails -3 gpureplay --rank 1 ipc
 grep -Exq 'gpureplay: cannot re-execute rank 1 of ipc alone: cuIpcOpenMemHandle_v2 \(correlation [0-9]+\) uses memory or events of another process' stderr ||
 	die "$(cat stderr)"
