@@ -212,14 +212,7 @@ static inline uint64_t ring_launch(struct made_ring *m, uint64_t kernel, uint64_
 	return ring_call(m, "cuLaunchKernel", kernel, 4, 1, 1, 32, 1, 1, 0, stream, 0, 0);
 }
 
-enum {
-	CONTEXT = 0x1000,
-	STREAM = 0x2000,
-	OTHER_STREAM = 0x2100,
-	KERNEL = 0x3000,
-	EVENT = 0x4000,
-	COMM = 0x5000
-};
+enum { CONTEXT = 0x1000, STREAM = 0x2000, KERNEL = 0x3000, COMM = 0x5000 };
 
 static inline struct rec_process *process(struct fmt_names *names, int pid, uint32_t index)
 {
@@ -249,35 +242,6 @@ static inline void recording_end(struct recording *r)
 {
 	ring_close(&r->ring);
 	rec_process_free(r->process);
-	fmt_names_free(r->names);
-}
-
-/* Several processes of one run, each like a recording of device 0. */
-struct recordings {
-	struct fmt_names *names;
-	struct rec_process *p[3];
-	struct made_ring rings[3];
-	uint32_t n;
-};
-
-static inline void recordings_begin(struct recordings *r, uint32_t n)
-{
-	ck_assert_int_eq(fmt_names_new(&r->names), 0);
-	for (r->n = 0; r->n < n; r->n++) {
-		struct made_ring *ring = &r->rings[r->n];
-
-		r->p[r->n] = process(r->names, 100 + (int)r->n, r->n);
-		ring_open(ring, r->p[r->n], r->n);
-		ring_begin(ring, 0, CONTEXT, STREAM, KERNEL);
-	}
-}
-
-static inline void recordings_end(struct recordings *r)
-{
-	for (uint32_t i = 0; i < r->n; i++) {
-		ring_close(&r->rings[i]);
-		rec_process_free(r->p[i]);
-	}
 	fmt_names_free(r->names);
 }
 
@@ -327,19 +291,14 @@ static inline void write_trace(struct rec_process *const *p, size_t n, struct fm
 	write_window(p, n, names, &all, w);
 }
 
-static inline void join_comm_saying(struct made_ring *m, uint64_t n, uint64_t rank, int32_t result)
+static inline void join_comm(struct made_ring *m, uint64_t n, uint64_t rank)
 {
 	uint64_t words[20] = {0x100, n};
 
 	memset(words + 2, 0x5a, 128); /* the unique id, passed by value */
 	words[18] = rank;
 	ring_out(m, 0, COMM);
-	ring_call_at(m, "ncclCommInitRank", 0, result, words, 19);
-}
-
-static inline void join_comm(struct made_ring *m, uint64_t n, uint64_t rank)
-{
-	join_comm_saying(m, n, rank, 0);
+	ring_call_at(m, "ncclCommInitRank", 0, 0, words, 19);
 }
 
 /* Puts an all-reduce and the kernel launch inside it. All times are deterministic, so the rank that
