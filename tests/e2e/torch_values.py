@@ -43,8 +43,27 @@ def reductions():
             'sum': lambda t: (t.sum(), t.sum(0), t.sum(1)), 'mean': lambda t: (t.mean(), t.mean(0)),
             'max': lambda t: (t.max(), *t.max(0), *t.max(1)), 'min': lambda t: (t.min(), *t.min(1)),
             'arg': lambda t: (t.argmax(), t.argmax(1), t.argmin(0)), 'any': lambda t: ((t > 7).any(), (t > 0).all(), (t > 7).any(1)),
-            'integers': lambda t: (t.long().sum(), t.int().sum(0), (t > 0).sum()), 'norm': lambda t: t.norm()}.items():
+            'integers': lambda t: (t.long().sum(), t.int().sum(0), (t > 0).sum()),
+            'norm': lambda t: (t.norm(), t.norm(1), t.norm(3, 1), t.norm(0), t.norm(float('inf'), 1), t.norm(-float('inf'), 0)),
+            'spread': lambda t: (t.std(), t.var(1), t.var(0, unbiased=False), *torch.std_mean(t, 1), *torch.aminmax(t, dim=1), t.nansum(0))}.items():
         same(name, f, x)
+
+
+def integers():
+    """Arithmetic wraps around and does not round."""
+    large, small = 2**60 + torch.arange(-6, 6), torch.tensor([3, -7, 2, 5, -1, 9, 4, -2, 8, 6, -5, 1])
+    exact = lambda t: t.cpu() % 1000003 if t.dtype == torch.int64 else t  # all digits count
+    for name, f in {
+            'arithmetic': lambda a, b: (a + b, a - b, 3 * a, a + 2 * b, a // b, a % b, a * a, -a, a.abs(), 7 - a),
+            'bits': lambda a, b: (a & b, a | b, a ^ b, ~a, a >> 3, b << 2), 'casts': lambda a, b: (a.int(), a.short(), a.char(), a.bool()),
+            'comparison': lambda a, b: (a == a.flip(0), a > a.flip(0), torch.maximum(a, a.flip(0)), a.clamp(min=2**60 + 1), torch.where(b > 0, a, b)),
+            'fill': lambda a, b: (torch.full_like(a, 2**60 + 3), torch.arange(2**60, 2**60 + 9, device=a.device), a.masked_fill(b > 0, 2**60 + 5)),
+            'reductions': lambda a, b: (a.sum(), (a * b).view(3, 4).sum(0), a.max(), a.view(3, 4).min(1)[0], a.argmax()),
+            'added': lambda a, b: (a.scatter_add(0, b.abs() % 12, a), a.index_put((b.abs() % 12,), a, accumulate=True))}.items():
+        same(name, lambda a, b: [exact(t) for t in f(a, b)], large, small)
+    for dtype in torch.uint8, torch.int8, torch.int16, torch.int32:
+        same(f'wrap-around {dtype}', lambda a: (a + a, 100 * a, -a, a * a, ~a, 3 - a, a.sum(), a.float(), a.long()), (large * 37 + 11 * small).to(dtype))
+    same('bool', lambda a: (a + a, (300 * a.float() - 20).to(torch.uint8), a.cumsum(0), a.sum()), small > 0)
 
 
 def gradients(name, f, *inputs):
@@ -352,6 +371,6 @@ def objects():
 if 'LOCAL_RANK' in os.environ:
     objects()
 else:
-    for test in (elements, functions, reductions, rows, images, norms, order, attention, random, scaler, optimizers, decisions):
+    for test in (elements, integers, functions, reductions, rows, images, norms, order, attention, random, scaler, optimizers, decisions):
         test()
 print('done\n', end='')  # one write: ranks share a file

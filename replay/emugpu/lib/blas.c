@@ -192,6 +192,7 @@ static const struct gpuemu_kernel kernels[] = {
 	[EMU_U64] = KERNEL("gpuemu_gemm_u64"),
 	[EMU_C32] = KERNEL("gpuemu_gemm_c32"),
 	[EMU_C64] = KERNEL("gpuemu_gemm_c64"),
+	[EMU_I16] = KERNEL("gpuemu_gemm_i16"),
 	[EMU_TYPES + EMU_WORK_GEMM] = KERNEL("gpuemu_gemm"),
 	[EMU_TYPES + EMU_WORK_GEAM] = KERNEL("gpuemu_geam"),
 	[EMU_TYPES + EMU_WORK_DGMM] = KERNEL("gpuemu_dgmm"),

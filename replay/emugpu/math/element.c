@@ -4,9 +4,9 @@
 #include <math.h>
 
 static const uint8_t type_bytes[EMU_TYPES] = {
-	[EMU_F16] = 2,	[EMU_BF16] = 2, [EMU_F32] = 4, [EMU_F64] = 8,  [EMU_E4M3] = 1,
-	[EMU_E5M2] = 1, [EMU_I8] = 1,	[EMU_U8] = 1,  [EMU_I32] = 4,  [EMU_U32] = 4,
-	[EMU_I64] = 8,	[EMU_U64] = 8,	[EMU_C32] = 8, [EMU_C64] = 16,
+	[EMU_F16] = 2,	[EMU_BF16] = 2, [EMU_F32] = 4, [EMU_F64] = 8, [EMU_E4M3] = 1,
+	[EMU_E5M2] = 1, [EMU_I8] = 1,	[EMU_U8] = 1,  [EMU_I16] = 2, [EMU_I32] = 4,
+	[EMU_U32] = 4,	[EMU_I64] = 8,	[EMU_U64] = 8, [EMU_C32] = 8, [EMU_C64] = 16,
 };
 
 size_t emu_type_bytes(enum emu_type type)
@@ -79,6 +79,7 @@ void emu_store(enum emu_type type, void *data, int64_t index, double value)
 
 DEFINE_CLAMP(clamp_i8, int8_t, INT8_MIN, INT8_MAX)
 DEFINE_CLAMP(clamp_u8, uint8_t, 0, UINT8_MAX)
+DEFINE_CLAMP(clamp_i16, int16_t, INT16_MIN, INT16_MAX)
 DEFINE_CLAMP(clamp_i32, int32_t, INT32_MIN, INT32_MAX)
 DEFINE_CLAMP(clamp_u32, uint32_t, 0, UINT32_MAX)
 DEFINE_CLAMP(clamp_i64, int64_t, INT64_MIN, INT64_MAX)
@@ -120,6 +121,8 @@ DEFINE_CLAMP(clamp_u64, uint64_t, 0, UINT64_MAX)
 			EACH(out[i] = (T)IN(int8_t));                                              \
 		case EMU_U8:                                                                       \
 			EACH(out[i] = (T)IN(uint8_t));                                             \
+		case EMU_I16:                                                                      \
+			EACH(out[i] = (T)IN(int16_t));                                             \
 		case EMU_I32:                                                                      \
 			EACH(out[i] = (T)IN(int32_t));                                             \
 		case EMU_U32:                                                                      \
@@ -159,6 +162,8 @@ DEFINE_TO(emu_to_f64, double)
 			EACH(OUT(int8_t) = clamp_i8((double)in[i]));                               \
 		case EMU_U8:                                                                       \
 			EACH(OUT(uint8_t) = clamp_u8((double)in[i]));                              \
+		case EMU_I16:                                                                      \
+			EACH(OUT(int16_t) = clamp_i16((double)in[i]));                             \
 		case EMU_I32:                                                                      \
 			EACH(OUT(int32_t) = clamp_i32((double)in[i]));                             \
 		case EMU_U32:                                                                      \

@@ -26,6 +26,7 @@ enum emu_type {
 	EMU_U64,
 	EMU_C32, /* pairs of float */
 	EMU_C64, /* pairs of double */
+	EMU_I16, /* last: recordings contain these numbers */
 	EMU_TYPES,
 };
 

@@ -17,6 +17,8 @@ enum { OPERANDS = EMU_TORCH_INPUTS + 1 };
 
 struct operands {
 	double scalars[4];
+	int64_t integer_scalars[4];
+	int integers;	      /* 1: the function of integers */
 	char *data[OPERANDS]; /* the output first */
 	enum emu_type types[OPERANDS];
 };
@@ -36,17 +38,64 @@ static double scalar_of(const struct emu_torch *t, int i, const char *functor)
 
 static void read_scalars(const struct emu_torch *t, const char *functor, struct operands *o)
 {
-	for (int i = 0; i < t->scalars; i++)
+	for (int i = 0; i < 4; i++) {
+		if (i >= t->scalars && !(t->swapped && i == 2))
+			continue;
 		o->scalars[i] = scalar_of(t, i, functor);
+		if (emu_torch_is_integer((enum emu_type)t->scalar_type[i]))
+			o->integer_scalars[i] = emu_torch_load_integer(
+				(enum emu_type)t->scalar_type[i], functor + t->scalar_at[i]);
+	}
+}
+
+/* Chooses the arithmetic, once the types are known. */
+static void choose_arithmetic(const struct emu_torch *t, struct operands *o)
+{
+	int64_t ones[EMU_TORCH_INPUTS] = {1, 1, 1, 1, 1, 1, 1}, v;
+
+	o->integers = emu_torch_apply_integers((enum emu_torch_op)t->op, ones, ones, &v);
+	for (int i = 0; i <= t->inputs; i++)
+		o->integers &= emu_torch_is_integer(o->types[i]);
+	for (int i = 0; i < t->scalars; i++)
+		o->integers &= emu_torch_is_integer((enum emu_type)t->scalar_type[i]);
+}
+
+/* Stores a result, as C converts it. */
+static void store(const struct emu_torch *t, enum emu_type type, void *at, double v)
+{
+	if (t->is_bool)
+		v = v != 0;
+	if (emu_torch_is_integer(type))
+		v = trunc(v);
+	/* Narrow types wrap (c10/util/TypeCast.h), wide ones saturate. */
+	if (emu_type_bytes(type) <= 2 && emu_torch_is_integer(type) && fabs(v) < 0x1p63)
+		emu_torch_store_integer(type, at, (int64_t)v);
+	else
+		emu_store(type, at, 0, v);
+}
+
+static void one_integer(const struct emu_torch *t, const struct operands *o,
+			const uint64_t offsets[OPERANDS])
+{
+	int64_t in[EMU_TORCH_INPUTS] = {0}, v;
+
+	for (int i = 0; i < t->inputs; i++)
+		in[i] = emu_torch_load_integer(o->types[1 + i], o->data[1 + i] + offsets[1 + i]);
+	if (t->swapped == 1)
+		in[1] = in[0];
 	if (t->swapped)
-		o->scalars[2] = scalar_of(t, 2, functor);
+		in[t->swapped - 1] = o->integer_scalars[2];
+	else if (t->op == EMU_OP_COMPARE && t->inputs == 1)
+		in[1] = o->integer_scalars[1];
+	emu_torch_apply_integers((enum emu_torch_op)t->op, in, o->integer_scalars, &v);
+	emu_torch_store_integer(o->types[0], o->data[0] + offsets[0], t->is_bool ? v != 0 : v);
 }
 
 /* Elements at offsets[k] bytes of each tensor. */
 static void one(const struct emu_torch *t, const struct operands *o,
 		const uint64_t offsets[OPERANDS])
 {
-	double in[EMU_TORCH_INPUTS] = {0}, result;
+	double in[EMU_TORCH_INPUTS] = {0};
 	int from = t->op == EMU_OP_SELECT		 ? (o->data[1][offsets[1]] ? 2 : 3)
 		   : t->op == EMU_OP_COPY && !t->is_bool ? 1
 							 : 0;
@@ -56,26 +105,26 @@ static void one(const struct emu_torch *t, const struct operands *o,
 		       emu_type_bytes(o->types[0]));
 		return;
 	}
+	if (o->integers) {
+		one_integer(t, o, offsets);
+		return;
+	}
 	for (int i = 0; i < t->inputs; i++)
 		in[i] = emu_load(o->types[1 + i], o->data[1 + i] + offsets[1 + i], 0);
-	if (t->is_bool && t->op == EMU_OP_COPY)
-		in[0] = in[0] != 0;
 	if (t->swapped == 1)
 		in[1] = in[0];
 	if (t->swapped)
 		in[t->swapped - 1] = o->scalars[2];
 	else if (t->op == EMU_OP_COMPARE && t->inputs == 1)
 		in[1] = o->scalars[1];
-	result = emu_torch_apply((enum emu_torch_op)t->op, in, o->scalars);
-	if (o->types[0] >= EMU_I8 && o->types[0] <= EMU_U64) /* C truncates, emu_store() rounds */
-		result = trunc(result);
-	emu_store(o->types[0], o->data[0] + offsets[0], 0, result);
+	store(t, o->types[0], o->data[0] + offsets[0],
+	      emu_torch_apply((enum emu_torch_op)t->op, in, o->scalars));
 }
 
 /* PyTorch's numbers of element types (c10/core/ScalarType.h). */
 static int scalar_type(int8_t number, enum emu_type *ret)
 {
-	static const enum emu_type types[] = {EMU_U8,	 EMU_I8,    EMU_TYPES, EMU_I32,
+	static const enum emu_type types[] = {EMU_U8,	 EMU_I8,    EMU_I16,   EMU_I32,
 					      EMU_I64,	 EMU_F16,   EMU_F32,   EMU_F64,
 					      EMU_TYPES, EMU_TYPES, EMU_TYPES, EMU_U8};
 
@@ -105,6 +154,7 @@ static int run_contiguous(const struct emu_torch *t, void *const *args)
 		if (scalar_type(*(const int8_t *)args[6], &o.types[0]) < 0)
 			return -ENOTSUP;
 	}
+	choose_arithmetic(t, &o);
 	for (int32_t i = 0; i < n; i++) {
 		one(t, &o, offsets);
 		for (int k = 0; k <= t->inputs; k++)
@@ -130,6 +180,7 @@ static int run_strided(const struct emu_torch *t, void *const *args)
 	for (int i = 0; t->form == STRIDED_CASTS && i < n; i++)
 		if (scalar_type(functor[t->functor_bytes + i], &o.types[i]) < 0)
 			return -ENOTSUP;
+	choose_arithmetic(t, &o);
 	for (int32_t i = 0; i < *(const int32_t *)args[0]; i++) {
 		uint64_t offsets[OPERANDS];
 

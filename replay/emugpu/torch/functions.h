@@ -128,7 +128,6 @@ enum emu_torch_op {
 	EMU_OP_LOG10,
 	EMU_OP_SIGN_BIT,
 	EMU_OP_BIT_NOT,
-	/* Of two elements. */
 	EMU_OP_HYPOT,
 	EMU_OP_COPY_SIGN,
 	EMU_OP_LOG_ADD_EXP,

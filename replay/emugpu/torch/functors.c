@@ -268,6 +268,7 @@ static int parse_binary(struct emu_torch *t, struct emu_part name)
 	    emu_part_type(emu_part_argument(part, 2), &t->out) < 0)
 		return -ENOTSUP;
 	t->inputs = 2;
+	t->is_bool = emu_part_argument(part, 2).at[0] == 'b';
 	place(t, f, t->in[0], 0);
 	if (!first && !second)
 		return 0;
@@ -295,7 +296,7 @@ static int lambda_types(struct emu_torch *t, struct emu_part name, int select)
 			t->in[i] = EMU_F16; /* of the same size: not computed */
 		else if (emu_part_type((struct emu_part){last.at, len}, &t->in[i]) < 0)
 			return -ENOTSUP;
-		t->is_bool |= i == 0 && len == 4 && memcmp(last.at, "bool", 4) == 0;
+		t->is_bool |= i == select && len == 4 && memcmp(last.at, "bool", 4) == 0;
 		next_parameter(&last, len);
 	}
 	t->out = t->in[0];
@@ -335,10 +336,9 @@ int emu_torch_functor(struct emu_torch *t, struct emu_part name)
 		part = (struct emu_part){part.at - 1, part.len + 1};
 		r = emu_part_type(emu_part_argument(part, 0), &t->in[0]);
 		t->in[1] = t->in[2] = t->out = t->in[0];
-		if (r == 0 && f->types == CONVERTING) {
+		if (r == 0 && f->types == CONVERTING)
 			r = emu_part_type(emu_part_argument(part, 1), &t->out);
-			t->is_bool = emu_part_argument(part, 1).at[0] == 'b';
-		}
+		t->is_bool = emu_part_argument(part, f->types == CONVERTING).at[0] == 'b';
 	} else {
 		r = lambda_types(t, name, f->op == EMU_OP_SELECT);
 	}

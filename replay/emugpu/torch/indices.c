@@ -48,10 +48,21 @@ struct gather {
 	const char *from;
 };
 
+/* Adds an element to another one. */
+static void add_element(enum emu_type type, void *to, const void *from)
+{
+	if (emu_torch_is_integer(type))
+		emu_torch_store_integer(type, to,
+					(int64_t)((uint64_t)emu_torch_load_integer(type, to) +
+						  (uint64_t)emu_torch_load_integer(type, from)));
+	else
+		emu_store(type, to, 0, emu_load(type, to, 0) + emu_load(type, from, 0));
+}
+
 static void gather_one(const struct emu_torch *t, char *to, const char *from)
 {
 	if (t->adds)
-		emu_store(t->in[0], to, 0, emu_load(t->in[0], to, 0) + emu_load(t->in[0], from, 0));
+		add_element(t->in[0], to, from);
 	else
 		memcpy(to, from, t->raw_bytes);
 }

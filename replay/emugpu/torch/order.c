@@ -158,7 +158,8 @@ static uint64_t bits_of(const struct emu_torch *t, const char *at)
 	memcpy(&v, at, bytes);
 	if (is_float)
 		v = v == sign ? sign : v & sign ? ~v & (sign | (sign - 1)) : v | sign;
-	else if (t->in[0] == EMU_I8 || t->in[0] == EMU_I32 || t->in[0] == EMU_I64)
+	else if (t->in[0] == EMU_I8 || t->in[0] == EMU_I16 || t->in[0] == EMU_I32 ||
+		 t->in[0] == EMU_I64)
 		v ^= sign;
 	return t->swapped ? ~v : v;
 }
@@ -272,6 +273,35 @@ struct rows {
 	int accumulates;
 };
 
+/* Adds the rows [first, end) of a column. Without accumulation the last row replaces it. */
+static void add_column(const struct emu_torch *t, const struct rows *r, char *to, int64_t column,
+		       int64_t first, int64_t end)
+{
+	int64_t whole = 0, bytes = (int64_t)emu_type_bytes(t->in[0]);
+	int integers = emu_torch_is_integer(t->in[0]);
+	double sum = 0;
+
+	to += column * bytes;
+	if (r->accumulates && integers)
+		whole = emu_torch_load_integer(t->in[0], to);
+	else if (r->accumulates)
+		sum = emu_load(t->in[0], to, 0);
+	for (int64_t k = r->accumulates ? first : end - 1; k < end; k++) {
+		const char *from =
+			(const char *)r->grad + (r->from[k] * r->columns + column) * bytes;
+
+		if (integers)
+			whole = (int64_t)((uint64_t)whole +
+					  (uint64_t)emu_torch_load_integer(t->in[0], from));
+		else
+			sum += emu_load(t->in[0], from, 0);
+	}
+	if (integers)
+		emu_torch_store_integer(t->in[0], to, whole);
+	else
+		emu_store(t->in[0], to, 0, sum);
+}
+
 static int add_rows(const struct emu_torch *t, const struct gpuemu_launch *l, const struct rows *r,
 		    int64_t padding)
 {
@@ -286,13 +316,8 @@ static int add_rows(const struct emu_torch *t, const struct gpuemu_launch *l, co
 			continue;
 		if (!emu_torch_reaches(l, to, bytes))
 			return -ENOTSUP;
-		for (int64_t c = 0; c < r->columns; c++) {
-			double sum = r->accumulates ? emu_load(t->in[0], to, c) : 0;
-
-			for (int64_t k = r->accumulates ? i : end - 1; k < end; k++)
-				sum += emu_load(t->in[0], r->grad, r->from[k] * r->columns + c);
-			emu_store(t->in[0], to, c, sum);
-		}
+		for (int64_t c = 0; c < r->columns; c++)
+			add_column(t, r, to, c, i, end);
 	}
 	return 0;
 }

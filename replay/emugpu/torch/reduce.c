@@ -12,16 +12,39 @@
 #include <math.h>
 #include <string.h>
 
-enum { SUM, MEAN, PRODUCT, ALL, ANY, MAX, MIN, ARG_MAX, ARG_MIN, BOTH_MAX, BOTH_MIN, NORM2 };
+enum {
+	SUM,
+	NAN_SUM,
+	MEAN,
+	PRODUCT,
+	ALL,
+	ANY,
+	COUNT,
+	NORM,
+	MAX,
+	MIN,
+	ARG_MAX,
+	ARG_MIN,
+	BOTH_MAX,
+	BOTH_MIN,
+	ABSOLUTE_MAX,
+	ABSOLUTE_MIN,
+	RANGE,
+	VARIANCE
+};
 
 static const struct {
 	const char *name;
 	int op;
+	float power; /* of NORM; 0: the first bytes of the function */
 } functions[] = {
-	{"sum_functor<", SUM},	   {"MeanOps<", MEAN},	     {"prod_functor<", PRODUCT},
-	{"and_kernel_cuda(", ALL}, {"or_kernel_cuda(", ANY}, {"MaxNanFunctor<", MAX},
-	{"MinNanFunctor<", MIN},   {"ArgMaxOps<", ARG_MAX},  {"ArgMinOps<", ARG_MIN},
-	{"MaxOps<", BOTH_MAX},	   {"MinOps<", BOTH_MIN},    {"NormTwoOps<", NORM2},
+	{"::sum_functor<", SUM},	{"::NanSumOps<", NAN_SUM},	{"::MeanOps<", MEAN},
+	{"::prod_functor<", PRODUCT},	{"::and_kernel_cuda(", ALL},	{"::or_kernel_cuda(", ANY},
+	{"::MaxNanFunctor<", MAX},	{"::MinNanFunctor<", MIN},	{"::ArgMaxOps<", ARG_MAX},
+	{"::ArgMinOps<", ARG_MIN},	{"::MaxOps<", BOTH_MAX},	{"::MinOps<", BOTH_MIN},
+	{"::AbsMaxOps<", ABSOLUTE_MAX}, {"::AbsMinOps<", ABSOLUTE_MIN}, {"::MinMaxOps<", RANGE},
+	{"::WelfordOps<", VARIANCE},	{"::NormOneOps<", NORM, 1},	{"::NormTwoOps<", NORM, 2},
+	{"::NormOps<", NORM},		{"::NormZeroOps<", COUNT},
 };
 
 struct config { /* ReduceConfig */
@@ -40,18 +63,34 @@ struct tail {
 	int32_t noutputs;
 };
 
-/* `total` starts as the first element. */
-static double add(int op, double total, double v)
+struct view {
+	const struct emu_torch *t;
+	struct config config;
+	struct tail tail;
+	const char *input, *output; /* the calculators */
+	double power;		    /* of NORM */
+	double correction;	    /* of VARIANCE: subtracted from the number of elements */
+	int takes_root;		    /* of VARIANCE */
+};
+
+/* `total` starts as the neutral element. */
+static double add(const struct view *v, double total, double x)
 {
-	switch (op) {
+	switch (v->t->op) {
 	case PRODUCT:
-		return total * v;
+		return total * x;
 	case ALL:
-		return total != 0 && v != 0;
+		return total != 0 && x != 0;
 	case ANY:
-		return total != 0 || v != 0;
+		return total != 0 || x != 0;
+	case NAN_SUM:
+		return isnan(x) ? total : total + x;
+	case COUNT:
+		return total + (x != 0);
+	case NORM:
+		return total + (v->power == 2 ? x * x : pow(fabs(x), v->power));
 	default:
-		return total + v;
+		return total + x;
 	}
 }
 
@@ -62,49 +101,124 @@ static int is_better(int op, double v, double best)
 		return 0;
 	if (isnan(v))
 		return 1;
-	return op == MAX || op == ARG_MAX || op == BOTH_MAX ? v > best : v < best;
+	return op == MAX || op == ARG_MAX || op == BOTH_MAX || op == ABSOLUTE_MAX ? v > best
+										  : v < best;
 }
 
-struct view {
-	const struct emu_torch *t;
-	struct config config;
-	struct tail tail;
-	const char *input, *output; /* the calculators */
+/* The results of one output. */
+struct result {
+	double value, second; /* the second of RANGE and VARIANCE */
+	int64_t integer, index;
 };
+
+static const char *element(const struct view *v, uint64_t start, int32_t i)
+{
+	uint64_t offset;
+
+	emu_offsets_of(v->input, 1, (uint32_t)i, &offset);
+	return v->tail.src + start + offset;
+}
+
+static struct result reduce_integers(const struct view *v, uint64_t start)
+{
+	struct result r = {.integer = v->t->op == PRODUCT};
+	int largest = v->t->op == MAX || v->t->op == ARG_MAX || v->t->op == BOTH_MAX;
+
+	for (int32_t i = 0; i < v->config.inputs; i++) {
+		int64_t x = emu_torch_load_integer(v->t->in[0], element(v, start, i));
+
+		if (v->t->op == SUM) {
+			r.integer = (int64_t)((uint64_t)r.integer + (uint64_t)x);
+		} else if (v->t->op == PRODUCT) {
+			r.integer = (int64_t)((uint64_t)r.integer * (uint64_t)x);
+		} else if (i == 0 || (largest ? x > r.integer : x < r.integer)) {
+			r.integer = x;
+			r.index = i + v->tail.base_idx;
+		}
+	}
+	return r;
+}
+
+/* The variance and the mean. */
+static struct result variance(const struct view *v, uint64_t start)
+{
+	double n = v->config.inputs, mean = 0, squares = 0, x;
+
+	for (int32_t i = 0; i < v->config.inputs; i++)
+		mean += emu_load(v->t->in[0], element(v, start, i), 0) / n;
+	for (int32_t i = 0; i < v->config.inputs; i++) {
+		x = emu_load(v->t->in[0], element(v, start, i), 0) - mean;
+		squares += x * x;
+	}
+	x = squares / fmax(n - v->correction, 0);
+	return (struct result){.value = v->takes_root ? sqrt(x) : x, .second = mean};
+}
+
+static struct result reduce_numbers(const struct view *v, uint64_t start)
+{
+	int op = v->t->op;
+	struct result r = {.value = op == PRODUCT || op == ALL};
+
+	for (int32_t i = 0; i < v->config.inputs; i++) {
+		double x = emu_load(v->t->in[0], element(v, start, i), 0);
+
+		if (op == ABSOLUTE_MAX || op == ABSOLUTE_MIN)
+			x = fabs(x);
+		if (op < MAX) {
+			r.value = add(v, r.value, x);
+		} else if (i == 0 || is_better(op, x, r.value)) {
+			r.value = x;
+			r.index = i + v->tail.base_idx;
+		}
+		if (op == RANGE && (i == 0 || is_better(MAX, x, r.second)))
+			r.second = x;
+	}
+	if (op == MEAN)
+		r.value /= v->config.inputs;
+	if (op == NORM)
+		r.value = v->power == 2 ? sqrt(r.value) : pow(r.value, 1 / v->power);
+	return r;
+}
 
 static void reduce_one(const struct view *v, uint32_t number)
 {
 	int op = v->t->op;
-	double best = op == NORM2 ? 0 : op == PRODUCT || op == ALL, x;
-	int64_t index = 0;
-	uint64_t at[2], offset;
+	int integers = (op == SUM || op == PRODUCT || (op >= MAX && op <= BOTH_MIN)) &&
+		       emu_torch_is_integer(v->t->in[0]) && emu_torch_is_integer(v->t->out);
+	struct result r;
+	uint64_t at[2];
+	char *to;
 
 	emu_offsets_of(v->output, 2, number, at);
-	for (int32_t i = 0; i < v->config.inputs; i++) {
-		emu_offsets_of(v->input, 1, (uint32_t)i, &offset);
-		x = emu_load(v->t->in[0], v->tail.src + at[1] + offset, 0);
-		if (op == NORM2) {
-			best += x * x;
-		} else if (op < MAX) {
-			best = add(op, best, x);
-		} else if (i == 0 || is_better(op, x, best)) {
-			best = x;
-			index = i + v->tail.base_idx;
-		}
-	}
-	if (op == MEAN)
-		best /= v->config.inputs;
-	if (op == NORM2)
-		best = sqrt(best);
+	to = v->tail.dst[0] + at[0];
+	r = op == VARIANCE ? variance(v, at[1])
+	    : integers	   ? reduce_integers(v, at[1])
+			   : reduce_numbers(v, at[1]);
 	if (op == ARG_MAX || op == ARG_MIN)
-		emu_store(EMU_I64, v->tail.dst[0] + at[0], 0, (double)index);
+		emu_store(EMU_I64, to, 0, (double)r.index);
+	else if (integers)
+		emu_torch_store_integer(v->t->out, to, r.integer);
 	else
-		emu_store(v->t->out, v->tail.dst[0] + at[0], 0, best);
-	/* The second result has elements of another size. */
-	if (v->tail.noutputs == 2)
+		emu_store(v->t->out, to, 0, r.value);
+	if (v->tail.noutputs != 2)
+		return;
+	if (op == RANGE || op == VARIANCE)
+		emu_store(v->t->out, v->tail.dst[1] + at[0], 0, r.second);
+	else /* indices have another size */
 		emu_store(EMU_I64,
 			  v->tail.dst[1] + at[0] / emu_type_bytes(v->t->out) * sizeof(int64_t), 0,
-			  (double)index);
+			  (double)r.index);
+}
+
+/* The function is the first part of the parameter. WelfordOps and NormOps begin with a number of
+ * the type in which PyTorch computes. */
+static void read_function(const struct emu_torch *t, const char *param, struct view *ret)
+{
+	enum emu_type type = emu_torch_computes(t->in[0]);
+
+	ret->power = t->scalars ? t->scalars : emu_load(type, param, 0);
+	ret->correction = ret->power;
+	ret->takes_root = param[emu_type_bytes(type)];
 }
 
 static int run(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
@@ -128,6 +242,7 @@ static int run(const struct emu_torch *t, const struct gpuemu_launch *l, void *c
 			return -ENOTSUP;
 	}
 	v.input = param + from + CONFIG_BYTES;
+	read_function(t, param, &v);
 	v.output = v.input + inputs;
 	if (v.tail.accumulate || !v.tail.final_output || v.config.inputs < 1 ||
 	    !emu_torch_computes_work((double)v.config.inputs * v.config.outputs))
@@ -146,11 +261,12 @@ int emu_torch_reduce(struct emu_torch *t, struct emu_part name)
 		return -ENOTSUP;
 	for (size_t i = 0; found < 0 && i < sizeof(functions) / sizeof(functions[0]); i++)
 		if (emu_part_has(emu_part_argument(op, 1), functions[i].name))
-			found = functions[i].op;
+			found = (int)i;
 	if (found < 0 || emu_part_type(emu_part_argument(op, 0), &t->in[0]) < 0 ||
 	    emu_part_type(emu_part_argument(op, 3), &t->out) < 0)
 		return -ENOTSUP;
-	t->op = (uint8_t)found;
+	t->op = (uint8_t)functions[found].op;
+	t->scalars = (uint8_t)functions[found].power;
 	t->run = run;
 	return 0;
 }

@@ -42,6 +42,8 @@ static int run_range(const struct emu_torch *t, const struct gpuemu_launch *l, v
 {
 	int64_t n = l->arg_bytes(l, 0) == 4 ? *(const int32_t *)args[0] : *(const int64_t *)args[0];
 	enum emu_type computes = t->in[0] == EMU_F64 ? EMU_F64 : EMU_F32;
+	const int64_t *range = args[1];
+	char *to = emu_pointer_of(args, 2);
 	double start, step;
 
 	if (t->in[0] >= EMU_I8 && t->in[0] <= EMU_U64)
@@ -53,7 +55,12 @@ static int run_range(const struct emu_torch *t, const struct gpuemu_launch *l, v
 	start = emu_load(computes, args[1], 0);
 	step = emu_load(computes, args[1], 1);
 	for (int64_t i = 0; i < n; i++)
-		emu_store(t->in[0], *(void **)args[2], i, start + step * (double)i);
+		if (computes == EMU_I64)
+			emu_torch_store_integer(
+				t->in[0], to + (size_t)i * emu_type_bytes(t->in[0]),
+				(int64_t)((uint64_t)range[0] + (uint64_t)range[1] * (uint64_t)i));
+		else
+			emu_store(t->in[0], to, i, start + step * (double)i);
 	return 0;
 }
 
@@ -345,11 +352,11 @@ int emu_torch_tensors(struct emu_torch *t, struct emu_part name)
 		while ((rest = emu_part_after(rest, "::operator()() const::{lambda()#")).len)
 			last = rest;
 		/* The order of AT_DISPATCH_ALL_TYPES_AND2. */
-		static const enum emu_type types[] = {EMU_U8,  EMU_I8,	EMU_I32, EMU_I64, EMU_I32,
+		static const enum emu_type types[] = {EMU_U8,  EMU_I8,	EMU_I32, EMU_I64, EMU_I16,
 						      EMU_F64, EMU_F32, EMU_F16, EMU_BF16};
 		int number = last.len ? last.at[0] - '1' : -1;
 
-		if (number < 0 || number > 8 || number == 4)
+		if (number < 0 || number > 8)
 			return -ENOTSUP;
 		t->in[0] = types[number];
 		t->run = run_range;

@@ -83,10 +83,10 @@ int emu_part_type(struct emu_part p, enum emu_type *ret)
 		const char *name;
 		enum emu_type type;
 	} types[] = {
-		{"float", EMU_F32},	     {"double", EMU_F64},	 {"c10::Half", EMU_F16},
-		{"c10::BFloat16", EMU_BF16}, {"bool", EMU_U8},		 {"unsigned char", EMU_U8},
-		{"signed char", EMU_I8},     {"int", EMU_I32},		 {"long", EMU_I64},
-		{"unsigned int", EMU_U32},   {"unsigned long", EMU_U64},
+		{"float", EMU_F32},	     {"double", EMU_F64},	{"c10::Half", EMU_F16},
+		{"c10::BFloat16", EMU_BF16}, {"bool", EMU_U8},		{"unsigned char", EMU_U8},
+		{"signed char", EMU_I8},     {"short", EMU_I16},	{"int", EMU_I32},
+		{"long", EMU_I64},	     {"unsigned int", EMU_U32}, {"unsigned long", EMU_U64},
 	};
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)

@@ -7,6 +7,7 @@
 
 #include "replay/emugpu/math/element.h"
 #include "replay/emugpu/torch/functions.h"
+#include "replay/emugpu/torch/integers.h"
 
 #include <gpuemu.h>
 
@@ -54,7 +55,7 @@ struct emu_torch {
 	uint8_t scalar_type[4];	       /* enum emu_type */
 	enum emu_type in[EMU_TORCH_INPUTS], out;
 	uint8_t params;	   /* number of the kernel's parameters; 0: run() checks it */
-	uint8_t is_bool;   /* the functor's input and output are bool */
+	uint8_t is_bool;   /* the functor's result is a bool */
 	uint8_t raw_bytes; /* elements are moved, not computed: size of an element */
 	uint16_t functor_bytes;
 	uint8_t adds;	   /* scattered elements are added */
