@@ -8,6 +8,7 @@
 Integers are passed as 64 bits, bytes and ctypes objects as pointers.
 """
 import ctypes
+import functools
 import os
 import struct
 import sys
@@ -92,9 +93,12 @@ def pattern(n):
     return bytes((i * 2654435761 >> 13) & 255 for i in range(n))
 
 
+digest = functools.cache(gd128)
+
+
 def print_wanted(*names, data):
     """The digest that a recording of the data must contain."""
-    low, high = gd128(data)
+    low, high = digest(data)
     print('want', *names, f'{low:016x}{high:016x}', flush=True)
 
 

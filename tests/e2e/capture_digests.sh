@@ -57,14 +57,14 @@ equal "$status" 1
 case $line in *": memcpy"*"wrote 200000 bytes at 0 "*"page 1 of 4"*) ;; *) die "$line" ;; esac
 
 # Inputs and outputs of collectives, although the next collective overwrites the buffers.
-record_rings exchanged -g 1 -- "$programs/tests/capture/capture_exchanged"
+record_rings exchanged -g 1 -- "$SOURCE/tests/capture/exchanged.py"
 grep '^want' exchanged | cut -d' ' -f3 | sort >wanted
 digests exchanged | cut -d' ' -f7 | sort >taken
 cmp taken wanted || die "$(grep '^want' exchanged; digests exchanged)"
 
 # The same with non-blocking communicators.
 gpucapture --digest=comm -o progress -- gpuemu --gpus 2 -o report -- \
-	"$programs/tests/capture/capture_exchanged" nonblocking >/dev/null
+	"$SOURCE/tests/capture/exchanged.py" nonblocking >/dev/null
 gputrace info --json progress | python3 -c 'import json, sys
 made = [(c["kind"], c["count"]) for c in json.load(sys.stdin)["collectives"]]
 assert made == [("broadcast", 6)], made'

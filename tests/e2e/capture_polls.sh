@@ -3,8 +3,7 @@
 # calls are recorded individually.
 . "$(dirname "$0")/lib.sh"
 need_capture
-program=$programs/tests/capture/capture_polls
-[ -x "$program" ] || skip "capture_polls was not built (no CUDA headers, or a sanitized build)"
+program=$SOURCE/tests/capture/polls.py
 
 gpucapture -o "$work/trace" -- gpuemu -- "$program" >"$work/out" 2>"$work/told" || die "$(cat "$work/told")"
 gputrace verify "$work/trace" >/dev/null

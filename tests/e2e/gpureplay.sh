@@ -36,7 +36,23 @@ PYTHON
 gpureplay --emulate -o "$work/emulated" "$work/trace" >/dev/null
 gpureplay --emulate -o "$work/again" "$work/emulated" >/dev/null
 "$SOURCE/tests/e2e/same_times.py" "$work/emulated" "$work/again" || die "emulating twice differs"
-gputrace info --json "$work/emulated" >/dev/null
+gputrace info --json "$work/trace" >"$work/json.trace"
+gputrace info --json "$work/emulated" >"$work/json.emulated"
+gpureplay --emulate --json "$work/emulated" >"$work/json.again"
+python3 - "$work/json" <<'PYTHON'
+import json
+import sys
+
+first, again, trace, emulated = (json.load(open(sys.argv[1] + of, encoding='utf-8'))
+                                 for of in ('', '.again', '.trace', '.emulated'))
+assert emulated['facts']['gputrace.emulated'] is True, emulated['facts']
+assert emulated['facts']['gputrace.emulated_from'] == trace['id'], emulated['facts']
+assert first['ops'] == again['ops'] == sum(trace['records'][k] for k in ('kernel', 'memcpy', 'memset', 'collective'))
+assert again['op_start_error_ns']['max'] == 0 and not again['broken'], again
+assert [g['emulated'] for i in first['iterations'] for g in i['gpus']] == [
+    g['recorded'] for i in again['iterations'] for g in i['gpus']]
+PYTHON
+rm "$work"/json.*
 
 # Imported, emulated and packed traces store the lengths of a mount's files.
 gputrace pack -o "$work/packed" "$work/emulated"

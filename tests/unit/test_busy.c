@@ -63,30 +63,6 @@ static struct fmt_busy count(const uint8_t *seen, int64_t start, int64_t end)
 	return b;
 }
 
-/* Compares many streams with a count of single nanoseconds. */
-TEST(test_against_counting)
-{
-	static uint8_t seen[1000];
-	scoped(fmt_busy_ops_done) struct fmt_busy_ops ops = {0};
-	struct fmt_busy got, want;
-	uint32_t random = 1;
-
-	for (int i = 0; i < 60; i++) {
-		random = random * 1664525 + 1013904223;
-		int start = (int)(random >> 8) % 900, length = (int)(random >> 20) % 60;
-
-		ck_assert_int_eq(fmt_busy_add(&ops, start, start + length, i % 3 == 0), 0);
-		for (int t = start; t < start + length; t++)
-			seen[t] |= i % 3 == 0 ? 2 : 1;
-	}
-	ck_assert_int_eq(divide(&ops, &got), 0);
-	want = count(seen, 0, sizeof(seen));
-	ck_assert_int_eq(got.compute_ns, want.compute_ns);
-	ck_assert_int_eq(got.exposed_ns, want.exposed_ns);
-	ck_assert_int_eq(got.hidden_ns, want.hidden_ns);
-	ck_assert_int_eq(got.compute_ns + got.exposed_ns + got.idle_ns, got.device_ns);
-}
-
 TEST(test_times_at_the_ends_of_the_scale)
 {
 	scoped(fmt_busy_ops_done) struct fmt_busy_ops ops = {0};
