@@ -9,8 +9,8 @@
  * --shape, tiles of products and algorithms of convolutions are those that the model chooses, not
  * those of the kernel. With --busy, the GPU has computed before without pause. ":KEY=VALUE" sets a
  * value of all GPUs. Prints the nanoseconds of each row; -1: not an operator. */
-#include "replay/cost/collective.h"
 #include "replay/cost/name.h"
+#include "replay/cost/nccl.h"
 #include "replay/cost/product.h"
 
 #include <math.h>

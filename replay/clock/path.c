@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/clock/path.h"
 
-#include "replay/clock/cause.h"
+#include "replay/clock/last_arrival.h"
 #include "replay/clock/sim_impl.h"
 
 #include "formats/trace/wrap.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/engine/simulate.h"
 
-#include "replay/clock/cause.h"
+#include "replay/clock/last_arrival.h"
 #include "replay/engine/simulate_impl.h"
 
 #include "base/scope.h"

@@ -2,7 +2,7 @@
 #include "replay/program/compile.h"
 
 #include "formats/run/peers.h"
-#include "replay/clock/cause.h"
+#include "replay/clock/last_arrival.h"
 
 void compile_wait_other(struct compile *c, struct sim_point *point, const struct fmt_edge *e,
 			uint16_t scale)

@@ -10,7 +10,7 @@
  * The ranks of the first copies repeat the recorded ranks. Each further copy repeats one recorded
  * copy, drawn with a fixed seed, so that ranks of a copy keep their differences. Data-parallel
  * collectives take the recorded time multiplied by a ratio: the cost of NCCL's ring or tree with
- * the new and the recorded number of ranks (replay/cost/collective.h). The links are those of
+ * the new and the recorded number of ranks (replay/cost/nccl.h). The links are those of
  * links.h. */
 #pragma once
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The links between the recorded GPUs, by the GPU model (data/gpus) and NCCL's cost model
- * (replay/cost/collective.h). A node has LINKS_NODE GPUs. Thread-safe: functions read only their
+ * (replay/cost/nccl.h). A node has LINKS_NODE GPUs. Thread-safe: functions read only their
  * arguments. */
 #pragma once
 
 #include "formats/run/infer/network.h"
 
-#include "replay/cost/collective.h"
+#include "replay/cost/nccl.h"
 
 #define LINKS_NODE 8
 

@@ -9,8 +9,8 @@
  *
  *     emugpu_bandwidth threads|processes RANKS
  */
-#include "replay/cost/collective.h"
 #include "replay/cost/gpu.h"
+#include "replay/cost/nccl.h"
 #include "tests/emugpu/check_driver.h"
 
 #include <math.h>

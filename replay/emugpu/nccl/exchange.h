@@ -4,7 +4,7 @@
  * memory, and computes the end in virtual time. */
 #pragma once
 
-#include "replay/cost/collective.h"
+#include "replay/cost/nccl.h"
 #include "replay/emugpu/math/reduce.h"
 #include "replay/emugpu/nccl/segment.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/cost/collective.h"
+#include "replay/cost/nccl.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 /* The last rank of each collective is recorded while the clock runs, because collectives are freed
  * when all ranks have left. */
-#include "replay/clock/cause.h"
+#include "replay/clock/last_arrival.h"
 
 #include "replay/clock/sim_impl.h"
 
