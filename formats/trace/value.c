@@ -4,6 +4,7 @@
 #include "formats/trace/json.h"
 
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -68,6 +69,12 @@ int fmt_value_int(const struct fmt_names *n, const struct fmt_event *e,
 		return 1;
 	}
 	return 0;
+}
+
+void fmt_value_dims(const char *text, uint32_t ret[3])
+{
+	if (sscanf(text, " [%" SCNu32 " ,%" SCNu32 " ,%" SCNu32, &ret[0], &ret[1], &ret[2]) != 3)
+		memset(ret, 0, 3 * sizeof(*ret));
 }
 
 static void rate(struct text *t, const struct fmt_names *n, const struct fmt_event *e,

@@ -28,6 +28,10 @@ int fmt_value_int(const struct fmt_names *n, const struct fmt_event *e,
 		  const struct fmt_template *s, const int64_t *values, const char *key,
 		  int64_t *ret);
 
+/* Reads a list of three numbers, such as the grid of a kernel: "[8, 2, 1]". Zeroes *ret for other
+ * texts. */
+void fmt_value_dims(const char *text, uint32_t ret[3]);
+
 #define FMT_RATE_TEXT 32
 /* Formats `bytes` / `ns` in GB/s (bytes per nanosecond): the shortest decimal that reads back as
  * the same double. Returns its length. "0" for ns <= 0. */

@@ -4,6 +4,7 @@
 #include "replay/cost/cost.h"
 
 #include "base/scope.h"
+#include "formats/trace/value.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -61,10 +62,8 @@ static void list_of(const struct fmt_names *names, const struct fmt_template *t,
 {
 	int64_t value;
 
-	if (fmt_template_const(names, t, key, &value) &&
-	    sscanf(fmt_string(names, (fmt_str)value, NULL), "[%u,%u,%u]", &ret[0], &ret[1],
-		   &ret[2]) != 3)
-		memset(ret, 0, 3 * sizeof(*ret));
+	if (fmt_template_const(names, t, key, &value))
+		fmt_value_dims(fmt_string(names, (fmt_str)value, NULL), ret);
 }
 
 double model_factor(const struct model *m, const struct fmt_names *names, uint32_t template,

@@ -42,3 +42,23 @@ TEST(test_rates_have_the_fewest_digits_that_restore_them)
 		check_rate((int64_t)(x >> 20 >> x % 43), (int64_t)(x >> 30 & 0xffffff) + 1);
 	}
 }
+
+TEST(test_dimensions_are_three_numbers)
+{
+	static const struct {
+		const char *text;
+		uint32_t want[3];
+	} rows[] = {
+		{"[8,2,1]", {8, 2, 1}},	  {"[544, 65535, 2147483647]", {544, 65535, 2147483647}},
+		{"[1,2]", {0, 0, 0}},	  {"8,2,1", {0, 0, 0}},
+		{"[a, 2, 1]", {0, 0, 0}}, {"", {0, 0, 0}},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		uint32_t dims[3] = {9, 9, 9};
+
+		fmt_value_dims(rows[i].text, dims);
+		for (int k = 0; k < 3; k++)
+			ck_assert_msg(dims[k] == rows[i].want[k], "%s: %u", rows[i].text, dims[k]);
+	}
+}

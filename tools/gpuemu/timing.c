@@ -28,23 +28,23 @@ static void rows_done(struct rows *r)
 	free(r->items);
 }
 
-/* Parses "[1, 2, 3]" into three numbers; zeroes if missing. */
-static void parse_three(const struct fmt_names *names, const struct fmt_slice *slice,
-			const struct fmt_event *e, const struct fmt_template *template,
-			const char *key, int64_t *ret)
+/* Reads an argument that is a list of three numbers; zeroes if missing. */
+static void read_dims(const struct fmt_names *names, const struct fmt_slice *slice,
+		      const struct fmt_event *e, const struct fmt_template *template,
+		      const char *key, int64_t *ret)
 {
 	int64_t value = 0;
 	uint32_t index;
-	const char *s;
+	uint32_t dims[3];
 
 	if (fmt_template_varying(names, template, key, &index) &&
 	    e->first_value + index < slice->n_values)
 		value = slice->values[e->first_value + index];
 	else
 		fmt_template_const(names, template, key, &value);
-	s = fmt_string(names, (fmt_str)value, NULL);
-	if (sscanf(s, " [%" SCNd64 " ,%" SCNd64 " ,%" SCNd64, &ret[0], &ret[1], &ret[2]) != 3)
-		memset(ret, 0, 3 * sizeof(*ret));
+	fmt_value_dims(fmt_string(names, (fmt_str)value, NULL), dims);
+	for (int i = 0; i < 3; i++)
+		ret[i] = dims[i];
 }
 
 /* The name of a kind of copy here, from the name in recordings; NULL: unknown. */
@@ -105,8 +105,8 @@ static int row_of(const struct fmt_names *names, const struct fmt_slice *slice,
 	ret->name = fmt_string(names, (fmt_str)symbol, NULL);
 	switch (template->kind) {
 	case FMT_KERNEL:
-		parse_three(names, slice, e, template, "grid", ret->key);
-		parse_three(names, slice, e, template, "block", ret->key + 3);
+		read_dims(names, slice, e, template, "grid", ret->key);
+		read_dims(names, slice, e, template, "block", ret->key + 3);
 		return 1;
 	case FMT_MEMCPY:
 		ret->name = copy_name(ret->name);

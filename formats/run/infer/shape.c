@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "formats/run/infer/edge.h"
 #include "formats/trace/hash.h"
+#include "formats/trace/value.h"
 
 #include <stdbool.h>
 
@@ -66,19 +67,15 @@ static struct machine machine_of(const struct infer_view *v, const struct fmt_tr
 /* Returns the product of "[17,64,2]"; 0 if it is not such a list. */
 static int64_t product(const char *list)
 {
+	uint32_t dims[3];
 	int64_t all = 1;
 
-	if (*list != '[')
-		return 0;
-	do {
-		char *end;
-		long long v = strtoll(list + 1, &end, 10);
-
-		if (end == list + 1 || v <= 0 || v > INT32_MAX || all > INT32_MAX)
+	fmt_value_dims(list, dims);
+	for (int i = 0; i < 3; i++) {
+		if (dims[i] > INT32_MAX || all > INT32_MAX)
 			return 0;
-		all *= v;
-		list = end;
-	} while (*list == ',');
+		all *= dims[i];
+	}
 	return all;
 }
 
