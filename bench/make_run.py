@@ -184,7 +184,7 @@ class Rank:
         thread.now += int(self.jitter(duration, 'think') / self.run.host)
 
     def hand_over(self, thread, other, duration):
-        """`other` goes on where `thread` is, a while later."""
+        """`other` continues some time after `thread` stopped."""
         other.now = thread.now + int(duration / self.run.host)
 
     def launch(self, thread, stream, name, duration, kind='kernel', args=None, collective=None,

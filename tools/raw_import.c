@@ -87,7 +87,7 @@ static int report_failure(int r, const struct fmt_error *err, const struct outpu
 		return 128 + output_signal();
 	}
 	if (r == -EEXIST) {
-		cli_error("cannot write %s: File exists; %s", target->path,
+		cli_error("cannot write %s: it exists already; %s", target->path,
 			  hint ? text : "choose another");
 		return CLI_USAGE;
 	}

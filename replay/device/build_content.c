@@ -25,7 +25,7 @@ int rex_build_image(struct rex_frame *b, void **ret, size_t *len)
 	r = fmt_blob_read(b->context->process->trace, name, &image, len, &err);
 	if (r == -ENOENT)
 		return rex_frame_fail(b, r,
-				      "the trace does not hold code image %.32s; record with "
+				      "the trace does not contain code image %.32s; record with "
 				      "--embed-images",
 				      hash);
 	if (r < 0)

@@ -236,7 +236,7 @@ came() {
 	fails -2 gpucapture "$@" -o "$work/came" -- gpuemu -- sh -c 'mkdir "$0"; echo mine >"$0/file"; exec "$1"' "$work/came" "$program"
 	tail -n 1 "$work/stderr" >"$work/last"
 	mv "$work/last" "$work/stderr"
-	says "File exists; the raw recording remains; \`gputrace import -o OUT $work/came.raw\` makes the trace"
+	says "it exists already; the raw recording remains; \`gputrace import -o OUT $work/came.raw\` makes the trace"
 	equal "$(cat "$work/came/file")" mine
 	gputrace import -o "$work/went" "$work/came.raw" >"$work/out"
 	gputrace verify "$work/went" >/dev/null

@@ -62,7 +62,7 @@ done
 refuses 3 'folder: Is a directory; name the files in it' gputrace import -o out folder
 refuses 3 'good: a directory, not a packed file' gputrace unpack -o out good
 
-# What is taken for a trace, and what makes one of it.
+# Inputs that are not traces but can be converted: a hint.
 mkdir files run.raw
 cp good.json files/rank-0.json
 refuses 3 'not a trace; convert profiler files with `gputrace import -o OUT FILE...`' gpureplay --emulate good.json
@@ -70,8 +70,7 @@ refuses 3 'not a trace; convert the files in it with `gputrace import -o OUT FIL
 refuses 3 'not a trace; convert a raw recording with `gputrace import -o OUT OUT.raw`' gputrace verify run.raw
 refuses 3 'good.gputrace: not JSON' gputrace import -o out good.gputrace
 
-# What is small and says that it holds a lot: nobody takes a minute of a processor, or much memory, to say so. What is damaged
-# in it is shown, and the rest is read.
+# Small files that claim large contents are refused, or read except for their damaged parts, in less than a minute of CPU time.
 bomb() {
 	"$BUILD/tests/e2e/bomb" "$1" "$1"
 	sed "s|TRACE|$1|" "$work/readers" >"$work/bombed"
@@ -141,7 +140,7 @@ while read -r command; do
 	$(echo "$command" | sed "s|OUT|$work/room/out|") >"$work/stdout"
 	rm -r "$work"/room/*
 done <"$work/writers"
-# writes STATUS WHY OUT: all that writes is refused that output.
+# writes STATUS WHY OUT: each command that writes fails with that output.
 writes() {
 	while read -r command; do
 		# shellcheck disable=SC2046
@@ -167,7 +166,7 @@ while read -r command; do
 	rm -r "$work"/room/*
 done <"$work/writers"
 
-# Another user, who may read nothing here and write nothing; $work/bin is where the programs are for it.
+# Another user, who may neither read nor write here and runs the programs in $work/bin.
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	chmod -R a+rX "$work"
 	mkdir -m 755 "$work/bin"
@@ -184,9 +183,9 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	done <"$work/writers"
 fi
 
-# No room.
+# A full file system.
 mkdir "$work/small"
-mount -t tmpfs -o size=4k tmpfs "$work/small" 2>/dev/null || skip "may not mount: what no room is left for was not tried"
+mount -t tmpfs -o size=4k tmpfs "$work/small" 2>/dev/null || skip "mounting is not permitted: full file systems were not tested"
 while read -r command; do
 	# shellcheck disable=SC2046
 	refuses 4 'No space left on device' $(echo "$command" | sed "s|OUT|$work/small/out|")

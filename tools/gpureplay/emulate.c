@@ -38,7 +38,7 @@ static int parse_one(struct what_ifs *w, const char *spec)
 	int r;
 
 	if (w->n == MOST_WHAT_IFS) {
-		cli_error("--what-if: more than %d", MOST_WHAT_IFS);
+		cli_error("--what-if: more than %d changed runs", MOST_WHAT_IFS);
 		return CLI_USAGE;
 	}
 	r = what_if_parse(spec, &w->items[w->n], &err);
