@@ -39,16 +39,16 @@ COMMON = {
                 ('tile_128x32_sliced', 0.4, 1), ('product_wave', 0, 1), ('product_prologue', 0.1, 40),
                 ('product_rows', 0.5, 3), ('product_columns', 0.5, 4), ('product_store', 0.5, 4), ('product_norm', 1, 8),
                 ('product_l2', 8, 64), ('product_warps', 1, 16), ('product_choice', 2, 60), ('split_blocks', 0.3, 3),
-                ('product_stride', 0.02, 2)],
+                ('product_lookup', 1, 60)],
     'convolution': [('winograd_transform', 0.3, 6), ('winograd_filter', 0.3, 12), ('winograd_efficiency', 0.3, 1.3),
                     ('convolution_efficiency', 0.3, 1.2)],
 }
 OWN = {
     'element-wise': [('memory_efficiency', 0.6, 0.98)],
-    'product': [('product_gather', 0.3, 1), ('product_stride', 0, 2), ('sustained_clock', 0.2, 1)],
+    'product': [('product_slice', 0.1, 1), ('product_lookup', 1, 60), ('sustained_clock', 0.2, 1)],
 }
 # GPUs that limits of power and old memory systems set apart; others have the common values.
-APART = {'product_gather': ['Tesla P100-PCIE-16GB'], 'product_stride': ['Tesla P100-PCIE-16GB'],
+APART = {'product_slice': ['Tesla P100-PCIE-16GB'], 'product_lookup': ['Tesla P100-PCIE-16GB'],
          'sustained_clock': ['Tesla T4']}
 # Constants of a GPU without measured operators: its bandwidth and clock in other programs.
 PUBLISHED = ('memory_efficiency', 'sustained_clock')
@@ -216,6 +216,8 @@ def blind(gpu, sheets, fitted):
              for g, s in sheets.items() if g}
     sheet = sheets[gpu]
     values = {(gpu, key): fitted.get(('', key), DEFAULTS[key]) for key in OWN_KEYS}
+    if sheet['compute'] < 7: # the L2 cache reads sectors of 32 bytes, half of an access of the memory
+        values[gpu, 'product_slice'] = 0.5
     if 'memory_joules_per_byte' in sheet:
         values[gpu, 'memory_efficiency'] = coefficients(TOP / 'data/gpus/L4.gpu')['memory_efficiency']
     rates = [sheets[g]['fp32'] * fitted.get((g, 'sustained_clock'), 1) / watts[g] for g in FILES
@@ -252,7 +254,7 @@ def write(values):
 
 
 OWN_KEYS = [key for keys in OWN.values() for key, _, _ in keys]
-DEFAULTS = {'memory_efficiency': 0.88, 'product_gather': 1, 'product_stride': 0, 'sustained_clock': 1}
+DEFAULTS = {'memory_efficiency': 0.88, 'product_slice': 1, 'product_lookup': 6, 'sustained_clock': 1}
 
 
 def main():

@@ -79,13 +79,5 @@ struct cost cost_of_attention(const struct cost_gpu *g, const struct cost_attent
 	double slots = a->causal ? fmax(1, waves) : ceil(waves);
 	double ns = fmax(1e9 * busy_s * slots / waves, cost_stream_ns(g, bytes, 0.6));
 
-	ns += g->kernel_ns;
-	return (struct cost){
-		.ns = ns,
-		.class = COST_CLASS_ATTENTION,
-		.source = COST_ROOFLINE,
-		.bytes = bytes,
-		.memory =
-			fmin(1, 1e9 * bytes / ns / (g->memory_bytes_per_s * g->memory_efficiency)),
-	};
+	return cost_of_bytes(g, COST_CLASS_ATTENTION, COST_ROOFLINE, g->kernel_ns + ns, bytes);
 }

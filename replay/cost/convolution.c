@@ -21,9 +21,6 @@
 /* Winograd in 36 products pads the batch to a multiple of this. */
 #define IMAGES 16
 
-/* Tensor cores read vectors of this size. */
-#define VECTOR_BYTES 16
-
 /* Kernels for tensor cores use rows of shared memory: the channels of one tap at one pixel. Hopper
  * has longer rows if the sum is over channels. */
 #define ROW_BYTES 64
@@ -43,11 +40,14 @@
  * Winograd's in one kernel. Later GPUs use compiled kernels (sm80_xmma_fprop_implicit_gemm...ffma):
  * the parts of the other kernels' rates that they reach, and the steps of k that they load first,
  * were chosen after the times of an H200 had been seen (doc/durations.md). Their heuristics use
- * products, not Winograd, for images of less than WINOGRAD_PIXELS. */
+ * products, not Winograd, for images of less than WINOGRAD_PIXELS, and forward for less than
+ * WINOGRAD_CHANNELS. */
 #define COMPILED_PART 0.88
-#define COMPILED_GRADIENT_PART 0.5
+#define COMPILED_DATA_PART 0.62 /* 1 x 1 */
+#define COMPILED_FILTER_PART 0.5
 #define COMPILED_PROLOGUE 32
 #define WINOGRAD_PIXELS 64
+#define WINOGRAD_CHANNELS 128
 
 static double volume(const double v[3])
 {
@@ -64,17 +64,17 @@ struct job {
 	double operations, bytes; /* bytes of the operands and the result */
 	double reordered;	  /* size of tensors that must be transposed to channels-last */
 	double filled;		  /* bytes of a result that is zero where no tap reaches it */
-	int filter_gradient;
+	enum gpuemu_direction direction;
 };
 
-static int uses_tensor(const struct job *j)
+static int is_filter_gradient(const struct job *j)
 {
-	return j->g->compute >= 7 && j->math != GPUEMU_FP32 && j->math != GPUEMU_FP64;
+	return j->direction == GPUEMU_FILTER_GRADIENT;
 }
 
 static int is_compiled(const struct job *j)
 {
-	return j->g->compute >= 9 && !uses_tensor(j);
+	return j->g->compute >= 9 && !cost_uses_tensor(j->g, j->math);
 }
 
 /* With a stride, a gradient of the data falls into one product for each remainder of a position
@@ -110,7 +110,7 @@ static struct job job_of(const struct cost_gpu *g, const struct gpuemu_convoluti
 			.width = size[2],
 			.taps = volume(c->kernel),
 			.operations = 2 * c->batch * volume(c->out) * filters,
-			.filter_gradient = c->direction == GPUEMU_FILTER_GRADIENT};
+			.direction = c->direction};
 
 	j.in = (data ? c->out_channels : c->in_channels) / c->groups;
 	j.out = (data ? c->in_channels : c->out_channels) / c->groups;
@@ -122,7 +122,7 @@ static struct job job_of(const struct cost_gpu *g, const struct gpuemu_convoluti
 	/* Without taps and steps, a convolution is a product of transposed matrices, if the rows of
 	 * pixels begin at vectors. */
 	if (!c->channels_last && (j.taps > 1 || volume(c->stride) > 1 ||
-				  fmod(j.height * j.width * j.element, VECTOR_BYTES) != 0))
+				  fmod(j.height * j.width * j.element, COST_VECTOR_BYTES) != 0))
 		j.reordered = j.element * (c->batch * c->in_channels * volume(c->in) +
 					   c->batch * c->out_channels * volume(c->out) + filters);
 	if (data)
@@ -143,10 +143,10 @@ static void reorder(const struct job *j, struct cost *c)
 /* The number of channels with padding. Without taps, padding only completes vectors. */
 static double padded(const struct job *j, double channels)
 {
-	double row = j->g->compute >= 9 && !j->filter_gradient ? HOPPER_ROW_BYTES : ROW_BYTES;
-	double step = (j->taps == 1 ? VECTOR_BYTES : row) / j->element;
+	double row = j->g->compute >= 9 && !is_filter_gradient(j) ? HOPPER_ROW_BYTES : ROW_BYTES;
+	double step = (j->taps == 1 ? COST_VECTOR_BYTES : row) / j->element;
 
-	return uses_tensor(j) ? ceil(channels / step) * step : channels;
+	return cost_uses_tensor(j->g, j->math) ? ceil(channels / step) * step : channels;
 }
 
 /* Returns the share of a tile's peak rate that is reached. Without tensor cores, it was measured;
@@ -154,11 +154,13 @@ static double padded(const struct job *j, double channels)
 static double efficiency_of(const struct job *j)
 {
 	if (is_compiled(j))
-		return j->filter_gradient ? COMPILED_GRADIENT_PART : COMPILED_PART;
-	if (!uses_tensor(j))
+		return is_filter_gradient(j)				      ? COMPILED_FILTER_PART
+		       : j->direction == GPUEMU_DATA_GRADIENT && j->taps == 1 ? COMPILED_DATA_PART
+									      : COMPILED_PART;
+	if (!cost_uses_tensor(j->g, j->math))
 		return j->g->convolution_efficiency;
 	/* Few channels are loaded one by one in any case. */
-	if (j->math != GPUEMU_TF32 || !j->filter_gradient || padded(j, j->in) > j->in)
+	if (j->math != GPUEMU_TF32 || !is_filter_gradient(j) || padded(j, j->in) > j->in)
 		return 1;
 	return TRANSPOSED_PART * cost_warp_part(j->g);
 }
@@ -180,13 +182,13 @@ static struct cost implicit(const struct job *j)
 				.prologue = is_compiled(j) ? COMPILED_PROLOGUE : 0};
 	struct cost c;
 
-	if (j->filter_gradient) {
+	if (is_filter_gradient(j)) {
 		p.m = in * j->taps;
 		p.k = j->pixels;
 		t.most_splits = MOST_PARTS;
 	}
 	c = cost_of_tiled_product(j->g, &p, j->math, j->busy_ns, &t);
-	if (uses_tensor(j) && j->reordered > 0)
+	if (cost_uses_tensor(j->g, j->math) && j->reordered > 0)
 		reorder(j, &c);
 	if (j->filled > 0) {
 		c.ns += cost_stream_ns(j->g, j->filled, 0) + j->g->kernel_ns + j->g->gap_ns;
@@ -265,7 +267,7 @@ static struct cost winograd(const struct job *j)
 				.reuse = 1,
 				.efficiency = is_compiled(j) ? COMPILED_PART : 1};
 
-	if (j->filter_gradient) {
+	if (is_filter_gradient(j)) {
 		p.m = j->in;
 		p.k = tiles;
 		t.most_splits = MOST_PARTS;
@@ -301,10 +303,12 @@ static int is_used(const struct job *j, const struct gpuemu_convolution *c,
 	case COST_DIRECT:
 		return c->groups > 1 || c->direction != GPUEMU_FORWARD;
 	case COST_WINOGRAD_FUSED:
-		return transforms && !j->filter_gradient && !is_compiled(j);
+		return transforms && !is_filter_gradient(j) && !is_compiled(j);
 	case COST_WINOGRAD:
-		return transforms && (!is_compiled(j) || j->filter_gradient ||
-				      j->height * j->width >= WINOGRAD_PIXELS);
+		return transforms && (!is_compiled(j) || is_filter_gradient(j) ||
+				      (j->height * j->width >= WINOGRAD_PIXELS &&
+				       (c->direction != GPUEMU_FORWARD ||
+					fmin(j->in, j->out) >= WINOGRAD_CHANNELS)));
 	default:
 		return 1;
 	}
@@ -327,8 +331,16 @@ struct cost cost_of_convolution_by(const struct cost_gpu *g, const struct gpuemu
 	return best;
 }
 
+/* Kernels for half precision without tensor cores need no other order of channels. */
 struct cost cost_of_convolution(const struct cost_gpu *g, const struct gpuemu_convolution *c,
 				enum gpuemu_math math, double busy_ns)
 {
-	return cost_of_convolution_by(g, c, math, busy_ns, COST_ALGORITHMS);
+	struct cost best = cost_of_convolution_by(g, c, math, busy_ns, COST_ALGORITHMS);
+	struct gpuemu_convolution plain = *c;
+
+	if (math != GPUEMU_FP16 || c->channels_last)
+		return best;
+	plain.element_bytes = c->element_bytes ? c->element_bytes : cost_element_bytes(math);
+	return faster_of(best,
+			 cost_of_convolution_by(g, &plain, GPUEMU_FP32, busy_ns, COST_ALGORITHMS));
 }

@@ -82,8 +82,8 @@ static const struct {
 	KEY(product_norm),
 	KEY(product_l2),
 	KEY(product_warps),
-	KEY(product_gather),
-	KEY(product_stride),
+	KEY(product_slice),
+	KEY(product_lookup),
 	KEY(product_choice),
 	KEY(split_blocks),
 	KEY(wide_efficiency),
@@ -169,8 +169,7 @@ static int parse_line(char *line, struct cost_gpu *m, uint8_t *set, char *why, s
 /* Returns 1 for values that may be 0. */
 static int optional(const char *key)
 {
-	static const char *const keys_0[] = {"nvlink", "switch", "product_stride",
-					     "operations_per_joule"};
+	static const char *const keys_0[] = {"nvlink", "switch", "operations_per_joule"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys_0); i++)
 		if (strncmp(key, keys_0[i], strlen(keys_0[i])) == 0)

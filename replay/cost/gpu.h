@@ -36,7 +36,7 @@ struct cost_gpu {
 	double tile_128x128, tile_128x64, tile_64x64, tile_128x32, tile_32x128;
 	double tile_64x32_sliced, tile_32x32_sliced, tile_128x32_sliced;
 	double product_wave, product_prologue, product_rows, product_columns, product_store;
-	double product_norm, product_l2, product_warps, product_gather, product_stride,
+	double product_norm, product_l2, product_warps, product_slice, product_lookup,
 		product_choice, split_blocks, wide_efficiency;
 	double tensor_efficiency, tensor_prologue, tensor_cache_bytes_per_cycle;
 	/* If sustained_clock is not set, it is derived: the clock at which FP32 arithmetic uses

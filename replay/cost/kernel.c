@@ -107,6 +107,18 @@ double cost_stream_ns(const struct cost_gpu *g, double bytes, double read_part)
 	return stream_ns(g, bytes, bytes, read_part, g->sms);
 }
 
+struct cost cost_of_bytes(const struct cost_gpu *g, enum cost_class class, enum cost_source source,
+			  double ns, double bytes)
+{
+	double sustained = g->memory_bytes_per_s * g->memory_efficiency;
+
+	return (struct cost){.ns = ns,
+			     .class = class,
+			     .source = source,
+			     .bytes = bytes,
+			     .memory = fmin(1, 1e9 * bytes / ns / sustained)};
+}
+
 /* At least the time at the memory's peak, for bytes that cannot be in the cache: of `bytes` at
  * `held` addresses. */
 static struct cost memory_cost(const struct cost_gpu *g, enum cost_class class,
@@ -115,13 +127,7 @@ static struct cost memory_cost(const struct cost_gpu *g, enum cost_class class,
 	double missed = held > g->l2_bytes ? bytes * (1 - g->l2_bytes / held) : 0;
 
 	ns = g->kernel_ns + fmax(ns, 1e9 * missed / g->memory_bytes_per_s);
-	return (struct cost){
-		.ns = ns,
-		.class = class,
-		.source = source,
-		.bytes = bytes,
-		.memory =
-			fmin(1, 1e9 * bytes / ns / (g->memory_bytes_per_s * g->memory_efficiency))};
+	return cost_of_bytes(g, class, source, ns, bytes);
 }
 
 static double held_of(const struct cost_launch *l)

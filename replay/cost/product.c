@@ -4,7 +4,7 @@
  * waves over the multiprocessors. */
 #include "replay/cost/product.h"
 
-#include "base/array.h"
+#include "replay/cost/kernel.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -24,15 +24,18 @@ struct tile {
 /* Warps of 128 registers a thread on a multiprocessor. */
 #define WARPS 16
 
+/* Elements along k of a tile's step; those of four groups of warps are side by side. */
+#define SLICE 8
+
 enum { TILES = 12, MOST_SPLITS = 16 };
 
 /* Factor between numbers of parts that are tried: all up to 10, then fewer. */
 #define SPLIT_STEP 1.1
 
-/* Rows of at least this many elements are in separate pages, which take time to look up; on Pascal,
- * shorter rows do. */
-#define FAR 16000
-#define FAR_ON_PASCAL 6000
+/* A TLB of two multiprocessors contains the addresses of this many pages (P100: Karnagel et al.,
+ * Big Data Causing Big (TLB) Problems, DaMoN 2017). */
+#define TLB_PAGES 16
+#define PAGE_BYTES 2097152.0
 
 /* With dimensions that are multiples of this, any kernel can be chosen. */
 #define ALIGNED 8
@@ -41,7 +44,6 @@ enum { TILES = 12, MOST_SPLITS = 16 };
  * 16 bytes; otherwise they load units of the actual alignment and store them in shared memory. This
  * is the number of such loads per cycle and multiprocessor: nanoGPT's step on an A100 is 1.25 times
  * as long with 50257 words as with 50304 (github.com/karpathy/nanoGPT). */
-#define VECTOR_BYTES 16
 #define LOADS_PER_CYCLE 2.3
 
 enum gpuemu_math cost_math_on(const struct cost_gpu *g, enum gpuemu_math math)
@@ -49,7 +51,7 @@ enum gpuemu_math cost_math_on(const struct cost_gpu *g, enum gpuemu_math math)
 	return math == GPUEMU_TF32 && g->compute < 8 ? GPUEMU_FP32 : math;
 }
 
-static int uses_tensor(const struct cost_gpu *g, enum gpuemu_math math)
+int cost_uses_tensor(const struct cost_gpu *g, enum gpuemu_math math)
 {
 	return math != GPUEMU_FP32 && math != GPUEMU_FP64 && g->compute >= 7;
 }
@@ -71,9 +73,9 @@ static int tiles_of(const struct cost_gpu *g, enum gpuemu_math math, struct tile
 		{64, 128, 4, 0, e * 0.9},  {64, 64, 4, 0, e * 0.8},   {256, 160, 8, 0, e},
 		{160, 256, 8, 0, e},	   {256, 192, 8, 0, e},	      {192, 192, 8, 0, e},
 	};
-	int n = uses_tensor(g, math) && g->compute >= 9 ? 12 : 8;
+	int n = cost_uses_tensor(g, math) && g->compute >= 9 ? 12 : 8;
 
-	memcpy(ret, uses_tensor(g, math) ? tensor : plain, (size_t)n * sizeof(ret[0]));
+	memcpy(ret, cost_uses_tensor(g, math) ? tensor : plain, (size_t)n * sizeof(ret[0]));
 	return n;
 }
 
@@ -127,8 +129,8 @@ static struct job job_of(const struct cost_gpu *g, const struct gpuemu_product *
 			    .reuse = 1,
 			    .filled = 1,
 			    .efficiency = 1,
-			    .prologue =
-				    uses_tensor(g, math) ? g->tensor_prologue : g->product_prologue,
+			    .prologue = cost_uses_tensor(g, math) ? g->tensor_prologue
+								  : g->product_prologue,
 			    .tiles = COST_TILES_CUBLAS};
 }
 
@@ -145,7 +147,7 @@ static double aligned_elements(const struct job *j)
 	const struct gpuemu_product *p = j->p;
 	int plain = j->tiles == COST_TILES_CUBLAS;
 	double a = p->a_transposed ? p->k : p->m, b = p->b_transposed ? p->n : p->k;
-	double n = VECTOR_BYTES / j->element;
+	double n = COST_VECTOR_BYTES / j->element;
 
 	while (n > 1 && (fmod(b, n) != 0 || (plain && (fmod(a, n) != 0 || fmod(p->m, n) != 0))))
 		n /= 2;
@@ -174,8 +176,20 @@ static int shares_loads(const struct job *j, const struct tile *t)
 {
 	double others = t->m >= t->n ? ceil(j->p->n / t->n) : ceil(j->p->m / t->m);
 
-	return j->tiles == COST_TILES_CUBLAS && others > 1 && uses_tensor(j->g, j->math) &&
-	       cost_has_clusters(j->g) && aligned_elements(j) * j->element >= VECTOR_BYTES;
+	return j->tiles == COST_TILES_CUBLAS && others > 1 && cost_uses_tensor(j->g, j->math) &&
+	       cost_has_clusters(j->g) && aligned_elements(j) * j->element >= COST_VECTOR_BYTES;
+}
+
+/* Returns 1 if tiles are computed from slices of rows that are SLICE elements long. */
+static int has_slices(const struct job *j)
+{
+	return !cost_uses_tensor(j->g, j->math) && j->tiles == COST_TILES_CUBLAS;
+}
+
+/* Returns the number of elements along k in a step of a tile. */
+static double step_of(const struct tile *t)
+{
+	return t->sliced ? 4 * SLICE : SLICE;
 }
 
 /* Bytes of the operands: from memory for each wave, and from the L2 cache once for each tile. */
@@ -191,7 +205,7 @@ static struct traffic traffic_of(const struct job *j, const struct tile *t, doub
 
 	/* Runs along k are as short as a step of the tile: of odd dimensions, sectors are read and
 	 * written in parts. */
-	if (!is_aligned(p) && !uses_tensor(g, j->math)) {
+	if (!is_aligned(p) && !cost_uses_tensor(g, j->math)) {
 		a = p->a_transposed ? g->product_rows : 1;
 		b = p->b_transposed ? 1 : p->a_transposed ? g->product_rows : g->product_columns;
 		d *= g->product_store;
@@ -202,8 +216,11 @@ static struct traffic traffic_of(const struct job *j, const struct tile *t, doub
 	if (shares_loads(j, t))
 		*(t->m >= t->n ? &tile_a : &tile_b) /= 2;
 	reads(j, t, splits, &times_a, &times_b);
+	double slow = p->a_transposed && has_slices(j)
+			      ? fmin(1, g->product_slice * step_of(t) / SLICE)
+			      : 1;
 	double memory = (p->m * a * j->filled / j->reuse * times_a + p->n * b * times_b) * p->k *
-				j->element +
+				j->element / slow +
 			d * (p->adds ? 2 : 1) + 2 * partial;
 	return (struct traffic){.memory = p->batch * memory,
 				.written = p->batch * (d + partial),
@@ -233,6 +250,21 @@ static double clock_in(const struct job *j, double operations, double bytes)
 	return clock_of(g, sustained, j->busy_ns);
 }
 
+/* Returns the time in which the multiprocessors look up pages that their TLBs do not contain: for
+ * each slice, the page of its row. `blocks`: of a multiprocessor. */
+static double lookups_s(const struct job *j, const struct tile *t, double blocks, double depth)
+{
+	const struct cost_gpu *g = j->g;
+	const struct gpuemu_product *p = j->p;
+	double a = p->a_transposed ? t->m : 0, b = p->b_transposed ? 0 : t->n;
+	double resident = 2 * fmin(WARPS / t->warps, blocks);
+	double rows = a * fmin(resident, ceil(p->m / t->m)) + b * fmin(resident, ceil(p->n / t->n));
+	double pages = rows * p->k * j->element / PAGE_BYTES, missed = pages / (pages + TLB_PAGES);
+
+	return blocks * depth / step_of(t) * (a + b) * missed * g->product_lookup /
+	       (g->clock_khz * 1e3);
+}
+
 static double tile_ns(const struct job *j, const struct tile *t, double splits)
 {
 	const struct cost_gpu *g = j->g;
@@ -240,32 +272,30 @@ static double tile_ns(const struct job *j, const struct tile *t, double splits)
 	double q = ceil(p->m / t->m) * ceil(p->n / t->n) * p->batch * splits / g->sms;
 	double depth = ceil(p->k / splits) + j->prologue;
 	struct traffic x = traffic_of(j, t, splits);
-	double clock = clock_in(j, q * g->sms * t->m * t->n * 2 * depth, x.memory);
+	/* Other operations may have left the operands in the cache. */
+	double missed = 1 - cost_cache_hits(g, held_bytes(j));
+	double clock = clock_in(j, q * g->sms * t->m * t->n * 2 * depth, missed * x.memory);
 	double rate = cost_peak(g, j->math) / g->sms * t->efficiency * j->efficiency * clock *
 		      (is_wide(g, j->math) ? g->wide_efficiency : 1);
-	if (p->a_transposed && !uses_tensor(g, j->math)) {
-		double far = p->k / (g->compute < 7 ? FAR_ON_PASCAL : FAR);
-
-		rate *= g->product_gather / (1 + g->product_stride * fmax(0, log2(far)));
-	}
 	double waves = g->product_wave * ceil(q) + (1 - g->product_wave) * fmax(q, 1);
 	double most_warps = g->product_warps * (is_wide(g, j->math) ? 2 : 1);
 	double busy = fmin(1, ceil(q) * t->warps / most_warps);
 	double math_s = waves * t->m * t->n * 2 * depth / (rate * busy);
 	double per_cycle = g->product_l2;
 
-	if (uses_tensor(g, j->math)) {
+	if (cost_uses_tensor(g, j->math)) {
 		double n = j->element * aligned_elements(j);
 
-		per_cycle =
-			n < VECTOR_BYTES ? n * LOADS_PER_CYCLE : g->tensor_cache_bytes_per_cycle;
+		per_cycle = n < COST_VECTOR_BYTES ? n * LOADS_PER_CYCLE
+						  : g->tensor_cache_bytes_per_cycle;
 	}
 	double cache_rate = per_cycle * g->sms * g->clock_khz * 1e3;
-	/* Other operations may have left the operands in the cache. */
-	double missed = x.memory * (1 - cost_cache_hits(g, held_bytes(j)));
-	double memory_s =
-		fmax(missed / cost_memory_rate(g, 1 - x.written / x.memory), x.cache / cache_rate);
+	double memory_s = fmax(missed * x.memory / cost_memory_rate(g, 1 - x.written / x.memory),
+			       x.cache / cache_rate);
 	double power = g->product_norm;
+
+	if (has_slices(j))
+		memory_s = fmax(memory_s, lookups_s(j, t, fmax(q, 1), depth));
 
 	return 1e9 * pow(pow(math_s, power) + pow(memory_s, power), 1 / power) +
 	       (splits > 1 ? g->kernel_ns : 0);
@@ -273,20 +303,20 @@ static double tile_ns(const struct job *j, const struct tile *t, double splits)
 
 /* Returns 1 if the library uses the tile. cuBLAS: for non-transposed FP32 batches there is one tile
  * from Ampere and one before Volta, and small tiles in between; before Volta, small tiles for
- * transposed operands that are not aligned. */
+ * transposed operands. */
 static int is_used(const struct job *j, const struct tile *t)
 {
 	double compute = j->g->compute;
 
-	if (uses_tensor(j->g, j->math))
+	if (cost_uses_tensor(j->g, j->math))
 		return 1;
 	if (j->tiles == COST_TILES_IMPLICIT)
 		return t->m == 128 && !t->sliced &&
-		       (compute < 9 || uses_tensor(j->g, j->math) ||
+		       (compute < 9 || cost_uses_tensor(j->g, j->math) ||
 			t->n == (j->p->n <= 64 ? 64 : 128));
 	if (j->tiles == COST_TILES_WINOGRAD)
 		return t->m * t->n <= 128 * 64 && !t->sliced;
-	if (compute < 7 && j->math == GPUEMU_FP32 && j->p->a_transposed && !is_aligned(j->p))
+	if (compute < 7 && j->math == GPUEMU_FP32 && j->p->a_transposed)
 		return !t->sliced && t->m * t->n <= 64 * 64;
 	if (j->p->batch == 1 || j->math != GPUEMU_FP32 || j->p->a_transposed || j->p->b_transposed)
 		return 1;
@@ -354,6 +384,9 @@ static double with_tile_ns(const struct job *j, const struct cost_tiling *t)
 	for (int i = 0; t && i < n; i++)
 		if (tiles[i].m == t->m && tiles[i].n == t->n && tiles[i].sliced == t->sliced)
 			return tile_ns(j, &tiles[i], t->splits);
+	/* With a vector instead of a matrix, cuBLAS reads the other matrix once. */
+	if (!t && (j->p->m == 1 || j->p->n == 1))
+		return fmin(best_ns(j), cost_stream_ns(j->g, held_bytes(j), 1));
 	return best_ns(j);
 }
 
@@ -380,18 +413,20 @@ struct cost cost_of_tiled_product(const struct cost_gpu *g, const struct gpuemu_
 	j.busy_ns = busy_ns > 0 ? busy_ns : with_tile_ns(&j, t);
 	double ns = g->kernel_ns + fmax(with_tile_ns(&j, t), fmax(math_ns, memory_ns));
 
-	return (struct cost){
-		.ns = ns,
-		.class = COST_CLASS_PRODUCT,
-		.source = j.math == GPUEMU_FP32 ? COST_MEASURED : COST_ROOFLINE,
-		.bytes = bytes,
-		.memory =
-			fmin(1, 1e9 * bytes / ns / (g->memory_bytes_per_s * g->memory_efficiency)),
-	};
+	return cost_of_bytes(g, COST_CLASS_PRODUCT,
+			     j.math == GPUEMU_FP32 ? COST_MEASURED : COST_ROOFLINE, ns, bytes);
 }
 
+/* Small products of half precision are faster without tensor cores. */
 struct cost cost_of_product(const struct cost_gpu *g, const struct gpuemu_product *p,
 			    enum gpuemu_math math, double busy_ns)
 {
-	return cost_of_tiled_product(g, p, math, busy_ns, NULL);
+	struct cost c = cost_of_tiled_product(g, p, math, busy_ns, NULL);
+	struct gpuemu_product plain = *p;
+
+	if (math != GPUEMU_FP16 && math != GPUEMU_TF32)
+		return c;
+	plain.a_bytes = p->a_bytes ? p->a_bytes : cost_element_bytes(math);
+	c.ns = fmin(c.ns, cost_of_tiled_product(g, &plain, GPUEMU_FP32, busy_ns, NULL).ns);
+	return c;
 }

@@ -60,6 +60,11 @@ struct cost cost_of_convolution_by(const struct cost_gpu *gpu, const struct gpue
 				   enum gpuemu_math math, double busy_ns,
 				   enum cost_algorithm algorithm);
 
+/* Vectors that kernels for tensor cores read. */
+#define COST_VECTOR_BYTES 16
+
+int cost_uses_tensor(const struct cost_gpu *gpu, enum gpuemu_math math);
+
 double cost_element_bytes(enum gpuemu_math math);
 
 /* Returns the arithmetic that the model uses: FP32 if its tensor cores do not support TF32. */

@@ -221,8 +221,8 @@ static double volume(const double v[3])
 }
 
 /* A gradient has as many operations as the convolution and uses as many multiprocessors, even the
- * filter gradient, whose result is small. */
-static void check_gradients(const struct cost_gpu *g, int i, double batch, enum gpuemu_math math)
+ * filter gradient, whose result is small. Returns the time of the convolution. */
+static double check_gradients(const struct cost_gpu *g, int i, double batch, enum gpuemu_math math)
 {
 	struct gpuemu_convolution c = layer_of(i, batch);
 	double filters = c.in_channels * c.out_channels / c.groups * volume(c.kernel);
@@ -246,6 +246,7 @@ static void check_gradients(const struct cost_gpu *g, int i, double batch, enum 
 		ck_assert_msg(ns <= 3.2 * forward_ns, "%s, %s, math %d, batch %g, way %d: %f times",
 			      g->name, layers[i].name, math, batch, way, ns / forward_ns);
 	}
+	return forward_ns;
 }
 
 TEST_EACH(gradients_of_convolutions, sizeof(layers) / sizeof(layers[0]))
@@ -255,9 +256,16 @@ TEST_EACH(gradients_of_convolutions, sizeof(layers) / sizeof(layers[0]))
 	for (const struct cost_gpu_text *t = cost_gpu_texts; t->name; t++) {
 		struct cost_gpu g = gpu_of(t->name);
 
-		for (size_t m = 0; m < sizeof(maths) / sizeof(maths[0]); m++)
-			for (double batch = 2; batch <= 256; batch *= 4)
-				check_gradients(&g, _i, batch, maths[m]);
+		for (size_t m = 0; m < sizeof(maths) / sizeof(maths[0]); m++) {
+			double last_ns = 0;
+
+			for (double batch = 2; batch <= 256; batch *= 4) {
+				double ns = check_gradients(&g, _i, batch, maths[m]);
+
+				ck_assert(last_ns < 1.05 * ns); /* a smaller batch is not slower */
+				last_ns = ns;
+			}
+		}
 	}
 }
 

@@ -35,6 +35,69 @@ TEST(waves_of_products)
 	ck_assert(cost_of_product(&g, &p, GPUEMU_FP32, 0).ns < ns / 2);
 }
 
+/* A matrix times a vector takes the time of reading the matrix, on every model. */
+TEST(vectors)
+{
+	static const enum gpuemu_math maths[] = {GPUEMU_FP32, GPUEMU_FP16};
+
+	for (const struct cost_gpu_text *t = cost_gpu_texts; t->name; t++) {
+		struct cost_gpu g = gpu_of(t->name);
+
+		for (int i = 0; i < 8; i++) {
+			struct gpuemu_product p = {.m = i & 1 ? 1 : 32768,
+						   .n = i & 1 ? 32768 : 1,
+						   .k = 32768,
+						   .batch = 1,
+						   .a_transposed = i & 2};
+			enum gpuemu_math math = maths[i / 4];
+			double bytes = p.k * p.k * cost_element_bytes(math);
+			double rate = bytes / cost_of_product(&g, &p, math, COST_BUSY_NS).ns * 1e9;
+
+			ck_assert_msg(rate > 0.7 * g.memory_bytes_per_s &&
+					      rate < 1.07 * g.memory_bytes_per_s,
+				      "%s, %d: %g", t->name, i, rate);
+		}
+	}
+}
+
+/* Half precision is not slower, however small the product is. */
+TEST(half_precision)
+{
+	for (const struct cost_gpu_text *t = cost_gpu_texts; t->name; t++) {
+		struct cost_gpu g = gpu_of(t->name);
+
+		for (double m = 1; m < 5000; m = 2 * m + 1)
+			for (double k = 8; k < 5000; k *= 8) {
+				struct gpuemu_product p = {.m = m, .n = 50257, .k = k, .batch = 1};
+				double ns = cost_of_product(&g, &p, GPUEMU_FP32, 0).ns;
+
+				ck_assert_msg(cost_of_product(&g, &p, GPUEMU_FP16, 0).ns <= ns,
+					      "%s: %g, %g", t->name, m, k);
+			}
+	}
+}
+
+/* Returns the time of a product of as many operations with rows of k elements. */
+static double long_rows_ns(const struct cost_gpu *g, double k, int transposed)
+{
+	struct gpuemu_product p = {
+		.m = 4096, .n = 4096 * 65536 / k, .k = k, .batch = 1, .a_transposed = transposed};
+
+	return cost_of_product(g, &p, GPUEMU_FP32, COST_BUSY_NS).ns;
+}
+
+/* A tile reads a slice of each row of transposed operands: of long rows, each in another page; on a
+ * P100, from a row of the memory that is opened for it alone. */
+TEST(slices_of_rows)
+{
+	struct cost_gpu p100 = gpu_of("P100"), v100 = gpu_of("V100");
+
+	ck_assert(long_rows_ns(&p100, 65536, 1) > 2 * long_rows_ns(&p100, 2048, 1));
+	ck_assert(long_rows_ns(&v100, 65536, 1) > 1.01 * long_rows_ns(&v100, 2048, 1));
+	ck_assert(long_rows_ns(&v100, 65536, 1) < 1.3 * long_rows_ns(&v100, 2048, 1));
+	ck_assert(long_rows_ns(&p100, 2048, 1) > 1.1 * long_rows_ns(&p100, 2048, 0));
+}
+
 static double rows_ns(const char *gpu, const char *name, double rows)
 {
 	struct cost_gpu g = gpu_of(gpu);
