@@ -5,7 +5,6 @@
 #include "replay/cost/kernel.h"
 
 #include "replay/cost/name.h"
-#include "replay/cost/product.h"
 
 #include <math.h>
 
