@@ -129,47 +129,10 @@ static CUresult add(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps, si
 	return r ? r : add_op(ret, graph, deps, n_deps, &op);
 }
 
-EMU_API CUresult cuGraphAddKernelNode_v2(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
-					 size_t n_deps, const CUDA_KERNEL_NODE_PARAMS *p)
-{
-	return add(ret, graph, deps, n_deps, &emu_kernel_type, p, NULL);
-}
-
-EMU_API CUresult cuGraphAddMemcpyNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
-				      size_t n_deps, const CUDA_MEMCPY3D *p, CUcontext context)
-{
-	return add(ret, graph, deps, n_deps, &emu_copy_type, p, context);
-}
-
-EMU_API CUresult cuGraphAddMemsetNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
-				      size_t n_deps, const CUDA_MEMSET_NODE_PARAMS *p,
-				      CUcontext context)
-{
-	return add(ret, graph, deps, n_deps, &emu_set_type, p, context);
-}
-
-EMU_API CUresult cuGraphAddHostNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
-				    size_t n_deps, const CUDA_HOST_NODE_PARAMS *p)
-{
-	return add(ret, graph, deps, n_deps, &emu_host_type, p, NULL);
-}
-
 EMU_API CUresult cuGraphAddEmptyNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
 				     size_t n_deps)
 {
 	return add(ret, graph, deps, n_deps, &emu_empty_type, NULL, NULL);
-}
-
-EMU_API CUresult cuGraphAddEventRecordNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
-					   size_t n_deps, CUevent event)
-{
-	return add(ret, graph, deps, n_deps, &emu_event_record_type, event, NULL);
-}
-
-EMU_API CUresult cuGraphAddEventWaitNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
-					 size_t n_deps, CUevent event)
-{
-	return add(ret, graph, deps, n_deps, &emu_event_wait_type, event, NULL);
 }
 
 EMU_API CUresult cuGraphAddChildGraphNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
@@ -365,67 +328,34 @@ EMU_API CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CU
 	return exec_set(exec, node, g.type, g.params, g.context);
 }
 
-EMU_API CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *p)
-{
-	return set(node, &emu_kernel_type, p);
-}
+/* For each kind of node the functions that add one, and change it in a graph and in an executable
+ * graph. CONTEXT: the last parameter of the first and the last of these, and its value. */
+#define NODE(type, parameter, adds, sets, exec_sets, context_parameter, context)                   \
+	EMU_API CUresult adds(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,            \
+			      size_t n_deps, parameter p context_parameter)                        \
+	{                                                                                          \
+		return add(ret, graph, deps, n_deps, &type, p, context);                           \
+	}                                                                                          \
+	EMU_API CUresult sets(CUgraphNode node, parameter p)                                       \
+	{                                                                                          \
+		return set(node, &type, p);                                                        \
+	}                                                                                          \
+	EMU_API CUresult exec_sets(CUgraphExec exec, CUgraphNode node,                             \
+				   parameter p context_parameter)                                  \
+	{                                                                                          \
+		return exec_set(exec, node, &type, p, context);                                    \
+	}
+#define COMMA_CONTEXT , CUcontext context
 
-EMU_API CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *p)
-{
-	return set(node, &emu_copy_type, p);
-}
-
-EMU_API CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *p)
-{
-	return set(node, &emu_set_type, p);
-}
-
-EMU_API CUresult cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS *p)
-{
-	return set(node, &emu_host_type, p);
-}
-
-EMU_API CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode node, CUevent event)
-{
-	return set(node, &emu_event_record_type, event);
-}
-
-EMU_API CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode node, CUevent event)
-{
-	return set(node, &emu_event_wait_type, event);
-}
-
-EMU_API CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
-						   const CUDA_KERNEL_NODE_PARAMS *p)
-{
-	return exec_set(exec, node, &emu_kernel_type, p, NULL);
-}
-
-EMU_API CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
-						const CUDA_MEMCPY3D *p, CUcontext context)
-{
-	return exec_set(exec, node, &emu_copy_type, p, context);
-}
-
-EMU_API CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
-						const CUDA_MEMSET_NODE_PARAMS *p, CUcontext context)
-{
-	return exec_set(exec, node, &emu_set_type, p, context);
-}
-
-EMU_API CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
-					      const CUDA_HOST_NODE_PARAMS *p)
-{
-	return exec_set(exec, node, &emu_host_type, p, NULL);
-}
-
-EMU_API CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node,
-						    CUevent event)
-{
-	return exec_set(exec, node, &emu_event_record_type, event, NULL);
-}
-
-EMU_API CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
-{
-	return exec_set(exec, node, &emu_event_wait_type, event, NULL);
-}
+NODE(emu_kernel_type, const CUDA_KERNEL_NODE_PARAMS *, cuGraphAddKernelNode_v2,
+     cuGraphKernelNodeSetParams_v2, cuGraphExecKernelNodeSetParams_v2, , NULL)
+NODE(emu_copy_type, const CUDA_MEMCPY3D *, cuGraphAddMemcpyNode, cuGraphMemcpyNodeSetParams,
+     cuGraphExecMemcpyNodeSetParams, COMMA_CONTEXT, context)
+NODE(emu_set_type, const CUDA_MEMSET_NODE_PARAMS *, cuGraphAddMemsetNode,
+     cuGraphMemsetNodeSetParams, cuGraphExecMemsetNodeSetParams, COMMA_CONTEXT, context)
+NODE(emu_host_type, const CUDA_HOST_NODE_PARAMS *, cuGraphAddHostNode, cuGraphHostNodeSetParams,
+     cuGraphExecHostNodeSetParams, , NULL)
+NODE(emu_event_record_type, CUevent, cuGraphAddEventRecordNode, cuGraphEventRecordNodeSetEvent,
+     cuGraphExecEventRecordNodeSetEvent, , NULL)
+NODE(emu_event_wait_type, CUevent, cuGraphAddEventWaitNode, cuGraphEventWaitNodeSetEvent,
+     cuGraphExecEventWaitNodeSetEvent, , NULL)
