@@ -186,7 +186,7 @@ static int by_launch(const void *a, const void *b)
 }
 
 int fmt_iterations_launches(const struct fmt_event *events, size_t n, const uint32_t *call_of,
-			    int64_t from_ns, struct fmt_run_launch **ret, size_t *n_ret)
+			    struct fmt_run_launch **ret, size_t *n_ret)
 {
 	scoped(free_ptr) struct fmt_run_launch *list = malloc((n + 1) * sizeof(*list));
 	scoped(free_ptr) uint32_t *counts = NULL;
@@ -204,25 +204,10 @@ int fmt_iterations_launches(const struct fmt_event *events, size_t n, const uint
 		busiest = counts[i] > counts[busiest] ? i : busiest;
 	*n_ret = 0;
 	for (uint32_t i = 0; i < n; i++)
-		if (call_of[i] != FMT_RUN_NONE && events[call_of[i]].track == busiest &&
-		    events[call_of[i]].start_ns >= from_ns)
+		if (call_of[i] != FMT_RUN_NONE && events[call_of[i]].track == busiest)
 			list[(*n_ret)++] = (struct fmt_run_launch){call_of[i], i};
 	if (*n_ret > 0)
 		qsort(list, *n_ret, sizeof(*list), by_launch);
 	*ret = take(list);
 	return 0;
-}
-
-void fmt_iterations_align(struct fmt_run *run)
-{
-	size_t most = 0;
-
-	for (uint32_t i = 0; i < run->n_ranks; i++)
-		most = run->ranks[i].n_iterations > most ? run->ranks[i].n_iterations : most;
-	for (uint32_t i = 0; i < run->n_ranks; i++) {
-		struct fmt_run_rank *r = &run->ranks[i];
-
-		for (size_t k = 0; k < r->n_iterations; k++)
-			r->iterations[k].number = (int64_t)(most - r->n_iterations + k);
-	}
 }

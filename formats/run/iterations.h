@@ -29,16 +29,12 @@ struct fmt_run_launch {
 	uint32_t call, event;
 };
 
-/* Returns the launches from `from_ns` of the thread with the most launches, in call order.
+/* Returns the launches of the thread with the most launches, in call order.
  * call_of[] is as in struct fmt_run_source. The caller frees *ret. Returns 0 or -ENOMEM. */
 int fmt_iterations_launches(const struct fmt_event *events, size_t n, const uint32_t *call_of,
-			    int64_t from_ns, struct fmt_run_launch **ret, size_t *n_ret);
+			    struct fmt_run_launch **ret, size_t *n_ret);
 
 /* Fact of a trace whose iterations were found by repetition and are all kept: "repetition". */
 #define FMT_ITERATIONS_KEY "capture.iterations"
 /* Fact: number of repetitions in one iteration, if not 1. */
 #define FMT_REPETITIONS_KEY "capture.repetitions"
-
-/* Aligns the numbers over all ranks at the last iteration, because a rank with fewer repetitions
- * started later. */
-void fmt_iterations_align(struct fmt_run *run);

@@ -6,7 +6,6 @@
 void fmt_run_part_done(struct fmt_run_part *p)
 {
 	free(p->call_of);
-	free(p->keeps);
 	free(p->ranges);
 	free(p->digests);
 	free(p->pages);

@@ -13,9 +13,7 @@ struct fmt_run_digest {
 
 /* Data of a rank in addition to struct fmt_run_rank. */
 struct fmt_run_part {
-	uint32_t *call_of; /* owned: launching call of each event; FMT_RUN_NONE */
-	uint8_t *keeps;	   /* owned: of each event, whether a window keeps it in its prologue; NULL:
-			      none */
+	uint32_t *call_of;	  /* owned: launching call of each event; FMT_RUN_NONE */
 	struct fmt_event *ranges; /* owned; sorted; without varying arguments */
 	size_t n_ranges, ranges_cap;
 	struct fmt_run_digest *digests; /* owned; by op */

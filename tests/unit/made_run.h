@@ -16,10 +16,11 @@ struct made_run {
 	struct fmt_names *names;
 	struct rec_process *p[RANKS + 2];
 	struct made_ring rings[RANKS + 2];
-	uint32_t n;	     /* ranks, one idle process, optionally another rank */
-	uint64_t late;	     /* an operation of the first rank whose times arrive a round later */
-	uint64_t undigested; /* one of the second rank whose digest arrives a round later */
-	bool only_plan;	     /* first reading */
+	uint32_t n;	       /* ranks, one idle process, optionally another rank */
+	uint64_t late;	       /* an operation of the first rank whose times arrive a round later */
+	uint64_t undigested;   /* one of the second rank whose digest arrives a round later */
+	struct rec_plan *plan; /* first reading: to be found; else NULL */
+	size_t segment;	       /* of the plan */
 	bool digests, messages, joined; /* joined: another rank starts in the middle, */
 	bool ended;			/* when the others end */
 };
@@ -29,7 +30,7 @@ static inline uint32_t add_process(struct made_run *m)
 	uint32_t i = m->n++;
 
 	m->p[i] = process(m->names, 100 + (int)i, i);
-	m->p[i]->only_plan = m->only_plan;
+	m->p[i]->only_plan = m->plan != NULL;
 	return i;
 }
 
@@ -63,12 +64,9 @@ static inline void add_idle(struct made_run *m)
 	ring_look(&m->rings[i]);
 }
 
-static inline void run_begin_in(struct made_run *m, struct fmt_names *names, bool only_plan)
+static inline void run_begin_in(struct made_run *m, struct fmt_names *names, struct rec_plan *plan)
 {
-	m->names = names;
-	m->only_plan = only_plan;
-	m->late = m->undigested = m->n = 0;
-	m->digests = m->messages = m->joined = m->ended = false;
+	*m = (struct made_run){.names = names, .plan = plan, .segment = SIZE_MAX};
 	for (uint32_t i = 0; i < RANKS; i++)
 		add_rank(m);
 	add_idle(m);
@@ -77,7 +75,7 @@ static inline void run_begin_in(struct made_run *m, struct fmt_names *names, boo
 static inline void run_begin(struct made_run *m)
 {
 	ck_assert_int_eq(fmt_names_new(&m->names), 0);
-	run_begin_in(m, m->names, false);
+	run_begin_in(m, m->names, NULL);
 }
 
 static inline void run_forget(struct made_run *m)
@@ -197,6 +195,8 @@ static inline void iterate_all(struct made_run *m, enum way way, struct rec_trac
 		for (uint32_t i = 0; i < m->n; i++)
 			if (i > RANKS || (i < RANKS && (!m->ended || round < ROUNDS / 2)))
 				iterate(m, i, round, way);
+		if (m->plan)
+			ck_assert_int_eq(rec_plan_end_round(m->plan, m->p, m->n, m->segment), 0);
 		if (making)
 			ck_assert_int_ge(rec_trace_writer_add(making, m->p, m->n, NULL), 0);
 	}

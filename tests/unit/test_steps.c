@@ -1,63 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/gpucapture/trace/iterations.h"
 
-#include "tests/unit/made.h"
 #include "tests/unit/test.h"
 
-#define THREAD 0
-#define STREAM 1
+/* A process with one GPU, and the iterations found in it. */
+struct steps {
+	struct fmt_names *names;
+	struct rec_process *p;
+	struct rec_ranks ranks;
+	struct rec_iterations found;
+};
 
-/* Repeats `n` kernels: all calls first, then the operation of each. */
-static void repeat(struct fmt_run_rank *rank, struct fmt_run_part *part, const uint32_t *kernels,
-		   size_t n_kernels, uint32_t call, size_t n)
+static void steps_begin(struct steps *s)
 {
-	rank->n_events = 2 * n;
-	rank->events = calloc(2 * n, sizeof(*rank->events));
-	part->call_of = calloc(2 * n, sizeof(*part->call_of));
-	ck_assert(rank->events && part->call_of);
-	for (size_t i = 0; i < n; i++) {
-		int64_t at = (int64_t)i * 100;
+	uint32_t track;
 
-		rank->events[i] = (struct fmt_event){
-			.start_ns = at, .duration_ns = 10, .template = call, .track = THREAD};
-		rank->events[n + i] = (struct fmt_event){.start_ns = at + 20,
-							 .duration_ns = 50,
-							 .template = kernels[i % n_kernels],
-							 .track = STREAM};
-		part->call_of[i] = FMT_RUN_NONE;
-		part->call_of[n + i] = (uint32_t)i;
-	}
-	part->first_ns = 0;
-	part->last_ns = (int64_t)n * 100;
+	ck_assert_int_eq(fmt_names_new(&s->names), 0);
+	ck_assert_int_eq(rec_process_new(s->names, 1, 1, &s->p), 0);
+	ck_assert_int_eq(
+		rec_add_track(s->p, &(struct rec_track){.kind = FMT_THREAD, .device = -1}, &track),
+		0);
+	ck_assert_int_eq(rec_add_track(s->p, &(struct rec_track){.kind = FMT_STREAM}, &track), 0);
 }
 
-/* A run of one rank and the iterations found in it. */
-struct steps {
-	struct made made;
-	struct fmt_run_rank rank;
-	struct fmt_run_part part;
-	struct rec_iterations_state state;
-};
+/* Launches `n` kernels, one every 100 ns, whose names repeat after `n_kernels`. */
+static void steps_launch(struct steps *s, size_t n_kernels, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		int64_t at = (int64_t)i * 100;
+		const struct rec_launch launch = {at, (fmt_str)(1 + i % n_kernels)};
+
+		ck_assert_int_eq(rec_add_launch(s->p, 0, 0, &launch), 0);
+	}
+	s->p->counts.calls = s->p->counts.ops = n;
+	rec_process_extend_span(s->p, 0, (int64_t)n * 100);
+}
 
 static void steps_find(struct steps *s)
 {
-	struct rec_process process = {0}, *const processes[] = {&process};
-	struct rec_rank only = {0};
-	const struct rec_ranks ranks = {.ranks = &only, .n = 1};
-	struct fmt_run run = {.names = s->made.names, .ranks = &s->rank, .n_ranks = 1};
-
-	ck_assert_int_eq(rec_iterations_plan(run.names, &process, &s->part, &s->state), 0);
-	ck_assert_int_eq(
-		rec_iterations_find(&run, &ranks, processes, 1, &s->part, false, &s->state), 0);
+	ck_assert_int_eq(rec_ranks_find(&s->p, 1, &s->ranks), 0);
+	ck_assert_uint_eq(s->ranks.n, 1);
+	ck_assert_int_eq(rec_iterations_find(&s->p, &s->ranks, 0, &s->found), 0);
 }
 
 static void steps_done(struct steps *s)
 {
-	rec_iterations_state_done(&s->state);
-	free(s->rank.events);
-	free(s->rank.iterations);
-	fmt_run_part_done(&s->part);
-	made_done(&s->made);
+	fmt_iterations_done(&s->found.all);
+	rec_ranks_done(&s->ranks);
+	rec_process_free(s->p);
+	fmt_names_free(s->names);
 }
 
 /* Repetitions of three kernels: their number, the number of iterations, and the repetitions in
@@ -75,23 +66,21 @@ TEST_ROWS(many_short_repetitions_are_one_iteration, rows)
 {
 	scoped(steps_done) struct steps s = {0};
 	const struct fmt_iteration *all;
-	uint32_t kernels[3];
 
-	made_init(&s.made, 1);
-	for (int k = 0; k < 3; k++)
-		kernels[k] = made_template(&s.made, FMT_KERNEL, (char[]){'a' + k, 0}, NULL, 0);
-	repeat(&s.rank, &s.part, kernels, 3, s.made.launch, 3 * row->repetitions);
+	steps_begin(&s);
+	steps_launch(&s, 3, 3 * row->repetitions);
 	steps_find(&s);
-	ck_assert_uint_eq(s.state.each, row->each);
-	ck_assert_uint_eq(s.rank.n_iterations, row->iterations);
-	all = s.rank.iterations;
-	for (size_t k = 0; k < s.rank.n_iterations; k++) {
+	ck_assert_int_eq(s.found.method, REC_ITERATIONS_REPEAT);
+	ck_assert_uint_eq(s.found.each, row->each);
+	ck_assert_uint_eq(s.found.all.n, row->iterations);
+	all = s.found.all.list;
+	for (size_t k = 0; k < s.found.all.n; k++) {
 		ck_assert_int_eq(all[k].number, (int64_t)k);
 		ck_assert(k == 0 ||
 			  all[k].start_ns == all[k - 1].start_ns + all[k - 1].duration_ns);
 	}
 	/* The last iteration is complete. */
-	ck_assert_int_eq(all[s.rank.n_iterations - 1].start_ns,
+	ck_assert_int_eq(all[s.found.all.n - 1].start_ns,
 			 (int64_t)(300 * (row->repetitions - row->each)));
 }
 
@@ -112,28 +101,35 @@ static const struct {
 	{"step", 300, false},
 };
 
+static void add_range(struct steps *s, const char *name, int64_t start_ns, int64_t duration_ns)
+{
+	struct fmt_template template = {.kind = FMT_RANGE};
+	struct rec_event e = {.start_ns = start_ns,
+			      .duration_ns = duration_ns,
+			      .call = REC_NONE,
+			      .device = -1,
+			      .kind = FMT_RANGE};
+
+	ck_assert_int_eq(fmt_names_string(s->names, name, strlen(name), &template.name), 0);
+	ck_assert_int_eq(fmt_names_template(s->names, &template, &e.template), 0);
+	ck_assert_int_eq(rec_add_range(s->p, &e), 0);
+}
+
 static void check_ranges(const char *format, int duration_ns, bool tells)
 {
 	scoped(steps_done) struct steps s = {0};
-	uint32_t kernel;
 	char name[64];
 
-	made_init(&s.made, 1);
-	kernel = made_template(&s.made, FMT_KERNEL, "a", NULL, 0);
-	repeat(&s.rank, &s.part, &kernel, 1, s.made.launch, 600);
-	s.part.n_ranges = 10;
-	s.part.ranges = calloc(s.part.n_ranges, sizeof(*s.part.ranges));
+	steps_begin(&s);
+	steps_launch(&s, 1, 600);
 	for (int i = 0; i < 10; i++) {
 		snprintf(name, sizeof(name), format, i);
-		s.part.ranges[i] = (struct fmt_event){
-			.start_ns = 50000 + i * 400,
-			.duration_ns = duration_ns,
-			.template = made_template(&s.made, FMT_RANGE, name, NULL, 0)};
+		add_range(&s, name, 50000 + i * 400, duration_ns);
 	}
 	steps_find(&s);
-	ck_assert_msg((s.state.way == REC_ITERATIONS_RANGES) == tells, "%s", format);
-	ck_assert_uint_eq(s.rank.iterations[tells ? 9 : 0].number, tells ? 9 : 0);
-	ck_assert_int_eq(s.rank.iterations[tells ? 9 : 0].start_ns, tells ? 53600 : 0);
+	ck_assert_msg((s.found.method == REC_ITERATIONS_RANGES) == tells, "%s", format);
+	ck_assert_int_eq(s.found.all.list[tells ? 9 : 0].number, tells ? 9 : 0);
+	ck_assert_int_eq(s.found.all.list[tells ? 9 : 0].start_ns, tells ? 53600 : 0);
 }
 
 TEST_ROWS(ranges_named_like_steps_are_iterations, named)

@@ -82,11 +82,12 @@ static void see(struct fmt_trace *t, struct all_seen *ret)
 static const struct rec_window all_of_it = {.first = -1, .last = -1};
 
 /* Runs the first reading of the run, which keeps only the plan. */
-static void find_plan(const struct made_run *of, enum way way, struct rec_plan *ret)
+static void find_plan(const struct made_run *of, enum way way, size_t segment, struct rec_plan *ret)
 {
 	struct made_run m;
 
-	run_begin_in(&m, of->names, true);
+	run_begin_in(&m, of->names, ret);
+	m.segment = segment;
 	m.digests = of->digests;
 	m.messages = of->messages;
 	m.joined = of->joined;
@@ -108,7 +109,7 @@ static void write_segments(struct made_run *m, enum way way, const struct rec_wi
 	struct fmt_error err = {0};
 
 	window.segment = segment;
-	find_plan(m, way, &plan);
+	find_plan(m, way, segment, &plan);
 	ck_assert_int_eq(rec_trace_writer_new(m->names, &window, &plan, path, &making), 0);
 	iterate_all(m, way, making);
 	for (uint32_t i = 0; i < RANKS; i++)
@@ -319,16 +320,14 @@ TEST_EACH(a_rank_may_begin_late, 6)
 	if (way != UNMARKED) /* without marks, more events are kept */
 		ck_assert_uint_lt(m.b.p[RANKS + 1]->n_events, 250);
 	ck_assert_uint_eq(fmt_trace_n_ranks(m.parts.trace), RANKS + 1);
-	/* In the whole run the last iterations of all ranks have the same number; in segments, only
-	 * those of ranks that continue. */
-	are_the_same(&m.one, &m.all, m.b.ended && way == REPEATED ? UNMARKED : way);
+	are_the_same(&m.one, &m.all, way);
 	ck_assert_uint_eq(m.parts.result.n_ranks, RANKS + 1);
 }
 
-static void begin_with_dead(struct made_run *m, struct fmt_names *names)
+static void begin_with_dead(struct made_run *m, struct fmt_names *names, struct rec_plan *plan)
 {
-	if (names)
-		run_begin_in(m, names, true);
+	if (plan)
+		run_begin_in(m, names, plan);
 	else
 		run_begin(m);
 	add_rank(m);
@@ -348,8 +347,8 @@ TEST(a_dead_process_holds_nothing_up)
 	scoped(run_end) struct made_run m;
 	const char *path = written_begin(&w);
 
-	begin_with_dead(&m, NULL);
-	begin_with_dead(&first, m.names);
+	begin_with_dead(&m, NULL, NULL);
+	begin_with_dead(&first, m.names, &plan);
 	iterate_all(&first, MARKED, NULL);
 	ck_assert_int_eq(rec_plan_find(&plan, first.p, first.n, first.names), 0);
 	run_forget(&first);

@@ -16,9 +16,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* A recording of at most this many segments is written as one. */
-#define WHOLE_SEGMENTS 2
-
 /* Chunks are read ahead of as many recordings at most: each takes some MB. */
 #define MOST_AHEAD 16
 
@@ -44,7 +41,7 @@ struct import {
 	struct rec_trace_writer *making; /* owned; NULL in the first reading */
 	struct rec_window window;
 	size_t segment;
-	bool keep_all; /* no iteration is in the window */
+	bool keeps_all; /* no iteration is in the window */
 	struct rec_import_report *report;
 };
 
@@ -81,12 +78,11 @@ static int take_session(struct source *of, const struct rec_piece *piece)
 	memcpy(&of->session, piece->data, sizeof(of->session));
 	if (!m->making)
 		m->hosts.origins[of - m->sources] = s->origin;
-	m->window.first = m->keep_all ? -1 : s->first_iteration;
-	m->window.last = m->keep_all ? -1 : s->last_iteration;
+	m->window.first = m->keeps_all ? -1 : s->first_iteration;
+	m->window.last = m->keeps_all ? -1 : s->last_iteration;
 	m->window.first_content = s->first_payload;
 	m->window.last_content = s->last_payload;
 	m->window.folder = m->options->folder;
-	m->window.segment = m->segment;
 	m->window.threads = m->options->threads;
 	m->window.digest_level = s->digest_level;
 	m->window.untimed = s->device_times == 0;
@@ -147,7 +143,7 @@ static int take_round(struct import *m)
 			      done + (m->making ? bytes : 0), bytes * 2)
 		    : 0;
 	if (r < 0 || !m->making)
-		return r;
+		return r < 0 ? r : rec_plan_end_round(&m->plan, m->list.all, m->list.n, m->segment);
 	r = rec_trace_writer_add(m->making, m->list.all, m->list.n, NULL);
 	return r < 0 ? r : 0;
 }
@@ -188,17 +184,24 @@ static struct source *next_source(struct import *m)
 	return best;
 }
 
+/* Returns the clock of the recording's host; NULL: times need no conversion. */
+static const struct fmt_clock *host_clock(const struct import *m, uint32_t recording)
+{
+	const struct rec_hosts *h = &m->hosts;
+
+	return h->n_clocks > 1 && h->clock_of[recording] != UINT32_MAX
+		       ? &h->clocks[h->clock_of[recording]]
+		       : NULL;
+}
+
 static int begin_source(struct import *m, struct source *s)
 {
 	uint32_t recording = (uint32_t)(s - m->sources);
-	const struct rec_source of = {
-		.recording = recording,
-		.ticks = &s->clock,
-		.host = m->hosts.n_clocks > 1 && m->hosts.clock_of[recording] != UINT32_MAX
-				? &m->hosts.clocks[m->hosts.clock_of[recording]]
-				: NULL,
-		.only_plan = !m->making,
-		.planned_times = !m->making && m->n > 1};
+	const struct rec_source of = {.recording = recording,
+				      .ticks = &s->clock,
+				      .host = host_clock(m, recording),
+				      .only_plan = !m->making,
+				      .planned_times = !m->making && m->n > 1};
 
 	s->clock.n = 0;
 	s->is_read = false;
@@ -386,7 +389,8 @@ static int make_trace(struct import *m, struct fmt_error *err)
 	return r;
 }
 
-/* Finds the plan. The second reading converts times of several hosts to one clock. */
+/* Finds the plan. The second reading converts times of several hosts to one clock. If the window
+ * contains no iteration, the whole run is kept. */
 static int plan_trace(struct import *m)
 {
 	int r;
@@ -397,14 +401,22 @@ static int plan_trace(struct import *m)
 			m->hosts.origins[m->list.all[i]->recording].realtime_ns = 0;
 		}
 	r = rec_plan_find(&m->plan, m->list.all, m->list.n, m->names);
-	if (m->plan.n_events <= WHOLE_SEGMENTS * m->segment)
-		m->segment = SIZE_MAX;
-	if (r == 0 && m->n > 1 && !m->keep_all)
+	if (r == 0 && m->n > 1)
 		r = rec_hosts_align(&m->hosts, &m->plan, m->list.all, m->list.n, m->names);
+	for (uint32_t i = 0; i < m->plan.ranks.n && r == 0; i++) {
+		uint32_t process = m->plan.ranks.ranks[i].process;
+		const struct fmt_clock *clock = host_clock(m, m->list.all[process]->recording);
+
+		if (clock)
+			rec_iterations_convert(&m->plan.iterations[i], clock);
+	}
+	m->window.segment = m->plan.n_cuts > 0 ? m->segment : SIZE_MAX;
+	m->keeps_all = !rec_plan_has_iterations(&m->plan, m->window.first, m->window.last);
+	if (m->keeps_all)
+		m->window.first = m->window.last = -1;
 	return r;
 }
 
-/* If the window contains no iteration, the whole run is kept: read it again. */
 static int write_trace(struct import *m, struct fmt_error *err)
 {
 	struct rec_trace_counts *result = &m->report->result;
@@ -414,15 +426,6 @@ static int write_trace(struct import *m, struct fmt_error *err)
 		m->report->has_calls |= m->list.all[i]->counts.calls > 0;
 	if (m->report->has_calls)
 		r = make_trace(m, err);
-	if (r == 0 && m->report->has_calls && result->n_ranks > 0 && result->n_iterations == 0) {
-		m->keep_all = true;
-		rec_plan_done(&m->plan);
-		r = read_all(m);
-		if (r == 0)
-			r = plan_trace(m);
-		if (r == 0)
-			r = make_trace(m, err);
-	}
 	m->report->unread = m->window.unread;
 	for (size_t i = 0; i < m->list.n; i++) {
 		const struct rec_counts *c = &m->list.all[i]->counts;

@@ -173,7 +173,7 @@ static int from_repetition(struct fmt_iterations *s, const struct kineto_rank *k
 	scoped(free_ptr) uint32_t *symbols = NULL;
 	scoped(free_ptr) size_t *starts = NULL;
 	size_t n, n_starts;
-	int r = fmt_iterations_launches(k->events, k->n_events, k->call_of, INT64_MIN, &list, &n);
+	int r = fmt_iterations_launches(k->events, k->n_events, k->call_of, &list, &n);
 
 	if (r < 0)
 		return r;

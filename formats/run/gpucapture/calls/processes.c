@@ -83,6 +83,7 @@ static int find_process(struct rec_processes *p, const struct cap_ring_info *abo
 	made.process->recording = p->source.recording;
 	made.process->clock = p->source.host;
 	made.process->only_plan = p->source.only_plan;
+	made.process->is_planned = !p->source.only_plan;
 	made.process->planned_times = p->source.planned_times;
 	p->list->all[p->list->n++] = made.process;
 	p->traced[p->n] = made;

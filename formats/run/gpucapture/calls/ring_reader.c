@@ -253,15 +253,27 @@ static const char *name_of(const struct rec_process *p, uint32_t api)
 	return *name ? name : "unknown";
 }
 
-/* First reading: drops the times of operations that are not collectives. */
-static int drop_times(struct rec_process *p, const struct rec_thread *t)
+/* Ends an outermost call: keeps its launches for the search for iterations. In the first reading
+ * also drops the times of operations that are not collectives. */
+static int end_outermost(const struct rec_call *c)
 {
+	struct rec_process *p = c->process;
+	struct rec_thread *t = c->thread;
 	int r = 0;
 
-	for (size_t i = 0; p->planned_times && i < t->n_launched && r == 0; i++)
-		if (!t->launched[i].captured && t->launched[i].kind != FMT_COLLECTIVE)
-			r = rec_times_ignore(p, (uint64_t)t->ring << CAP_ORDINAL_BITS |
-							t->launched[i].ordinal);
+	for (size_t i = 0; i < t->n_launched && r == 0; i++) {
+		const struct rec_launched_op *l = &t->launched[i];
+
+		if (l->captured)
+			continue;
+		if (p->planned_times && l->kind != FMT_COLLECTIVE)
+			r = rec_times_ignore(p, (uint64_t)t->ring << CAP_ORDINAL_BITS | l->ordinal);
+		if (r == 0 && !p->is_planned && p->n_marks == 0)
+			r = rec_add_launch(p, t->track, p->tracks[l->track].device,
+					   &(struct rec_launch){c->start_ns, l->name});
+	}
+	t->n_launched = 0;
+	t->over = t->seen;
 	return r;
 }
 
@@ -308,13 +320,7 @@ static int process_call(struct rec_call *c)
 		r = rec_call_add_ops(c);
 	if (cap_id_ordinal(c->record->id) > t->seen)
 		t->seen = cap_id_ordinal(c->record->id);
-	if (c->record->head.depth > 0)
-		return r;
-	if (r == 0)
-		r = drop_times(c->process, t);
-	t->n_launched = 0;
-	t->over = t->seen;
-	return r;
+	return r < 0 || c->record->head.depth > 0 ? r : end_outermost(c);
 }
 
 /* Returns the id of the call that the record belongs to, or 0. */

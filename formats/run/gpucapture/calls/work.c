@@ -169,6 +169,7 @@ static int launch_kernel(struct rec_call *c)
 	int r;
 
 	rec_op_begin(&o, FMT_KERNEL, "kernel");
+	o.name = rec_call_kernel_name(c, (uint64_t)rec_call_value(c, "f", 0));
 	if (stream && c->process->only_plan && !stream->capturing)
 		return rec_op_add_event(c, stream, &o);
 	if (has_config)
@@ -177,7 +178,6 @@ static int launch_kernel(struct rec_call *c)
 		read_arguments(c, l.grid, l.block, &l.shared);
 	read_code(c, &l);
 	c->process->counts.without_parameters += lacks_parameters(c);
-	o.name = rec_call_kernel_name(c, (uint64_t)rec_call_value(c, "f", 0));
 	l.symbol = o.name;
 	known = slot_of(memo, &l);
 	if (!stream)

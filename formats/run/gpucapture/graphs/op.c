@@ -142,8 +142,10 @@ int rec_op_add_event(struct rec_call *c, struct rec_object *stream, const struct
 		r = add_event(p, o, &e, &event);
 	p->counts.ops += r == 0;
 	return r < 0 ? r
-		     : remember(c, &(struct rec_launched_op){
-					   .event = event, .track = e.track, .kind = e.kind});
+		     : remember(c, &(struct rec_launched_op){.event = event,
+							     .track = e.track,
+							     .kind = e.kind,
+							     .name = o->name});
 }
 
 int rec_op_add(struct rec_call *c, struct rec_object *stream, struct rec_op *o)

@@ -20,7 +20,8 @@ struct rec_launched_op {
 	uint8_t kind; /* enum fmt_kind */
 	bool captured;
 	uint32_t graph, node; /* see struct rec_graph_node_ref */
-	uint32_t stream;      /* number of the object */
+	uint32_t stream;      /* in a capture: number of the object */
+	fmt_str name;	      /* else: of the operation */
 };
 
 /* A collective, or the sends and receives of one stream, waiting for the end of their group. */
@@ -140,9 +141,8 @@ void rec_call_set_device(const struct rec_call *c, int device);
  * prologue. */
 void rec_call_keep_in_prologue(const struct rec_call *c);
 
-/* Update the objects: rec_call_add_objects() adds created objects, before the call's event is
- * added; rec_call_remove_objects() removes destroyed ones and sets the current context, after it.
- */
+/* Add created objects, before the call's event is added; remove destroyed ones and set the current
+ * context, after it. */
 int rec_call_add_objects(struct rec_call *c);
 int rec_call_remove_objects(struct rec_call *c);
 /* Add the allocations that the call made; remove those that it freed. */

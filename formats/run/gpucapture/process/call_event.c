@@ -93,10 +93,9 @@ static void put_order(struct rec_args *m, const struct rec_call *c)
 		rec_args_put(m, rec_arg_key_name(NULL, "order"), FMT_INT, (int64_t)p->order.n);
 }
 
-/* First reading: of a call only its span is needed. */
+/* First reading: a call is only counted. */
 static int add_planned(struct rec_call *c)
 {
-	rec_process_extend_span(c->process, c->start_ns, c->end_ns);
 	c->process->counts.calls++;
 	c->event = REC_NONE;
 	return 0;
@@ -137,6 +136,7 @@ int rec_call_add(struct rec_call *c)
 	struct rec_event e;
 	int r;
 
+	rec_process_extend_span(c->process, c->start_ns, c->end_ns);
 	if (c->process->only_plan)
 		return add_planned(c);
 	e = rec_call_event(c, FMT_CALL);

@@ -35,6 +35,10 @@ void rec_process_free(struct rec_process *p)
 	free(p->unknown);
 	free(p->open);
 	free(p->marks);
+	for (size_t i = 0; i < p->n_launches; i++)
+		rec_launches_done(&p->launches[i]);
+	free(p->launches);
+	fmt_iterations_done(&p->cuts);
 	free(p->threads);
 	free(p);
 }
@@ -72,6 +76,7 @@ int rec_add_range(struct rec_process *p, const struct rec_event *e)
 	if (array_reserve(&p->ranges, p->n_ranges + 1, &p->ranges_cap) < 0)
 		return -ENOMEM;
 	p->ranges[p->n_ranges++] = *e;
+	rec_process_extend_span(p, e->start_ns, e->start_ns + e->duration_ns);
 	return 0;
 }
 
@@ -118,6 +123,23 @@ int rec_add_collective(struct rec_process *p, const struct rec_collective *of,
 	if (event != REC_NONE)
 		p->events[event].kind = FMT_COLLECTIVE;
 	return 0;
+}
+
+int rec_add_launch(struct rec_process *p, uint32_t track, int device,
+		   const struct rec_launch *launch)
+{
+	size_t i = 0;
+
+	while (i < p->n_launches &&
+	       (p->launches[i].track != track || p->launches[i].device != device))
+		i++;
+	if (i == p->n_launches) {
+		if (array_reserve(&p->launches, i + 1, &p->launches_cap) < 0)
+			return -ENOMEM;
+		p->launches[p->n_launches++] =
+			(struct rec_launches){.track = track, .device = device};
+	}
+	return rec_launches_add(&p->launches[i], launch);
 }
 
 void rec_process_extend_span(struct rec_process *p, int64_t start_ns, int64_t end_ns)

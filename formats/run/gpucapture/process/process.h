@@ -9,6 +9,7 @@
 #include "formats/run/clocks.h"
 #include "formats/run/gpucapture/process/counts.h"
 #include "formats/run/gpucapture/process/handles.h"
+#include "formats/run/gpucapture/process/launches.h"
 #include "formats/run/gpucapture/process/memo.h"
 #include "formats/run/gpucapture/process/memory.h"
 #include "formats/run/gpucapture/process/records.h"
@@ -44,6 +45,7 @@ struct rec_process {
 	uint32_t recording;	       /* that contains it */
 	const struct fmt_clock *clock; /* not owned; of its host; NULL: the reference clock */
 	bool only_plan;		       /* first reading: keeps what trace/plan.h needs, no events */
+	bool is_planned;	       /* second reading: its iterations are known */
 	bool planned_times;	       /* first reading: also keeps the times of collectives */
 	bool is_virtual;	       /* its times come from an emulated driver */
 	struct fmt_names *names;       /* not owned */
@@ -72,6 +74,10 @@ struct rec_process {
 	size_t n_open, open_cap;
 	struct fmt_iteration *marks; /* starts of iterations marked by the program */
 	size_t n_marks, marks_cap;
+	struct rec_launches
+		*launches; /* by thread and device; none if the program marks iterations */
+	size_t n_launches, launches_cap;
+	struct fmt_iterations cuts; /* see rec_plan_end_round(); a duration is 0 */
 	struct rec_image *images;
 	size_t n_images, images_cap;
 	struct rec_fact *facts;
@@ -107,6 +113,9 @@ int rec_add_fact(struct rec_process *p, const char *key, size_t key_len, const c
 /* Adds a collective with its messages, as operation `event` (REC_NONE: first reading). */
 int rec_add_collective(struct rec_process *p, const struct rec_collective *of,
 		       const struct fmt_message *messages, uint32_t event);
+/* Adds a launch by a thread on a device. */
+int rec_add_launch(struct rec_process *p, uint32_t track, int device,
+		   const struct rec_launch *launch);
 /* Extends the span of the process's calls. */
 void rec_process_extend_span(struct rec_process *p, int64_t start_ns, int64_t end_ns);
 

@@ -148,19 +148,18 @@ int rec_origin_put(const struct fmt_origin *origin, struct rec_process *const *p
 	return fmt_origin_put(names, &o);
 }
 
-int rec_repetition_put(struct fmt_names *names, const struct rec_iterations_state *steps,
-		       uint32_t n)
+int rec_repetition_put(struct fmt_names *names, const struct rec_iterations *iterations, uint32_t n)
 {
 	struct facts f = {names, FMT_WHOLE_TRACE, 0};
 	uint32_t first = 0;
 
-	while (first < n && steps[first].way != REC_ITERATIONS_REPEAT)
+	while (first < n && iterations[first].method != REC_ITERATIONS_REPEAT)
 		first++;
 	if (first == n)
 		return 0;
 	put_fact(&f, FMT_ITERATIONS_KEY, "\"repetition\"");
-	if (steps[first].each > 1)
-		put_number(&f, FMT_REPETITIONS_KEY, steps[first].each);
+	if (iterations[first].each > 1)
+		put_number(&f, FMT_REPETITIONS_KEY, iterations[first].each);
 	return f.error;
 }
 

@@ -16,7 +16,7 @@ int rec_origin_put(const struct fmt_origin *origin, struct rec_process *const *p
 		   struct fmt_names *names);
 
 /* If iterations were found by repetition, adds this fact and the number of repetitions in each. */
-int rec_repetition_put(struct fmt_names *names, const struct rec_iterations_state *steps,
+int rec_repetition_put(struct fmt_names *names, const struct rec_iterations *iterations,
 		       uint32_t n);
 
 int rec_facts_put(struct rec_process *const *processes, size_t n, const struct rec_ranks *ranks,

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Finds the iterations of recorded ranks: by the program's markers; else by numbered ranges; else
- * by repetition of its launches; else the run is one iteration. A run is written in segments:
- * without markers and repetition, each segment is an iteration. One thread. Functions return 0 or a
- * negative errno. */
+/* Finds the iterations of recorded ranks after the first reading: by the program's markers; else by
+ * numbered ranges; else by repetition of its launches. Without any of them the run is one
+ * iteration, or as many as it needs segments. One thread. */
 #pragma once
 
 #include "formats/run/gpucapture/trace/ranks.h"
-#include "formats/run/gpucapture/trace/repeats.h"
-
-#include <stdbool.h>
 
 enum rec_iterations_method {
 	REC_ITERATIONS_NONE,
@@ -18,47 +14,23 @@ enum rec_iterations_method {
 	REC_ITERATIONS_REPEAT
 };
 
-/* State of the search for a rank's iterations, kept from one segment to the next. */
-struct rec_iterations_state {
-	enum rec_iterations_method way;
-	uint32_t leader; /* 1 + a rank of the same process whose iterations this rank shares; 0:
-			    unknown */
-	fmt_str like;	 /* name of such a range, and the length of their common prefix */
-	size_t like_len;
-	struct rec_pattern pattern;
-	size_t each;		     /* repetitions in one iteration */
-	size_t n;		     /* iterations in all segments */
-	bool prelude;		     /* one iteration is the time before the first repetition */
-	struct fmt_iteration last;   /* of this segment */
-	struct fmt_iteration before; /* of the segment before */
-	bool has_before;	     /* `before` is set */
-	bool inside;		     /* the last iteration continues in the next segment */
-	int64_t from_ns;	     /* start of the next segment */
+/* The iterations of a rank, by start: at least one. */
+struct rec_iterations {
+	enum rec_iterations_method method;
+	struct fmt_iterations all;
+	size_t each;	    /* repetitions in one iteration */
+	int64_t last_ns[2]; /* REPEAT: starts of the last two repetitions */
 };
 
-void rec_iterations_state_done(struct rec_iterations_state *of);
+/* Finds the iterations of each rank; `ret` has an element for each and is zeroed. `n_cuts`: that of
+ * the plan. GPUs of a process share the iterations of one of them, unless each has as many of its
+ * own. Groups many short repetitions into one iteration. If repetitions were found, the last
+ * iterations of all ranks get the same number. Returns 0 or -ENOMEM. */
+int rec_iterations_find(struct rec_process *const *processes, const struct rec_ranks *ranks,
+			size_t n_cuts, struct rec_iterations *ret);
 
-/* Decides what delimits the iterations of a rank: markers of its process, or numbered ranges, whose
- * span is in `part`. */
-int rec_iterations_plan(struct fmt_names *names, const struct rec_process *process,
-			const struct fmt_run_part *part, struct rec_iterations_state *ret);
+/* Returns true if the end of the last iteration is the end of the run. */
+bool rec_iterations_are_open(const struct rec_iterations *of);
 
-/* Finds the iterations of each rank in a segment; `more`: it is not the last segment. `of` is by
- * rank, from rec_iterations_plan(). `n` is the number of processes that have started. Groups many
- * short repetitions into one iteration. If a rank without numbered iterations starts in a later
- * segment, its numbers continue those of the other ranks. */
-int rec_iterations_find(struct fmt_run *run, const struct rec_ranks *ranks,
-			struct rec_process *const *processes, size_t n,
-			const struct fmt_run_part *parts, bool more,
-			struct rec_iterations_state *of);
-
-/* Returns true if the segment of a rank can end before the last iteration that begins by
- * `until_ns`: an earlier iteration is complete, there are neither markers nor repetitions, or
- * `force` is set. */
-bool rec_iterations_can_cut(const struct rec_iterations_state *of, const struct fmt_run_rank *rank,
-			    int64_t until_ns, bool force);
-/* Ends the segment of the rank there. */
-void rec_iterations_cut(struct rec_iterations_state *of, struct fmt_run_rank *rank,
-			int64_t until_ns);
-/* Ends the last iteration with the run. */
-void rec_iterations_end(struct rec_iterations_state *of, const struct fmt_run_rank *rank);
+/* Converts the times to those of the run. */
+void rec_iterations_convert(struct rec_iterations *of, const struct fmt_clock *clock);

@@ -1,53 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/gpucapture/trace/plan.h"
 
-#include "base/array.h"
-#include "base/scope.h"
 #include "formats/run/gpucapture/trace/devices.h"
+
+/* A recording of at most this many segments is written as one. */
+#define WHOLE_SEGMENTS 2
 
 void rec_plan_done(struct rec_plan *p)
 {
-	for (uint32_t i = 0; p->steps && i < p->ranks.n; i++)
-		rec_iterations_state_done(&p->steps[i]);
-	free(p->steps);
+	for (uint32_t i = 0; p->iterations && i < p->ranks.n; i++)
+		fmt_iterations_done(&p->iterations[i].all);
+	free(p->iterations);
 	rec_pairing_done(&p->pairing);
 	rec_ranks_done(&p->ranks);
 	*p = (struct rec_plan){0};
 }
 
-static int add_range(struct fmt_run_part *part, const struct rec_event *e)
+static uint64_t count_events(struct rec_process *const *processes, size_t n)
 {
-	if (array_reserve(&part->ranges, part->n_ranges + 1, &part->ranges_cap) < 0)
-		return -ENOMEM;
-	part->ranges[part->n_ranges++] = (struct fmt_event){
-		.start_ns = e->start_ns, .duration_ns = e->duration_ns, .template = e->template};
-	fmt_run_part_extend(part, e->duration_ns >= 0
-					  ? &part->ranges[part->n_ranges - 1]
-					  : &(struct fmt_event){.start_ns = e->start_ns});
-	return 0;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += processes[i]->counts.calls + processes[i]->counts.ops;
+	return sum;
 }
 
-static int plan_rank(struct rec_plan *plan, uint32_t rank, struct rec_process *p)
+int rec_plan_end_round(struct rec_plan *plan, struct rec_process *const *processes, size_t n,
+		       size_t segment)
 {
-	scoped(fmt_run_part_done) struct fmt_run_part part = {.first_ns = INT64_MAX,
-							      .last_ns = INT64_MIN};
+	uint64_t events = count_events(processes, n);
 	int r = 0;
 
-	for (size_t i = 0; i < p->n_events; i++) {
-		const struct rec_event *e = &p->events[i];
-
-		rec_process_extend_span(p, e->start_ns,
-					e->start_ns + (e->duration_ns > 0 ? e->duration_ns : 0));
-	}
-	for (size_t i = 0; i < p->n_ranges && r == 0; i++)
-		if (rec_rank_of(&plan->ranks, p, &p->ranges[i]) == rank)
-			r = add_range(&part, &p->ranges[i]);
-	if (p->has_span) {
-		part.first_ns = p->first_ns < part.first_ns ? p->first_ns : part.first_ns;
-		part.last_ns = p->last_ns > part.last_ns ? p->last_ns : part.last_ns;
-	}
-	fmt_run_part_sort(&part);
-	return r < 0 ? r : rec_iterations_plan(p->names, p, &part, &plan->steps[rank]);
+	plan->segment = segment;
+	if (events - plan->cut_events < segment)
+		return 0;
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = fmt_iterations_add(&processes[i]->cuts, (int64_t)plan->n_cuts,
+				       processes[i]->last_ns, 0);
+	plan->n_cuts++;
+	plan->cut_events = events;
+	return r;
 }
 
 int rec_plan_find(struct rec_plan *plan, struct rec_process *const *processes, size_t n,
@@ -56,18 +48,27 @@ int rec_plan_find(struct rec_plan *plan, struct rec_process *const *processes, s
 	int r = rec_ranks_find(processes, n, &plan->ranks);
 
 	plan->n_processes = n;
-	for (size_t i = 0; i < n; i++)
-		plan->n_events += processes[i]->counts.calls + processes[i]->counts.ops;
+	if (count_events(processes, n) <= WHOLE_SEGMENTS * plan->segment)
+		plan->n_cuts = 0;
 	if (r == 0)
 		r = rec_devices_put(processes, &plan->ranks, names);
 	if (r == 0)
 		r = rec_pairing_find(processes, n, &plan->ranks, names, &plan->pairing);
-	plan->steps = calloc(plan->ranks.n + (size_t)1, sizeof(*plan->steps));
-	if (r == 0 && !plan->steps)
+	plan->iterations = calloc(plan->ranks.n + (size_t)1, sizeof(*plan->iterations));
+	if (r == 0 && !plan->iterations)
 		r = -ENOMEM;
-	for (uint32_t i = 0; i < plan->ranks.n && r == 0; i++)
-		r = plan_rank(plan, i, processes[plan->ranks.ranks[i].process]);
-	return r;
+	return r < 0 ? r
+		     : rec_iterations_find(processes, &plan->ranks, plan->n_cuts, plan->iterations);
+}
+
+bool rec_plan_has_iterations(const struct rec_plan *plan, int64_t first, int64_t last)
+{
+	for (uint32_t i = 0; i < plan->ranks.n; i++)
+		for (size_t k = 0; k < plan->iterations[i].all.n; k++)
+			if (plan->iterations[i].all.list[k].number >= first &&
+			    plan->iterations[i].all.list[k].number <= last)
+				return true;
+	return false;
 }
 
 bool rec_plan_matches(const struct rec_plan *plan, struct rec_process *const *processes, size_t n)

@@ -53,18 +53,21 @@ static int64_t launch_time(const struct fmt_run_rank *run, const struct fmt_run_
 static uint32_t nearest_op(const struct rec_rank_events *places, uint32_t rank, int64_t at_ns,
 			   bool after)
 {
-	const struct fmt_run_rank *run = &places->run->ranks[rank];
+	const struct fmt_run_rank *run = &places->segment->run.ranks[rank];
 	uint32_t best = FMT_RUN_NONE;
 	bool best_is_op = false;
 
 	for (uint32_t i = 0; i < run->n_events; i++) {
-		uint8_t kind = fmt_template(places->run->names, run->events[i].template)->kind;
-		int64_t at = launch_time(run, &places->parts[rank], i), best_at;
+		uint8_t kind =
+			fmt_template(places->segment->run.names, run->events[i].template)->kind;
+		int64_t at = launch_time(run, &places->segment->parts[rank], i), best_at;
 		bool is_op = FMT_IS_OP(kind);
 
 		if ((!is_op && kind != FMT_CALL) || (after ? at > at_ns : at < at_ns))
 			continue;
-		best_at = best == FMT_RUN_NONE ? at : launch_time(run, &places->parts[rank], best);
+		best_at = best == FMT_RUN_NONE
+				  ? at
+				  : launch_time(run, &places->segment->parts[rank], best);
 		if (best != FMT_RUN_NONE && is_op == best_is_op
 			    ? (after ? at <= best_at : at >= best_at)
 			    : best_is_op)
@@ -156,7 +159,7 @@ static int attach_digests(struct rec_process *p, const struct rec_rank_events *p
 			made.op = *rec_rank_event_index(places, p, of->event);
 		}
 		if (made.op != FMT_RUN_NONE)
-			r = add_digest(p, from, made, &places->parts[rank]);
+			r = add_digest(p, from, made, &places->segment->parts[rank]);
 	}
 	return r;
 }

@@ -44,7 +44,7 @@ int rec_rank_events_track(struct rec_rank_events *p, uint32_t rank,
 	int r = 0;
 
 	if (known->rank != rank + 1)
-		r = fmt_names_track(p->run->names, rank, &named, &known->track);
+		r = fmt_names_track(p->segment->run.names, rank, &named, &known->track);
 	if (r < 0)
 		return r;
 	known->rank = rank + 1;
@@ -52,17 +52,44 @@ int rec_rank_events_track(struct rec_rank_events *p, uint32_t rank,
 	return 0;
 }
 
-/* Finds the rank and its track. Returns 0 if the event is left out. */
-static int find_track(struct rec_rank_events *p, const struct rec_process *process,
-		      const struct rec_event *e, uint32_t *rank, uint32_t *track)
+static bool is_message(const struct fmt_names *names, const struct fmt_template *template)
 {
-	int r;
+	int64_t peers;
 
-	*rank = rec_rank_of(p->ranks, process, e);
-	if (*rank == REC_NONE || (FMT_IS_OP(e->kind) && e->duration_ns == REC_NO_TIME))
+	return fmt_template_const(names, template, FMT_KEY_TO, &peers) ||
+	       fmt_template_const(names, template, FMT_KEY_FROM, &peers);
+}
+
+/* Counts a collective before the window, unless it is a message. */
+static int count_skipped(const struct rec_process *process, const struct rec_event *e,
+			 struct rec_skipped *to)
+{
+	const struct fmt_template *template = fmt_template(process->names, e->template);
+	int64_t comm = process->values[e->first_value + FMT_COLLECTIVE_COMM];
+
+	if (comm < 0 || is_message(process->names, template))
 		return 0;
-	r = rec_rank_events_track(p, *rank, process, e->track, track);
-	return r < 0 ? r : 1;
+	if (array_reserve(&to->counts, (size_t)comm + 1, &to->cap) < 0)
+		return -ENOMEM;
+	while (to->n <= (size_t)comm)
+		to->counts[to->n++] = 0;
+	to->counts[comm]++;
+	return 0;
+}
+
+/* Returns 1 if the rank keeps the event, which is in the segment; 0 if it is outside of the window,
+ * or an operation without times. */
+static int is_kept(const struct rec_rank_events *p, const struct rec_process *process,
+		   const struct rec_event *e, uint32_t rank)
+{
+	const struct rec_segment_rank *of = &p->segment->ranks[rank];
+	int64_t at_ns = rec_launch_time(process, e);
+
+	if (FMT_IS_OP(e->kind) && e->duration_ns == REC_NO_TIME)
+		return 0;
+	if (at_ns >= of->first_ns || e->keeps)
+		return at_ns < of->last_ns;
+	return e->kind == FMT_COLLECTIVE ? count_skipped(process, e, of->skipped) : 0;
 }
 
 /* ---- by rank and track */
@@ -135,10 +162,16 @@ static int insert_item(struct list *list, const struct item *item)
 /* Adds an event to the list of its track, unless it is left out. */
 static int add_item(struct rec_rank_events *p, struct all_lists *l, const struct item *item)
 {
+	const struct rec_process *process = p->processes[item->process];
+	uint32_t rank = rec_rank_of(p->ranks, process, item->of), track;
 	struct lists *of;
-	uint32_t rank, track;
-	int r = find_track(p, p->processes[item->process], item->of, &rank, &track);
+	int r;
 
+	if (rank == REC_NONE || rec_launch_time(process, item->of) >= p->segment->ranks[rank].to_ns)
+		return 0;
+	r = is_kept(p, process, item->of, rank);
+	if (r == 1)
+		r = rec_rank_events_track(p, rank, process, item->of->track, &track) ?: 1;
 	if (r <= 0)
 		return r;
 	of = &l->lists[rank];
@@ -156,9 +189,8 @@ static int sort_events(struct rec_rank_events *p, struct all_lists *l)
 
 	for (uint32_t i = 0; i < p->n; i++) {
 		const struct rec_process *process = p->processes[i];
-		size_t end = p->ends ? p->ends[i] : process->n_events;
 
-		for (uint32_t k = 0; k < end && r == 0; k++)
+		for (uint32_t k = 0; k < p->ends[i] && r == 0; k++)
 			r = add_item(p, l, &(struct item){&process->events[k], i, k});
 	}
 	for (uint32_t i = 0; i < l->n && r == 0; i++)
@@ -174,8 +206,9 @@ static int sort_events(struct rec_rank_events *p, struct all_lists *l)
 /* ---- events of the run */
 
 /* Joins the values of several processes; the ranks share them. */
-static int join_values(struct rec_rank_events *p, int64_t **ret)
+static int join_values(struct rec_rank_events *p)
 {
+	struct rec_segment *s = p->segment;
 	size_t n = 0, at = 0;
 
 	for (size_t i = 0; i < p->n; i++) {
@@ -184,16 +217,17 @@ static int join_values(struct rec_rank_events *p, int64_t **ret)
 	}
 	if (n > UINT32_MAX)
 		return -EOVERFLOW;
-	*ret = p->n == 1 ? p->processes[0]->values : malloc((n + 1) * sizeof(**ret));
-	if (!*ret && n > 0)
+	s->borrows_values = p->n == 1;
+	s->values = p->n == 1 ? p->processes[0]->values : malloc((n + 1) * sizeof(*s->values));
+	if (!s->values && n > 0)
 		return -ENOMEM;
 	for (size_t i = 0; p->n > 1 && i < p->n; at += p->processes[i++]->n_values)
 		if (p->processes[i]->n_values > 0)
-			memcpy(*ret + at, p->processes[i]->values,
-			       p->processes[i]->n_values * sizeof(**ret));
-	for (uint32_t i = 0; i < p->run->n_ranks; i++) {
-		p->run->ranks[i].values = *ret;
-		p->run->ranks[i].n_values = n;
+			memcpy(s->values + at, p->processes[i]->values,
+			       p->processes[i]->n_values * sizeof(*s->values));
+	for (uint32_t i = 0; i < s->run.n_ranks; i++) {
+		s->run.ranks[i].values = s->values;
+		s->run.ranks[i].n_values = n;
 	}
 	return 0;
 }
@@ -201,8 +235,8 @@ static int join_values(struct rec_rank_events *p, int64_t **ret)
 static void add_event(struct rec_rank_events *p, const struct item *item, uint32_t rank,
 		      uint32_t track)
 {
-	struct fmt_run_rank *run = &p->run->ranks[rank];
-	struct fmt_run_part *part = &p->parts[rank];
+	struct fmt_run_rank *run = &p->segment->run.ranks[rank];
+	struct fmt_run_part *part = &p->segment->parts[rank];
 	const struct rec_process *process = p->processes[item->process];
 	const struct rec_event *e = item->of;
 	struct fmt_event *to = &run->events[run->n_events];
@@ -216,23 +250,21 @@ static void add_event(struct rec_rank_events *p, const struct item *item, uint32
 	if (process->index != p->ranks->ranks[rank].process)
 		to->correlation = 0; /* correlations are only unique within one process */
 	*rec_rank_event_index(p, process, item->event) = (uint32_t)run->n_events;
-	part->call_of[run->n_events] = e->call == REC_NONE ? FMT_RUN_NONE : e->call;
-	part->keeps[run->n_events++] = e->keeps;
+	part->call_of[run->n_events++] = e->call == REC_NONE ? FMT_RUN_NONE : e->call;
 	fmt_run_part_extend(part, to);
 }
 
 static int add_events(struct rec_rank_events *p, const struct lists *l, uint32_t rank)
 {
-	struct fmt_run_rank *run = &p->run->ranks[rank];
-	struct fmt_run_part *part = &p->parts[rank];
+	struct fmt_run_rank *run = &p->segment->run.ranks[rank];
+	struct fmt_run_part *part = &p->segment->parts[rank];
 	size_t n = 0;
 
 	for (size_t i = 0; i < l->n; i++)
 		n += l->of_track[i].n;
 	run->events = malloc((n + 1) * sizeof(*run->events));
-	part->keeps = malloc(n + 1);
 	part->call_of = malloc((n + 1) * sizeof(*part->call_of));
-	if (!run->events || !part->keeps || !part->call_of)
+	if (!run->events || !part->call_of)
 		return -ENOMEM;
 	for (uint32_t track = 0; track < l->n; track++)
 		for (size_t i = 0; i < l->of_track[track].n; i++)
@@ -281,28 +313,21 @@ static int allocate(struct rec_rank_events *p)
 	return p->event_index ? 0 : -ENOMEM;
 }
 
-int rec_rank_events_new(struct rec_process *const *processes, size_t n, const uint32_t *ends,
-			const struct rec_ranks *ranks, struct fmt_run *run,
-			struct fmt_run_part *parts, int64_t **values, struct rec_rank_events *ret)
+int rec_rank_events_add(struct rec_rank_events *p)
 {
-	scoped(lists_done) struct all_lists l = {.n = run->n_ranks};
+	struct rec_segment *s = p->segment;
+	scoped(lists_done) struct all_lists l = {.n = s->run.n_ranks};
 	int r;
 
-	*ret = (struct rec_rank_events){.processes = processes,
-					.ends = ends,
-					.ranks = ranks,
-					.run = run,
-					.parts = parts,
-					.n = n};
-	l.lists = calloc(run->n_ranks + (size_t)1, sizeof(*l.lists));
-	r = l.lists ? allocate(ret) : -ENOMEM;
+	l.lists = calloc(l.n + (size_t)1, sizeof(*l.lists));
+	r = l.lists ? allocate(p) : -ENOMEM;
 	if (r == 0)
-		r = sort_events(ret, &l);
+		r = sort_events(p, &l);
 	if (r == 0)
-		r = join_values(ret, values);
-	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++)
-		r = add_events(ret, &l.lists[i], i);
-	for (uint32_t i = 0; i < run->n_ranks && r == 0; i++)
-		find_calls(ret, &l.lists[i], parts[i].call_of);
+		r = join_values(p);
+	for (uint32_t i = 0; i < l.n && r == 0; i++)
+		r = add_events(p, &l.lists[i], i);
+	for (uint32_t i = 0; i < l.n && r == 0; i++)
+		find_calls(p, &l.lists[i], s->parts[i].call_of);
 	return r;
 }

@@ -1,31 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Distributes the events of all processes to the ranks of a run, in the order that a run requires,
- * and keeps the new index of each event. One thread. */
+/* Distributes the events of all processes to the ranks of a segment, in the order that a run
+ * requires, and keeps the new index of each event. One thread. */
 #pragma once
 
-#include "formats/run/gpucapture/trace/ranks.h"
-#include "formats/run/part.h"
+#include "formats/run/gpucapture/trace/segment.h"
 
 struct rec_rank_events {
 	struct rec_process *const *processes; /* not owned */
 	const struct rec_ranks *ranks;	      /* not owned */
-	struct fmt_run *run;		      /* not owned */
-	struct fmt_run_part *parts;	      /* not owned */
+	struct rec_segment *segment;	      /* not owned */
 	size_t n;			      /* number of processes */
-	const uint32_t *ends;  /* not owned; end of the events to use, by process; NULL: all */
-	uint32_t *first;       /* owned: of each process, the offset of its events in `at` */
+	const uint32_t *ends;		      /* not owned; end of the events to use, by process */
+	uint32_t *first;       /* owned: of each process, the offset of its events in event_index */
 	uint32_t *first_value; /* owned: of each process, the offset of its values */
 	uint32_t *event_index; /* owned: index of each event in its rank; FMT_RUN_NONE: left out */
 	struct rec_rank_event_track **tracks; /* owned: by process and track */
 };
 
-/* Adds the events of the run's ranks, whose numbers are already set, and their data in `parts`. All
- * ranks share *values: those of the only process, or a copy that the caller frees. Returns 0 or a
- * negative errno. */
-int rec_rank_events_new(struct rec_process *const *processes, size_t n, const uint32_t *ends,
-			const struct rec_ranks *ranks, struct fmt_run *run,
-			struct fmt_run_part *parts, int64_t **values, struct rec_rank_events *ret);
+/* Adds the events of the segment to its run and parts. Initialise `p` with the members that are not
+ * owned, and zeros. Returns 0 or a negative errno. */
+int rec_rank_events_add(struct rec_rank_events *p);
 void rec_rank_events_done(struct rec_rank_events *p);
 
 /* Returns the index of the event in its rank; FMT_RUN_NONE: left out. */

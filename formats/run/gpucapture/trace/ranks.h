@@ -38,5 +38,11 @@ uint32_t rec_rank_of(const struct rec_ranks *r, const struct rec_process *p,
 		     const struct rec_event *e);
 uint32_t rec_rank_of_device(const struct rec_ranks *r, const struct rec_process *p, int device);
 
+/* Returns the start of the call that launched the event, or of the event itself. */
+static inline int64_t rec_launch_time(const struct rec_process *p, const struct rec_event *e)
+{
+	return e->call == REC_NONE ? e->start_ns : p->events[e->call].start_ns;
+}
+
 /* Returns a number > 0 of the rank's process if the process has several ranks, else 0. */
 uint32_t rec_shared_process(const struct rec_ranks *r, uint32_t rank);

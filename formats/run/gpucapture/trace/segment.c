@@ -3,9 +3,8 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/run/gpucapture/trace/rank_events.h"
 #include "formats/run/infer/infer.h"
-
-#include <pthread.h>
 
 #define MOST_THREADS 64
 
@@ -47,6 +46,26 @@ static int allocate(struct rec_segment *s, const struct rec_ranks *ranks)
 	return 0;
 }
 
+struct rec_segment *rec_segment_new(const struct rec_ranks *ranks, const struct rec_window *window,
+				    struct fmt_names *names)
+{
+	scoped(rec_segment_freep) struct rec_segment *s = calloc(1, sizeof(*s));
+
+	if (!s || allocate(s, ranks) < 0)
+		return NULL;
+	s->run.names = names;
+	s->window = window;
+	return take(s);
+}
+
+bool rec_segment_has(const struct rec_segment *s, const struct rec_ranks *ranks,
+		     const struct rec_process *p, const struct rec_event *e)
+{
+	uint32_t rank = rec_rank_of(ranks, p, e);
+
+	return rank == REC_NONE || rec_launch_time(p, e) < s->ranks[rank].to_ns;
+}
+
 static int add_ranges(struct rec_segment *s, struct rec_rank_events *places,
 		      const struct rec_process *p)
 {
@@ -59,7 +78,8 @@ static int add_ranges(struct rec_segment *s, struct rec_rank_events *places,
 		struct fmt_run_part *part;
 		int r;
 
-		if (rank == REC_NONE)
+		if (rank == REC_NONE || e->start_ns >= s->ranks[rank].to_ns ||
+		    e->start_ns < s->ranks[rank].first_ns || e->start_ns >= s->ranks[rank].last_ns)
 			continue;
 		part = &s->parts[rank];
 		r = rec_rank_events_track(places, rank, p, e->track, &made.track);
@@ -74,36 +94,25 @@ static int add_ranges(struct rec_segment *s, struct rec_rank_events *places,
 	return 0;
 }
 
-int rec_segment_new(struct rec_process *const *processes, size_t n, const uint32_t *ends,
-		    const struct rec_plan *plan, const struct rec_window *window,
-		    struct fmt_names *names, struct rec_trace_counts *result,
-		    struct rec_segment **ret)
+int rec_segment_fill(struct rec_segment *s, struct rec_process *const *processes, size_t n,
+		     const uint32_t *ends, const struct rec_plan *plan, uint64_t *unmatched)
 {
-	scoped(rec_segment_freep) struct rec_segment *s = calloc(1, sizeof(*s));
-	scoped(rec_rank_events_done) struct rec_rank_events places = {0};
-	int r = s ? allocate(s, &plan->ranks) : -ENOMEM;
+	scoped(rec_rank_events_done) struct rec_rank_events places = {
+		.processes = processes, .ranks = &plan->ranks, .segment = s, .n = n, .ends = ends};
+	int r = 0;
 
-	if (r < 0)
-		return r;
-	s->run.names = names;
-	s->window = window;
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = rec_pairing_apply(&plan->pairing, processes[i], ends[i], &result->unmatched);
-	s->borrows_values = n == 1;
+		r = rec_pairing_apply(&plan->pairing, processes[i], ends[i], unmatched);
 	if (r == 0)
-		r = rec_rank_events_new(processes, n, ends, &plan->ranks, &s->run, s->parts,
-					&s->values, &places);
+		r = rec_rank_events_add(&places);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		r = add_ranges(s, &places, processes[i]);
 		if (r == 0)
 			r = rec_rank_add_digests(processes[i], &places);
 	}
-	if (r < 0)
-		return r;
-	for (uint32_t i = 0; i < s->run.n_ranks; i++)
+	for (uint32_t i = 0; i < s->run.n_ranks && r == 0; i++)
 		fmt_run_part_sort(&s->parts[i]);
-	*ret = take(s);
-	return 0;
+	return r;
 }
 
 /* ---- writing */

@@ -4,13 +4,33 @@
  * owns its data, so the next segment can be read at the same time. */
 #pragma once
 
+#include "formats/run/gpucapture/calls/processes.h"
 #include "formats/run/gpucapture/trace/contents.h"
 #include "formats/run/gpucapture/trace/plan.h"
-#include "formats/run/gpucapture/trace/rank_events.h"
-#include "formats/run/gpucapture/trace/window.h"
 #include "formats/trace/store/writer.h"
 
 #include <pthread.h>
+
+/* Progress of an import. show() may be NULL; if it returns a negative errno, the import ends with
+ * it. */
+struct rec_progress {
+	int (*show)(void *context, const char *what, uint64_t done, uint64_t total);
+	void *context;
+};
+
+/* What is written of a run. */
+struct rec_window {
+	int64_t first, last;		     /* iterations to keep; -1: all */
+	int64_t first_content, last_content; /* iterations whose contents are kept */
+	const char *folder;		     /* folder of the contents; NULL: no contents */
+	size_t segment;			     /* calls and operations in a segment; 0: the default */
+	int threads;			     /* 0: one for each core */
+	uint32_t digest_level;		     /* enum cap_digest_level */
+	bool untimed;			     /* without device times, so there are no operations */
+	struct rec_unrecorded unread;
+	struct rec_end_counts endings;
+	struct rec_progress progress;
+};
 
 /* Counts of events that are in the trace, and of missing events. */
 struct rec_trace_counts {
@@ -24,18 +44,31 @@ struct rec_trace_counts {
 	uint64_t unmatched;		 /* collectives of unknown communicators */
 };
 
+/* The number of collectives of a rank before the window, by communicator. */
+struct rec_skipped {
+	uint32_t *counts; /* owned */
+	size_t n, cap;
+};
+
+struct rec_segment_rank {
+	int64_t to_ns; /* events before this time are in the segment: calls by their start,
+			  operations by that of their calls */
+	int64_t first_ns, last_ns; /* of them are kept: those from first_ns, and earlier calls that
+				      a prologue needs, until last_ns */
+	struct rec_skipped *skipped;	     /* not owned: counts collectives before first_ns */
+	struct fmt_run_part_reader *reading; /* not owned */
+	struct fmt_iteration before;	     /* the iteration before the first one */
+	bool has_before;
+	bool is_written;	      /* by this segment */
+	struct fmt_rank_writer *file; /* not owned */
+};
+
 struct rec_segment {
 	struct fmt_run run;  /* its ranks are owned */
 	int64_t *values;     /* of the events of all ranks; owned unless `borrows_values` */
 	bool borrows_values; /* of the only process */
-	struct rec_segment_rank {
-		struct fmt_run_part_reader *reading; /* not owned */
-		struct fmt_iteration before;	     /* the last iteration of the segment before */
-		bool has_before;
-		bool is_written;	      /* by this segment */
-		struct fmt_rank_writer *file; /* not owned */
-	} * ranks;			      /* owned */
-	struct fmt_run_part *parts;	      /* owned: by rank */
+	struct rec_segment_rank *ranks; /* owned */
+	struct fmt_run_part *parts;	/* owned: by rank */
 	struct fmt_names *names; /* owned copy of the names, used by `run`; NULL: `run` uses the
 				    shared names */
 	bool is_first, is_last;
@@ -49,15 +82,21 @@ struct rec_segment {
 	struct fmt_error err;
 };
 
+/* Makes an empty segment. Returns NULL if out of memory. */
+struct rec_segment *rec_segment_new(const struct rec_ranks *ranks, const struct rec_window *window,
+				    struct fmt_names *names);
 void rec_segment_free(struct rec_segment *s);
 define_cleanup(rec_segment_freep, struct rec_segment *, rec_segment_free);
 
-/* Makes the segment of the first ends[i] events of each process, without its iterations. Adds
- * collectives of unknown communicators to result->unmatched. Returns 0 or a negative errno. */
-int rec_segment_new(struct rec_process *const *processes, size_t n, const uint32_t *ends,
-		    const struct rec_plan *plan, const struct rec_window *window,
-		    struct fmt_names *names, struct rec_trace_counts *result,
-		    struct rec_segment **ret);
+/* Returns true if the event, one of the segment's processes, is in the segment, kept or not. */
+bool rec_segment_has(const struct rec_segment *s, const struct rec_ranks *ranks,
+		     const struct rec_process *p, const struct rec_event *e);
+
+/* Adds the events that are in the segment, of the first ends[i] of each process. The times of its
+ * ranks are set; its iterations are not. Adds collectives of unknown communicators to *unmatched.
+ * Returns 0 or a negative errno. */
+int rec_segment_fill(struct rec_segment *s, struct rec_process *const *processes, size_t n,
+		     const uint32_t *ends, const struct rec_plan *plan, uint64_t *unmatched);
 
 /* Infers dependencies and writes the marked ranks, on at most `n_threads` threads. Returns 0 or a
  * negative errno. */

@@ -6,6 +6,7 @@
 #include "formats/run/gpucapture/process/call.h"
 #include "formats/run/gpucapture/process/digests.h"
 #include "formats/run/gpucapture/process/times.h"
+#include "formats/run/gpucapture/trace/ranks.h"
 
 /* Returns the call that launched the event, or the event itself if it is a call. */
 static uint32_t owner_of(const struct rec_process *p, uint32_t event)
@@ -55,12 +56,6 @@ static int64_t last_end(const struct rec_process *p)
 	return p->n_events > 0 ? p->end.last_call_ns : INT64_MIN;
 }
 
-/* Returns the start of the event's call. */
-static int64_t call_start(const struct rec_process *p, const struct rec_event *e)
-{
-	return e->call == REC_NONE ? e->start_ns : p->events[e->call].start_ns;
-}
-
 /* Returns a time after which about `last` events began, according to the process with the most
  * events. */
 static int64_t begin_of_last(struct rec_process *const *processes, size_t n, size_t last)
@@ -73,8 +68,9 @@ static int64_t begin_of_last(struct rec_process *const *processes, size_t n, siz
 			most = processes[i];
 	if (there <= last)
 		return INT64_MIN;
-	return call_start(most, &most->events[(size_t)((double)most->n_events *
-						       (double)(there - last) / (double)there)]);
+	return rec_launch_time(most,
+			       &most->events[(size_t)((double)most->n_events *
+						      (double)(there - last) / (double)there)]);
 }
 
 /* Counts the events of the process that began before `than_ns`. */
@@ -82,7 +78,7 @@ static uint32_t count_older(const struct rec_process *p, int64_t than_ns)
 {
 	uint32_t n = 0;
 
-	while (n < p->n_events && call_start(p, &p->events[n]) < than_ns)
+	while (n < p->n_events && rec_launch_time(p, &p->events[n]) < than_ns)
 		n++;
 	return n;
 }
@@ -94,7 +90,7 @@ int rec_segment_bounds_find(struct rec_process *const *processes, size_t n, bool
 {
 	int64_t given_up_ns = force ? begin_of_last(processes, n, least) : INT64_MIN;
 
-	*ret = (struct rec_segment_bounds){malloc((n + 1) * sizeof(*ret->ends)), INT64_MIN, force};
+	*ret = (struct rec_segment_bounds){malloc((n + 1) * sizeof(*ret->ends)), INT64_MIN};
 	if (!ret->ends)
 		return -ENOMEM;
 	/* A process that is idle delays no other. */

@@ -9,7 +9,6 @@
 struct rec_segment_bounds {
 	uint32_t *ends;	  /* owned: for each process, the end of its complete events */
 	int64_t until_ns; /* latest time at which the segment can end */
-	bool force;	  /* may end within an iteration */
 };
 
 size_t rec_count_events(struct rec_process *const *processes, size_t n);

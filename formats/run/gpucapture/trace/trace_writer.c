@@ -5,7 +5,7 @@
 #include "base/scope.h"
 #include "formats/run/gpucapture/process/times.h"
 #include "formats/run/gpucapture/trace/facts.h"
-#include "formats/run/gpucapture/trace/segment.h"
+#include "formats/run/gpucapture/trace/rank_progress.h"
 #include "formats/run/gpucapture/trace/segment_bounds.h"
 #include "formats/trace/store/names_code.h"
 
@@ -20,18 +20,15 @@ struct rec_trace_writer {
 	const struct rec_window *window;
 	const struct rec_plan *plan;
 	char *path;
-	struct rec_iterations_state *steps; /* of the plan */
-	struct rec_window_state *kept;	    /* owned: by rank, as is the next */
-	struct fmt_rank_writer **files;	    /* owned, the elements belong to the writer */
-	struct fmt_writer *writer;	    /* NULL: nothing is written yet */
-	bool *written;			    /* owned: by rank */
-	bool inferred;			    /* a segment was */
-	bool begun;			    /* a segment was made */
+	struct rec_rank_progress *ranks; /* owned: by rank, as the next two */
+	struct fmt_rank_writer **files;	 /* the elements belong to the writer */
+	struct fmt_run_part_reader *read;
+	struct fmt_writer *writer; /* NULL: nothing is written yet */
+	bool is_inferred;	   /* a segment was */
 	struct rec_trace_counts result;
-	struct fmt_run_part_reader *read; /* owned: by rank */
-	size_t segment;			  /* calls and operations in a segment */
-	size_t enough;			  /* number of events that start the next segment */
-	struct rec_segment *writing;	  /* owned: the segment being written; NULL: none */
+	size_t segment;		     /* calls and operations in a segment */
+	size_t enough;		     /* number of events that start the next segment */
+	struct rec_segment *writing; /* owned: the segment being written; NULL: none */
 	int n_threads;
 };
 
@@ -61,14 +58,13 @@ void rec_trace_writer_free(struct rec_trace_writer *m)
 		return;
 	finish_writing(m, NULL);
 	fmt_writer_abandon(m->writer);
-	for (uint32_t i = 0; m->kept && i < m->plan->ranks.n; i++)
-		rec_window_state_done(&m->kept[i]);
-	for (uint32_t i = 0; m->read && i < m->plan->ranks.n; i++)
+	for (uint32_t i = 0; m->ranks && m->read && i < m->plan->ranks.n; i++) {
+		rec_rank_progress_done(&m->ranks[i]);
 		fmt_run_part_reader_done(&m->read[i]);
+	}
 	free(m->read);
-	free(m->kept);
+	free(m->ranks);
 	free(m->files);
-	free(m->written);
 	free(m->path);
 	free(m);
 }
@@ -84,121 +80,82 @@ int rec_trace_writer_new(struct fmt_names *names, const struct rec_window *windo
 	*m = (struct rec_trace_writer){.names = names,
 				       .window = window,
 				       .plan = plan,
-				       .steps = plan->steps,
 				       .path = strdup(path),
 				       .n_threads = window->threads ?: (int)host_n_processors()};
 	m->segment = m->enough = window->segment ? window->segment : REC_SEGMENT;
 	m->read = calloc(plan->ranks.n + (size_t)1, sizeof(*m->read));
-	m->kept = calloc(plan->ranks.n + (size_t)1, sizeof(*m->kept));
-	m->written = calloc(plan->ranks.n + (size_t)1, sizeof(*m->written));
+	m->ranks = calloc(plan->ranks.n + (size_t)1, sizeof(*m->ranks));
 	m->files = calloc(plan->ranks.n + (size_t)1, sizeof(*m->files));
-	if (!m->path || !m->read || !m->kept || !m->files || !m->written)
+	if (!m->path || !m->read || !m->ranks || !m->files)
 		return -ENOMEM;
+	for (uint32_t i = 0; i < plan->ranks.n; i++) {
+		rec_rank_progress_init(&m->ranks[i], &plan->iterations[i], window);
+		if (m->ranks[i].n_in_window > m->result.n_iterations)
+			m->result.n_iterations = m->ranks[i].n_in_window;
+	}
 	*ret = take(m);
 	return 0;
 }
 
-/* ---- a segment */
+/* ---- the end of a segment */
 
-/* The first ends[i] events of each process as a run, with its iterations. */
-static int assemble_ranks(struct rec_trace_writer *m, struct rec_process *const *processes,
-			  size_t n, const uint32_t *ends, bool more, struct rec_segment **ret)
+/* Returns true if the process has events that no segment contained. */
+static bool is_active(const struct rec_trace_writer *m, struct rec_process *const *processes,
+		      size_t n, uint32_t rank)
 {
-	int r;
+	uint32_t process = m->plan->ranks.ranks[rank].process;
 
-	for (size_t i = 0; i < n; i++)
-		processes[i]->times.none = m->window->untimed;
-	r = rec_segment_new(processes, n, ends, m->plan, m->window, m->names, &m->result, ret);
-	return r < 0 ? r
-		     : rec_iterations_find(&(*ret)->run, &m->plan->ranks, processes, n,
-					   (*ret)->parts, more, m->steps);
+	return process < n &&
+	       (processes[process]->n_events > 0 || processes[process]->n_ranges > 0);
 }
 
-static bool has_any(const struct rec_segment *s, uint32_t rank)
+/* Returns the time at which the segment ends for the rank; from_ns if it cannot end after that. */
+static int64_t end_of_rank(const struct rec_trace_writer *m, const struct rec_process *p,
+			   uint32_t rank, int64_t until_ns, bool force)
 {
-	return s->run.ranks[rank].n_events > 0 || s->parts[rank].n_ranges > 0;
+	int64_t to_ns;
+
+	if (p->end.last_call_ns < until_ns) /* its later calls may not be read yet */
+		until_ns = p->end.last_call_ns;
+	to_ns = rec_rank_progress_end(&m->ranks[rank], until_ns);
+	return force && to_ns == m->ranks[rank].from_ns && until_ns > to_ns ? until_ns : to_ns;
 }
 
-/* Returns true if no GPU of the rank's process ran anything since the last segment. */
-static bool is_idle(const struct rec_trace_writer *m, const struct rec_segment *s, uint32_t rank)
+/* Ends the segment for each rank at the end of an iteration; with `force` within one if needed.
+ * Returns 1; 0 if no rank can end it, or if one that has many events cannot. */
+static int end_segment(struct rec_trace_writer *m, struct rec_segment *s,
+		       struct rec_process *const *processes, size_t n, int64_t until_ns, bool force)
 {
-	const struct rec_rank *ranks = m->plan->ranks.ranks;
-
-	for (uint32_t i = 0; i < s->run.n_ranks; i++)
-		if (ranks[i].process == ranks[rank].process && has_any(s, i))
-			return false;
-	return true;
-}
-
-/* Returns true if the segment of the rank's process can be written: it is large enough, or contains
- * an iteration. */
-static bool can_write(const struct rec_trace_writer *m, const struct rec_segment *s, uint32_t rank,
-		      const struct rec_segment_bounds *bounds)
-{
-	const struct rec_rank *ranks = m->plan->ranks.ranks;
+	int any = 0;
 
 	for (uint32_t i = 0; i < s->run.n_ranks; i++) {
-		const struct fmt_run_rank *of = &s->run.ranks[i];
+		int64_t from_ns = m->ranks[i].from_ns, *to_ns = &s->ranks[i].to_ns;
+		const struct rec_process *p;
 
-		if (ranks[i].process == ranks[rank].process &&
-		    (of->n_events >= m->segment / ENOUGH ||
-		     (m->steps[i].n > 0 &&
-		      rec_iterations_can_cut(&m->steps[i], of, bounds->until_ns, false))))
-			return true;
-	}
-	return false;
-}
-
-/* Keeps the few events of some ranks for the next segment: of ranks that just began, about which
- * too little is known, and of idle ranks, which cannot end the segment. */
-static int defer_ranks(const struct rec_trace_writer *m, struct rec_segment *s,
-		       const struct rec_segment_bounds *bounds)
-{
-	scoped(free_ptr) bool *held = calloc(s->run.n_ranks + (size_t)1, sizeof(*held));
-
-	if (!held)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < s->run.n_ranks; i++)
-		held[i] = !can_write(m, s, i, bounds);
-	for (uint32_t i = 0; i < s->run.n_ranks; i++)
-		if (held[i]) {
-			s->run.ranks[i].n_events = 0;
-			s->parts[i].n_ranges = s->parts[i].n_digests = 0;
-		}
-	return 0;
-}
-
-/* Ends the segment at the end of an iteration: 1; 0 if no iteration is complete. */
-static int end_segment(const struct rec_trace_writer *m, struct rec_segment *s,
-		       const struct rec_segment_bounds *bounds)
-{
-	struct rec_iterations_state *steps = m->steps;
-	uint32_t n_idle = 0;
-	int r = 0;
-
-	for (uint32_t i = 0; i < s->run.n_ranks; i++) {
-		n_idle += is_idle(m, s, i);
-		if (!is_idle(m, s, i) && !rec_iterations_can_cut(&steps[i], &s->run.ranks[i],
-								 bounds->until_ns, bounds->force))
+		*to_ns = from_ns;
+		if (!is_active(m, processes, n, i))
+			continue;
+		p = processes[m->plan->ranks.ranks[i].process];
+		*to_ns = end_of_rank(m, p, i, until_ns, force);
+		any |= *to_ns > from_ns;
+		if (*to_ns == from_ns && p->n_events >= m->segment / ENOUGH)
 			return 0;
 	}
-	if (n_idle == s->run.n_ranks)
-		return 0;
-	for (uint32_t i = 0; i < s->run.n_ranks && r == 0; i++) {
-		if (is_idle(m, s, i))
-			continue;
-		rec_iterations_cut(&steps[i], &s->run.ranks[i], bounds->until_ns);
-		r = rec_window_filter(&s->run.ranks[i], &s->parts[i], INT64_MIN, steps[i].from_ns);
-	}
-	return r < 0 ? r : 1;
+	return any;
 }
 
-/* Returns true if the rank is written with the segment: it has events, or will never have any. */
-static bool has_to_be_written(const struct rec_trace_writer *m, const struct rec_segment *s,
-			      uint32_t rank)
+/* Ends the last segment: of ranks that have events, or never had any. */
+static void end_last(const struct rec_trace_writer *m, struct rec_segment *s,
+		     struct rec_process *const *processes, size_t n)
 {
-	return !is_idle(m, s, rank) || (s->is_last && !m->written[rank]);
+	s->is_last = true;
+	for (uint32_t i = 0; i < s->run.n_ranks; i++)
+		s->ranks[i].to_ns = is_active(m, processes, n, i) || !m->ranks[i].is_written
+					    ? INT64_MAX
+					    : m->ranks[i].from_ns;
 }
+
+/* ---- writing */
 
 /* Creates the files of all ranks. */
 static int open_files(struct rec_trace_writer *m, struct fmt_error *err)
@@ -211,76 +168,56 @@ static int open_files(struct rec_trace_writer *m, struct fmt_error *err)
 	return r;
 }
 
-/* Selects the ranks to write with the segment: those that have events, or will never have any. Also
- * sets the iterations before and after for their files. */
-static void choose_ranks(struct rec_trace_writer *m, struct rec_segment *s)
+/* Selects the ranks to write with the segment. Returns true if there are any. */
+static bool choose_ranks(struct rec_trace_writer *m, struct rec_segment *s)
 {
 	size_t n_events = 0;
+	bool any = false;
 
 	for (uint32_t i = 0; i < s->run.n_ranks; i++) {
 		struct rec_segment_rank *rank = &s->ranks[i];
+		struct rec_rank_progress *of = &m->ranks[i];
 
 		/* The prologue of a window does not characterise the machine. */
-		if (m->window->first < 0 || m->kept[i].n > 0)
+		if (m->window->first < 0 || of->next > of->first)
 			n_events += s->run.ranks[i].n_events;
-		rank->is_written = has_to_be_written(m, s, i) && s->run.ranks[i].n_iterations > 0;
-		rank->before = m->steps[i].before;
-		rank->has_before =
-			m->steps[i].has_before && (m->window->first < 0 || m->kept[i].has_begun);
+		rank->is_written = s->run.ranks[i].n_iterations > 0;
 		rank->file = m->files[i];
 		rank->reading = &m->read[i];
+		of->is_written |= rank->is_written;
+		any |= rank->is_written;
 	}
-	for (uint32_t i = 0; i < s->run.n_ranks; i++)
-		m->written[i] |= s->ranks[i].is_written;
-	s->is_first = !m->inferred;
+	s->is_first = !m->is_inferred;
 	s->is_inferred = n_events > 0;
-	m->inferred |= s->is_inferred;
+	m->is_inferred |= s->is_inferred;
+	return any;
 }
 
-/* Cuts the window out of the segment. Returns 1 if there is something to write so far. */
-static int keep_window(struct rec_trace_writer *m, struct rec_segment *s, struct fmt_error *err)
+/* Fills the segment, whose ends are set. Returns 1 if there is something to write. */
+static int fill_segment(struct rec_trace_writer *m, struct rec_segment *s,
+			struct rec_process *const *processes, size_t n, const uint32_t *ends,
+			struct fmt_error *err)
 {
-	bool windowed = m->window->first >= 0, any = !windowed;
-	int r = 0;
+	int r;
 
-	m->result.n_iterations = 0;
-	for (uint32_t i = 0; i < s->run.n_ranks && r == 0; i++) {
-		size_t n = m->steps[i].n - m->steps[i].prelude;
-
-		if (windowed && has_to_be_written(m, s, i)) {
-			r = rec_window_apply(m->window, m->names, &s->run.ranks[i], &s->parts[i],
-					     !s->is_last, &m->kept[i]);
-			any |= s->run.ranks[i].n_iterations > 0;
-		}
-		n = windowed ? m->kept[i].n : n;
-		if (n > m->result.n_iterations)
-			m->result.n_iterations = (uint32_t)n;
-	}
-	m->begun = true;
-	if (r == 0 && any && !m->writer)
+	for (size_t i = 0; i < n; i++)
+		processes[i]->times.none = m->window->untimed;
+	for (uint32_t i = 0; i < s->run.n_ranks; i++)
+		rec_rank_progress_set_window(&m->ranks[i], m->window, &s->ranks[i]);
+	r = rec_segment_fill(s, processes, n, ends, m->plan, &m->result.unmatched);
+	for (uint32_t i = 0; i < s->run.n_ranks && r == 0; i++)
+		r = rec_rank_progress_advance(&m->ranks[i], s, i);
+	if (r == 0 && !m->writer)
 		r = open_files(m, err);
-	if (r < 0 || !m->writer)
-		return r;
-	choose_ranks(m, s);
-	return 1;
+	return r < 0 ? r : choose_ranks(m, s);
 }
 
 /* ---- remaining events */
 
-/* Returns true if the event, or its call, began before the next segment. */
-static bool is_written(const struct rec_trace_writer *m, const struct rec_process *p,
-		       const struct rec_event *e)
-{
-	uint32_t rank = rec_rank_of(&m->plan->ranks, p, e);
-
-	if (e->call != REC_NONE)
-		e = &p->events[e->call];
-	return rank == REC_NONE || e->start_ns < m->steps[rank].from_ns;
-}
-
-/* `lent`: the values of the process, if the segment took them; else NULL. */
-static int drop_events(struct rec_trace_writer *m, struct rec_process *p, uint32_t end,
-		       const int64_t *lent)
+/* Drops the events that are in the segment. `lent`: the values of the process, if the segment took
+ * them; else NULL. */
+static int drop_events(struct rec_trace_writer *m, const struct rec_segment *s,
+		       struct rec_process *p, uint32_t end, const int64_t *lent)
 {
 	scoped(free_ptr) bool *gone = calloc(p->n_events + 1, sizeof(*gone));
 	size_t n = 0;
@@ -288,12 +225,12 @@ static int drop_events(struct rec_trace_writer *m, struct rec_process *p, uint32
 	if (!gone)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < end; i++) {
-		gone[i] = is_written(m, p, &p->events[i]);
+		gone[i] = rec_segment_has(s, &m->plan->ranks, p, &p->events[i]);
 		m->result.without_times += gone[i] && FMT_IS_OP(p->events[i].kind) &&
 					   p->events[i].duration_ns == REC_NO_TIME;
 	}
 	for (size_t i = 0; i < p->n_ranges; i++)
-		if (!is_written(m, p, &p->ranges[i]))
+		if (!rec_segment_has(s, &m->plan->ranks, p, &p->ranges[i]))
 			p->ranges[n++] = p->ranges[i];
 	p->n_ranges = n;
 	return rec_process_drop_events(p, gone, lent);
@@ -301,37 +238,42 @@ static int drop_events(struct rec_trace_writer *m, struct rec_process *p, uint32
 
 /* ---- the whole run */
 
+/* Begins to write the segment. Returns the values that it takes from the only process, or NULL. */
+static const int64_t *begin_writing(struct rec_trace_writer *m, struct rec_segment *s,
+				    struct rec_process *const *processes)
+{
+	const int64_t *lent = s->borrows_values ? take(processes[0]->values) : NULL;
+
+	fmt_writer_use_names(m->writer, s->names);
+	s->borrows_values = false;
+	m->writing = s;
+	rec_segment_begin(s, m->n_threads);
+	return lent;
+}
+
 /* Makes a segment of complete events and begins to write it: 1; 0 if no segment is complete. */
 static int make_segment(struct rec_trace_writer *m, struct rec_process *const *processes, size_t n,
 			bool force, struct fmt_error *err)
 {
 	scoped(rec_segment_bounds_done) struct rec_segment_bounds bounds = {0};
-	scoped(rec_segment_freep) struct rec_segment *s = NULL;
+	scoped(rec_segment_freep) struct rec_segment *own =
+		rec_segment_new(&m->plan->ranks, m->window, m->names);
+	const struct rec_segment *s = own;
 	const int64_t *lent = NULL;
-	int r = rec_segment_bounds_find(processes, n, force, m->segment, &bounds), wanted;
+	int r = own ? rec_segment_bounds_find(processes, n, force, m->segment, &bounds) : -ENOMEM;
 
-	if (r == 0)
-		r = assemble_ranks(m, processes, n, bounds.ends, true, &s);
-	if (r == 0 && m->begun && !force)
-		r = defer_ranks(m, s, &bounds);
-	if (r == 0)
-		r = end_segment(m, s, &bounds);
-	if (r <= 0)
+	if (r < 0 || !end_segment(m, own, processes, n, bounds.until_ns, force))
 		return r;
-	wanted = keep_window(m, s, err);
-	r = wanted < 0 ? wanted : finish_writing(m, err);
-	if (r == 0 && wanted == 1)
-		r = fmt_names_copy(m->names, &s->names);
-	if (r == 0 && wanted == 1) {
-		fmt_writer_use_names(m->writer, s->names);
-		m->writing = take(s);
-		if (m->writing->borrows_values)
-			lent = take(processes[0]->values);
-		m->writing->borrows_values = false;
-		rec_segment_begin(m->writing, m->n_threads);
+	r = fill_segment(m, own, processes, n, bounds.ends, err);
+	if (r == 1) {
+		r = finish_writing(m, err);
+		if (r == 0)
+			r = fmt_names_copy(m->names, &own->names);
+		if (r == 0)
+			lent = begin_writing(m, take(own), processes);
 	}
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = drop_events(m, processes[i], bounds.ends[i], lent);
+		r = drop_events(m, s, processes[i], bounds.ends[i], lent);
 	return r < 0 ? r : 1;
 }
 
@@ -361,8 +303,8 @@ static int put_members(struct rec_trace_writer *m)
 	for (size_t i = 0; i < all->n; i++) {
 		struct fmt_participant *p = &all->participants[i];
 
-		if (p->rank < m->plan->ranks.n && p->member.comm < m->kept[p->rank].n_skipped)
-			p->member.skipped = m->kept[p->rank].skipped[p->member.comm];
+		if (p->rank < m->plan->ranks.n && p->member.comm < m->ranks[p->rank].skipped.n)
+			p->member.skipped = m->ranks[p->rank].skipped.counts[p->member.comm];
 	}
 	return fmt_participants_put(all->participants, all->n, m->plan->ranks.n, m->names);
 }
@@ -397,7 +339,7 @@ static int write_run_data(struct rec_trace_writer *m, struct rec_process *const 
 	int r = put_members(m);
 
 	if (r == 0 && m->window->first < 0)
-		r = rec_repetition_put(m->names, m->steps, m->plan->ranks.n);
+		r = rec_repetition_put(m->names, m->plan->iterations, m->plan->ranks.n);
 	if (level == CAP_DIGEST_STEP && !any_begun(processes, n))
 		m->result.undigested = m->result.n_iterations;
 	for (size_t i = 0; i < n && digests_collectives; i++)
@@ -409,36 +351,25 @@ static int write_run_data(struct rec_trace_writer *m, struct rec_process *const 
 				     m->names);
 }
 
-/* False: no iteration is in the window, and the trace is abandoned. */
-static bool is_written_at_all(const struct rec_trace_writer *m)
-{
-	return m->writer && (m->window->first < 0 || m->result.n_iterations > 0);
-}
-
 /* Writes the remaining events. */
 static int make_last(struct rec_trace_writer *m, struct rec_process *const *processes, size_t n,
 		     struct fmt_error *err)
 {
-	scoped(rec_segment_freep) struct rec_segment *s = NULL;
+	scoped(rec_segment_freep) struct rec_segment *s =
+		rec_segment_new(&m->plan->ranks, m->window, m->names);
 	scoped(free_ptr) uint32_t *ends = malloc((n + 1) * sizeof(*ends));
-	int r = ends ? finish_writing(m, err) : -ENOMEM;
+	int r = s && ends ? finish_writing(m, err) : -ENOMEM;
 
-	for (size_t i = 0; i < n && r == 0; i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
 		ends[i] = (uint32_t)processes[i]->n_events;
 		m->result.without_times += rec_times_missing(processes[i]);
 	}
-	if (r == 0)
-		r = assemble_ranks(m, processes, n, ends, false, &s);
-	if (r < 0)
-		return r;
-	s->is_last = true;
-	for (uint32_t i = 0; i < s->run.n_ranks; i++)
-		if (has_to_be_written(m, s, i))
-			rec_iterations_end(&m->steps[i], &s->run.ranks[i]);
-	r = keep_window(m, s, err);
-	if (r < 0 || !is_written_at_all(m))
-		return r < 0 ? r : 0;
-	r = rec_segment_write(s, m->n_threads, err);
+	end_last(m, s, processes, n);
+	r = fill_segment(m, s, processes, n, ends, err);
+	if (r >= 0)
+		r = rec_segment_write(s, m->n_threads, err);
 	if (r == 0)
 		r = finish_segment(m, s);
 	return r < 0 ? r : write_run_data(m, processes, n, err);
@@ -457,9 +388,7 @@ int rec_trace_writer_finish(struct rec_trace_writer *m, struct rec_process *cons
 	m->result.n_processes = (uint32_t)n;
 	m->result.n_ranks = m->plan->ranks.n;
 	r = make_last(m, processes, n, err);
-	if (r == 0 && m->writer && !is_written_at_all(m))
-		fmt_writer_remove(take(m->writer));
-	if (r == 0 && m->writer)
+	if (r == 0)
 		r = fmt_writer_close(take(m->writer), err);
 	*ret = m->result;
 	return r;

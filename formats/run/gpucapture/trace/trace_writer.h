@@ -11,7 +11,7 @@
 struct rec_trace_writer;
 
 /* `names` contains the names of the processes' templates. `names`, `window` and `plan` must outlive
- * `ret`. The steps of the plan are modified. */
+ * `ret`. */
 int rec_trace_writer_new(struct fmt_names *names, const struct rec_window *window,
 			 const struct rec_plan *plan, const char *path,
 			 struct rec_trace_writer **ret);
@@ -25,13 +25,12 @@ define_cleanup(rec_trace_writer_freep, struct rec_trace_writer *, rec_trace_writ
 int rec_trace_writer_add(struct rec_trace_writer *m, struct rec_process *const *processes, size_t n,
 			 struct fmt_error *err);
 
-/* Writes the remaining events. If the window contains no iteration, writes nothing and sets
- * ret->n_iterations to 0. */
+/* Writes the remaining events. */
 int rec_trace_writer_finish(struct rec_trace_writer *m, struct rec_process *const *processes,
 			    size_t n, struct rec_trace_counts *ret, struct fmt_error *err);
 
-/* Writes a whole run as one segment. Without a rank, or an iteration in the window, writes nothing,
- * returns 0 and sets ret->n_ranks or ret->n_iterations to 0. */
+/* Writes a whole run as one segment. Without a rank writes nothing, returns 0 and sets ret->n_ranks
+ * to 0. */
 int rec_run_write(struct rec_process *const *processes, size_t n, struct fmt_names *names,
 		  const struct rec_window *window, const char *path, struct rec_trace_counts *ret,
 		  struct fmt_error *err);
