@@ -22,6 +22,7 @@ struct rec_event {
 	uint32_t first_value; /* index in the process's values */
 	uint32_t template, track;
 	uint32_t call;	/* operations: the event that launched it; else REC_NONE */
+	uint32_t index; /* while a segment is made: in its rank; REC_NONE: left out */
 	int16_t device; /* -1: unknown */
 	uint8_t kind;	/* enum fmt_kind */
 	uint8_t keeps;	/* calls: a window keeps it although it is before the first iteration */
@@ -33,6 +34,8 @@ struct rec_track {
 	int64_t number; /* thread id, or number of the stream */
 	fmt_str name;
 	uint32_t timed; /* streams: the last event whose times arrived; 0: none */
+	uint32_t rank;	/* cache: 1 + a rank with events of the track; 0: none */
+	uint32_t index; /* of the track in that rank's tracks */
 };
 
 /* One rank's participation in a collective, as one operation. */

@@ -50,24 +50,20 @@ static int64_t launch_time(const struct fmt_run_rank *run, const struct fmt_run_
 
 /* Returns the first operation of the rank that was launched after at_ns, or the last one before it;
  * a call if there is no operation; FMT_RUN_NONE. */
-static uint32_t nearest_op(const struct rec_rank_events *places, uint32_t rank, int64_t at_ns,
-			   bool after)
+static uint32_t nearest_op(const struct rec_segment *s, uint32_t rank, int64_t at_ns, bool after)
 {
-	const struct fmt_run_rank *run = &places->segment->run.ranks[rank];
+	const struct fmt_run_rank *run = &s->run.ranks[rank];
 	uint32_t best = FMT_RUN_NONE;
 	bool best_is_op = false;
 
 	for (uint32_t i = 0; i < run->n_events; i++) {
-		uint8_t kind =
-			fmt_template(places->segment->run.names, run->events[i].template)->kind;
-		int64_t at = launch_time(run, &places->segment->parts[rank], i), best_at;
+		uint8_t kind = fmt_template(s->run.names, run->events[i].template)->kind;
+		int64_t at = launch_time(run, &s->parts[rank], i), best_at;
 		bool is_op = FMT_IS_OP(kind);
 
 		if ((!is_op && kind != FMT_CALL) || (after ? at > at_ns : at < at_ns))
 			continue;
-		best_at = best == FMT_RUN_NONE
-				  ? at
-				  : launch_time(run, &places->segment->parts[rank], best);
+		best_at = best == FMT_RUN_NONE ? at : launch_time(run, &s->parts[rank], best);
 		if (best != FMT_RUN_NONE && is_op == best_is_op
 			    ? (after ? at <= best_at : at >= best_at)
 			    : best_is_op)
@@ -79,24 +75,20 @@ static uint32_t nearest_op(const struct rec_rank_events *places, uint32_t rank, 
 }
 
 /* Fills k for a keyframe; `of` is the next call of its thread, or the last one. */
-static void find_keyframe(const struct rec_process *p, const struct rec_rank_events *places,
+static void find_keyframe(const struct rec_process *p, const struct rec_segment *s,
 			  const struct by_id *of, const struct rec_digest *d, uint32_t rank,
 			  struct keyframe *k)
 {
-	const struct rec_event *e = &p->events[of->event];
-
 	if (k->is_known && k->id == d->id && k->rank == rank && k->access == d->digest.access)
 		return;
 	*k = (struct keyframe){d->id, rank, FMT_RUN_NONE, d->digest.access, true};
 	if (rank != REC_NONE)
-		k->op = nearest_op(places, rank,
-				   e->call == REC_NONE ? e->start_ns : p->events[e->call].start_ns,
+		k->op = nearest_op(s, rank, rec_launch_time(p, &p->events[of->event]),
 				   k->access == FMT_LIVE_AFTER);
 }
 
 /* Lists the events that may have digests. */
-static int list_events(const struct rec_process *p, const struct rec_rank_events *places,
-		       struct by_id **ret, size_t *n)
+static int list_events(const struct rec_process *p, struct by_id **ret, size_t *n)
 {
 	struct by_id *list = malloc((p->n_events + 1) * sizeof(*list));
 
@@ -104,9 +96,9 @@ static int list_events(const struct rec_process *p, const struct rec_rank_events
 		return -ENOMEM;
 	for (uint32_t i = 0; i < p->n_events; i++)
 		if (p->events[i].kind != FMT_SYNC)
-			list[(*n)++] = (struct by_id){
-				p->events[i].correlation, i, p->events[i].kind == FMT_CALL,
-				*rec_rank_event_index(places, p, i) != FMT_RUN_NONE};
+			list[(*n)++] = (struct by_id){p->events[i].correlation, i,
+						      p->events[i].kind == FMT_CALL,
+						      p->events[i].index != REC_NONE};
 	if (*n > 0)
 		qsort(list, *n, sizeof(*list), compare_ids);
 	*ret = list;
@@ -133,8 +125,8 @@ static int add_digest(const struct rec_process *p, const struct rec_digest *from
 }
 
 /* Adds the digests to the parts with their operations. */
-static int attach_digests(struct rec_process *p, const struct rec_rank_events *places,
-			  const struct by_id *list, size_t n)
+static int attach_digests(struct rec_segment *s, const struct rec_ranks *ranks,
+			  struct rec_process *p, const struct by_id *list, size_t n)
 {
 	struct keyframe keyframe = {0};
 	int r = 0;
@@ -151,20 +143,21 @@ static int attach_digests(struct rec_process *p, const struct rec_rank_events *p
 			continue;
 		made.allocation = rec_memory_number(&p->memory, made.allocation, &device);
 		if (made.access >= FMT_LIVE) {
-			rank = rec_rank_of_device(places->ranks, p, device);
-			find_keyframe(p, places, of, from, rank, &keyframe);
+			rank = rec_rank_of_device(ranks, p, device);
+			find_keyframe(p, s, of, from, rank, &keyframe);
 			made.op = keyframe.op;
 		} else {
-			rank = rec_rank_of(places->ranks, p, &p->events[of->event]);
-			made.op = *rec_rank_event_index(places, p, of->event);
+			rank = rec_rank_of(ranks, p, &p->events[of->event]);
+			made.op = p->events[of->event].index;
 		}
 		if (made.op != FMT_RUN_NONE)
-			r = add_digest(p, from, made, &places->segment->parts[rank]);
+			r = add_digest(p, from, made, &s->parts[rank]);
 	}
 	return r;
 }
 
-int rec_rank_add_digests(struct rec_process *p, const struct rec_rank_events *places)
+int rec_rank_add_digests(struct rec_segment *s, const struct rec_ranks *ranks,
+			 struct rec_process *p)
 {
 	scoped(free_ptr) struct by_id *list = NULL;
 	size_t n = 0;
@@ -172,6 +165,6 @@ int rec_rank_add_digests(struct rec_process *p, const struct rec_rank_events *pl
 
 	if (p->buffers.n_digests == 0)
 		return 0;
-	r = list_events(p, places, &list, &n);
-	return r < 0 ? r : attach_digests(p, places, list, n);
+	r = list_events(p, &list, &n);
+	return r < 0 ? r : attach_digests(s, ranks, p, list, n);
 }

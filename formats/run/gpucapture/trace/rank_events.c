@@ -9,46 +9,37 @@
 #define MOST_MOVES 8
 #define MOST_MOVES_AT_START 4096
 
-/* Cache: the track of a rank that was last found for a track of the process. */
-struct rec_rank_event_track {
-	uint32_t rank; /* 1 + index; 0: none yet */
-	uint32_t track;
+/* The events on their way to their ranks. */
+struct adding {
+	struct rec_segment *segment;
+	const struct rec_ranks *ranks;
+	struct rec_process *const *processes;
+	size_t n;
+	uint32_t *first_value; /* owned: of each process, the offset of its values */
 };
 
-void rec_rank_events_done(struct rec_rank_events *p)
+static void adding_done(struct adding *a)
 {
-	for (size_t i = 0; p->tracks && i < p->n; i++)
-		free(p->tracks[i]);
-	free(p->tracks);
-	free(p->first);
-	free(p->first_value);
-	free(p->event_index);
-	*p = (struct rec_rank_events){0};
+	free(a->first_value);
 }
 
-uint32_t *rec_rank_event_index(const struct rec_rank_events *p, const struct rec_process *process,
-			       uint32_t event)
+/* Finds the rank's track for a track of the process, or adds it. */
+static int find_track(const struct rec_segment *s, uint32_t rank, struct rec_process *p,
+		      uint32_t track, uint32_t *ret)
 {
-	return &p->event_index[p->first[process->index] + event];
-}
-
-int rec_rank_events_track(struct rec_rank_events *p, uint32_t rank,
-			  const struct rec_process *process, uint32_t track, uint32_t *ret)
-{
-	struct rec_rank_event_track *known = &p->tracks[process->index][track];
-	const struct rec_track *l = &process->tracks[track];
+	struct rec_track *l = &p->tracks[track];
 	const struct fmt_track named = {.kind = l->kind,
-					.pid = l->kind == FMT_STREAM ? l->device : process->pid,
+					.pid = l->kind == FMT_STREAM ? l->device : p->pid,
 					.tid = l->number,
 					.name = l->name};
 	int r = 0;
 
-	if (known->rank != rank + 1)
-		r = fmt_names_track(p->segment->run.names, rank, &named, &known->track);
+	if (l->rank != rank + 1)
+		r = fmt_names_track(s->run.names, rank, &named, &l->index);
 	if (r < 0)
 		return r;
-	known->rank = rank + 1;
-	*ret = known->track;
+	l->rank = rank + 1;
+	*ret = l->index;
 	return 0;
 }
 
@@ -79,10 +70,9 @@ static int count_skipped(const struct rec_process *process, const struct rec_eve
 
 /* Returns 1 if the rank keeps the event, which is in the segment; 0 if it is outside of the window,
  * or an operation without times. */
-static int is_kept(const struct rec_rank_events *p, const struct rec_process *process,
-		   const struct rec_event *e, uint32_t rank)
+static int is_kept(const struct rec_segment_rank *of, const struct rec_process *process,
+		   const struct rec_event *e)
 {
-	const struct rec_segment_rank *of = &p->segment->ranks[rank];
 	int64_t at_ns = rec_launch_time(process, e);
 
 	if (FMT_IS_OP(e->kind) && e->duration_ns == REC_NO_TIME)
@@ -96,8 +86,8 @@ static int is_kept(const struct rec_rank_events *p, const struct rec_process *pr
 
 /* An event of a process. */
 struct item {
-	const struct rec_event *of;
-	uint32_t process, event;
+	struct rec_event *of;
+	uint32_t process;
 };
 
 /* The events of a track. */
@@ -139,7 +129,7 @@ static int compare(const void *a, const void *b)
 
 	return array_order(e->start_ns, f->start_ns) ?: (FMT_IS_OP(e->kind) ? -longer : longer)
 	       ?: array_order(e->correlation, f->correlation)
-	       ?: array_order(x->process, y->process) ?: array_order(x->event, y->event);
+	       ?: array_order(x->process, y->process) ?: array_order(e, f);
 }
 
 /* The events of a track are in the order in which their calls ended. Most are sorted; an outer call
@@ -160,18 +150,18 @@ static int insert_item(struct list *list, const struct item *item)
 }
 
 /* Adds an event to the list of its track, unless it is left out. */
-static int add_item(struct rec_rank_events *p, struct all_lists *l, const struct item *item)
+static int add_item(const struct adding *a, struct all_lists *l, const struct item *item)
 {
-	const struct rec_process *process = p->processes[item->process];
-	uint32_t rank = rec_rank_of(p->ranks, process, item->of), track;
+	struct rec_process *p = a->processes[item->process];
+	uint32_t rank = rec_rank_of(a->ranks, p, item->of), track;
 	struct lists *of;
 	int r;
 
-	if (rank == REC_NONE || rec_launch_time(process, item->of) >= p->segment->ranks[rank].to_ns)
+	if (rank == REC_NONE || rec_launch_time(p, item->of) >= a->segment->ranks[rank].to_ns)
 		return 0;
-	r = is_kept(p, process, item->of, rank);
+	r = is_kept(&a->segment->ranks[rank], p, item->of);
 	if (r == 1)
-		r = rec_rank_events_track(p, rank, process, item->of->track, &track) ?: 1;
+		r = find_track(a->segment, rank, p, item->of->track, &track) ?: 1;
 	if (r <= 0)
 		return r;
 	of = &l->lists[rank];
@@ -183,15 +173,18 @@ static int add_item(struct rec_rank_events *p, struct all_lists *l, const struct
 }
 
 /* Sorts the events of each track. */
-static int sort_events(struct rec_rank_events *p, struct all_lists *l)
+static int sort_events(const struct adding *a, const uint32_t *ends, struct all_lists *l)
 {
 	int r = 0;
 
-	for (uint32_t i = 0; i < p->n; i++) {
-		const struct rec_process *process = p->processes[i];
+	for (uint32_t i = 0; i < a->n; i++) {
+		struct rec_process *p = a->processes[i];
 
-		for (uint32_t k = 0; k < p->ends[i] && r == 0; k++)
-			r = add_item(p, l, &(struct item){&process->events[k], i, k});
+		for (size_t k = 0; k < p->n_events && r == 0; k++) {
+			p->events[k].index = REC_NONE;
+			if (k < ends[i])
+				r = add_item(a, l, &(struct item){&p->events[k], i});
+		}
 	}
 	for (uint32_t i = 0; i < l->n && r == 0; i++)
 		for (size_t k = 0; k < l->lists[i].n; k++) {
@@ -206,25 +199,26 @@ static int sort_events(struct rec_rank_events *p, struct all_lists *l)
 /* ---- events of the run */
 
 /* Joins the values of several processes; the ranks share them. */
-static int join_values(struct rec_rank_events *p)
+static int join_values(struct adding *a)
 {
-	struct rec_segment *s = p->segment;
-	size_t n = 0, at = 0;
+	struct rec_segment *s = a->segment;
+	size_t n = 0;
 
-	for (size_t i = 0; i < p->n; i++) {
-		p->first_value[i] = (uint32_t)n;
-		n += p->processes[i]->n_values;
+	a->first_value = calloc(a->n + 1, sizeof(*a->first_value));
+	for (size_t i = 0; i < a->n && a->first_value; i++) {
+		a->first_value[i] = (uint32_t)n;
+		n += a->processes[i]->n_values;
 	}
 	if (n > UINT32_MAX)
 		return -EOVERFLOW;
-	s->borrows_values = p->n == 1;
-	s->values = p->n == 1 ? p->processes[0]->values : malloc((n + 1) * sizeof(*s->values));
-	if (!s->values && n > 0)
+	s->borrows_values = a->n == 1;
+	s->values = a->n == 1 ? a->processes[0]->values : malloc((n + 1) * sizeof(*s->values));
+	if (!a->first_value || (!s->values && n > 0))
 		return -ENOMEM;
-	for (size_t i = 0; p->n > 1 && i < p->n; at += p->processes[i++]->n_values)
-		if (p->processes[i]->n_values > 0)
-			memcpy(s->values + at, p->processes[i]->values,
-			       p->processes[i]->n_values * sizeof(*s->values));
+	for (size_t i = 0; a->n > 1 && i < a->n; i++)
+		if (a->processes[i]->n_values > 0)
+			memcpy(s->values + a->first_value[i], a->processes[i]->values,
+			       a->processes[i]->n_values * sizeof(*s->values));
 	for (uint32_t i = 0; i < s->run.n_ranks; i++) {
 		s->run.ranks[i].values = s->values;
 		s->run.ranks[i].n_values = n;
@@ -232,13 +226,12 @@ static int join_values(struct rec_rank_events *p)
 	return 0;
 }
 
-static void add_event(struct rec_rank_events *p, const struct item *item, uint32_t rank,
+static void add_event(const struct adding *a, const struct item *item, uint32_t rank,
 		      uint32_t track)
 {
-	struct fmt_run_rank *run = &p->segment->run.ranks[rank];
-	struct fmt_run_part *part = &p->segment->parts[rank];
-	const struct rec_process *process = p->processes[item->process];
-	const struct rec_event *e = item->of;
+	struct fmt_run_rank *run = &a->segment->run.ranks[rank];
+	struct fmt_run_part *part = &a->segment->parts[rank];
+	struct rec_event *e = item->of;
 	struct fmt_event *to = &run->events[run->n_events];
 
 	*to = (struct fmt_event){.start_ns = e->start_ns,
@@ -246,88 +239,108 @@ static void add_event(struct rec_rank_events *p, const struct item *item, uint32
 				 .correlation = e->correlation,
 				 .template = e->template,
 				 .track = track,
-				 .first_value = p->first_value[item->process] + e->first_value};
-	if (process->index != p->ranks->ranks[rank].process)
+				 .first_value = a->first_value[item->process] + e->first_value};
+	if (item->process != a->ranks->ranks[rank].process)
 		to->correlation = 0; /* correlations are only unique within one process */
-	*rec_rank_event_index(p, process, item->event) = (uint32_t)run->n_events;
-	part->call_of[run->n_events++] = e->call == REC_NONE ? FMT_RUN_NONE : e->call;
+	e->index = (uint32_t)run->n_events;
+	part->call_of[run->n_events++] = e->call;
 	fmt_run_part_extend(part, to);
 }
 
-static int add_events(struct rec_rank_events *p, const struct lists *l, uint32_t rank)
+static int add_events(const struct adding *a, const struct lists *l, uint32_t rank)
 {
-	struct fmt_run_rank *run = &p->segment->run.ranks[rank];
-	struct fmt_run_part *part = &p->segment->parts[rank];
+	struct fmt_run_rank *run = &a->segment->run.ranks[rank];
+	struct fmt_run_part *part = &a->segment->parts[rank];
 	size_t n = 0;
 
 	for (size_t i = 0; i < l->n; i++)
 		n += l->of_track[i].n;
+	if (n >= FMT_RUN_NONE)
+		return -EOVERFLOW;
 	run->events = malloc((n + 1) * sizeof(*run->events));
 	part->call_of = malloc((n + 1) * sizeof(*part->call_of));
 	if (!run->events || !part->call_of)
 		return -ENOMEM;
 	for (uint32_t track = 0; track < l->n; track++)
 		for (size_t i = 0; i < l->of_track[track].n; i++)
-			add_event(p, &l->of_track[track].items[i], rank, track);
+			add_event(a, &l->of_track[track].items[i], rank, track);
 	return 0;
 }
 
 /* Turns the calls of operations from events of their process into those of the rank. */
-static void find_calls(const struct rec_rank_events *p, const struct lists *l, uint32_t *call_of)
+static void find_calls(const struct adding *a, const struct lists *l, uint32_t *call_of)
 {
 	for (size_t track = 0; track < l->n; track++)
 		for (size_t i = 0; i < l->of_track[track].n; i++, call_of++) {
 			uint32_t process = l->of_track[track].items[i].process;
 
 			if (*call_of != FMT_RUN_NONE)
-				*call_of =
-					*rec_rank_event_index(p, p->processes[process], *call_of);
+				*call_of = a->processes[process]->events[*call_of].index;
 		}
 }
 
-/* ---- all events */
-
-static int allocate(struct rec_rank_events *p)
+static int distribute_events(struct adding *a, const uint32_t *ends)
 {
-	size_t n = 0;
-
-	p->first = calloc(p->n + 1, sizeof(*p->first));
-	p->first_value = calloc(p->n + 1, sizeof(*p->first_value));
-	p->tracks = calloc(p->n + 1, sizeof(*p->tracks));
-	if (!p->first || !p->first_value || !p->tracks)
-		return -ENOMEM;
-	for (size_t i = 0; i < p->n; i++) {
-		const struct rec_process *process = p->processes[i];
-
-		p->first[i] = (uint32_t)n;
-		n += process->n_events;
-		p->tracks[i] = calloc(process->n_tracks + 1, sizeof(**p->tracks));
-		if (!p->tracks[i])
-			return -ENOMEM;
-	}
-	if (n >= FMT_RUN_NONE)
-		return -EOVERFLOW;
-	p->event_index = malloc((n + 1) * sizeof(*p->event_index));
-	if (p->event_index)
-		memset(p->event_index, 0xff, n * sizeof(*p->event_index));
-	return p->event_index ? 0 : -ENOMEM;
-}
-
-int rec_rank_events_add(struct rec_rank_events *p)
-{
-	struct rec_segment *s = p->segment;
+	struct rec_segment *s = a->segment;
 	scoped(lists_done) struct all_lists l = {.n = s->run.n_ranks};
 	int r;
 
 	l.lists = calloc(l.n + (size_t)1, sizeof(*l.lists));
-	r = l.lists ? allocate(p) : -ENOMEM;
+	r = l.lists ? sort_events(a, ends, &l) : -ENOMEM;
 	if (r == 0)
-		r = sort_events(p, &l);
+		r = join_values(a);
+	for (uint32_t i = 0; i < l.n && r == 0; i++)
+		r = add_events(a, &l.lists[i], i);
+	for (uint32_t i = 0; i < l.n && r == 0; i++)
+		find_calls(a, &l.lists[i], s->parts[i].call_of);
+	return r;
+}
+
+/* ---- ranges, and all */
+
+static int add_ranges(struct rec_segment *s, const struct rec_ranks *ranks, struct rec_process *p)
+{
+	for (size_t i = 0; i < p->n_ranges; i++) {
+		const struct rec_event *e = &p->ranges[i];
+		uint32_t rank = rec_rank_of(ranks, p, e);
+		struct fmt_event made = {.start_ns = e->start_ns,
+					 .duration_ns = e->duration_ns,
+					 .template = e->template};
+		struct fmt_run_part *part;
+		int r;
+
+		if (rank == REC_NONE || e->start_ns >= s->ranks[rank].to_ns ||
+		    e->start_ns < s->ranks[rank].first_ns || e->start_ns >= s->ranks[rank].last_ns)
+			continue;
+		part = &s->parts[rank];
+		r = find_track(s, rank, p, e->track, &made.track);
+		if (r == 0 &&
+		    array_reserve(&part->ranges, part->n_ranges + 1, &part->ranges_cap) < 0)
+			r = -ENOMEM;
+		if (r < 0)
+			return r;
+		part->ranges[part->n_ranges++] = made;
+		fmt_run_part_extend(part, &made);
+	}
+	return 0;
+}
+
+int rec_rank_events_add(struct rec_segment *s, struct rec_process *const *processes, size_t n,
+			const uint32_t *ends, const struct rec_plan *plan, uint64_t *unmatched)
+{
+	scoped(adding_done) struct adding a = {s, &plan->ranks, processes, n, NULL};
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = rec_pairing_apply(&plan->pairing, processes[i], ends[i], unmatched);
 	if (r == 0)
-		r = join_values(p);
-	for (uint32_t i = 0; i < l.n && r == 0; i++)
-		r = add_events(p, &l.lists[i], i);
-	for (uint32_t i = 0; i < l.n && r == 0; i++)
-		find_calls(p, &l.lists[i], s->parts[i].call_of);
+		r = distribute_events(&a, ends);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		r = add_ranges(s, &plan->ranks, processes[i]);
+		if (r == 0)
+			r = rec_rank_add_digests(s, &plan->ranks, processes[i]);
+	}
+	for (uint32_t i = 0; i < s->run.n_ranks && r == 0; i++)
+		fmt_run_part_sort(&s->parts[i]);
 	return r;
 }

@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/run/gpucapture/trace/rank_events.h"
 #include "formats/run/infer/infer.h"
 
 #define MOST_THREADS 64
@@ -64,55 +63,6 @@ bool rec_segment_has(const struct rec_segment *s, const struct rec_ranks *ranks,
 	uint32_t rank = rec_rank_of(ranks, p, e);
 
 	return rank == REC_NONE || rec_launch_time(p, e) < s->ranks[rank].to_ns;
-}
-
-static int add_ranges(struct rec_segment *s, struct rec_rank_events *places,
-		      const struct rec_process *p)
-{
-	for (size_t i = 0; i < p->n_ranges; i++) {
-		const struct rec_event *e = &p->ranges[i];
-		uint32_t rank = rec_rank_of(places->ranks, p, e);
-		struct fmt_event made = {.start_ns = e->start_ns,
-					 .duration_ns = e->duration_ns,
-					 .template = e->template};
-		struct fmt_run_part *part;
-		int r;
-
-		if (rank == REC_NONE || e->start_ns >= s->ranks[rank].to_ns ||
-		    e->start_ns < s->ranks[rank].first_ns || e->start_ns >= s->ranks[rank].last_ns)
-			continue;
-		part = &s->parts[rank];
-		r = rec_rank_events_track(places, rank, p, e->track, &made.track);
-		if (r == 0 &&
-		    array_reserve(&part->ranges, part->n_ranges + 1, &part->ranges_cap) < 0)
-			r = -ENOMEM;
-		if (r < 0)
-			return r;
-		part->ranges[part->n_ranges++] = made;
-		fmt_run_part_extend(part, &made);
-	}
-	return 0;
-}
-
-int rec_segment_fill(struct rec_segment *s, struct rec_process *const *processes, size_t n,
-		     const uint32_t *ends, const struct rec_plan *plan, uint64_t *unmatched)
-{
-	scoped(rec_rank_events_done) struct rec_rank_events places = {
-		.processes = processes, .ranks = &plan->ranks, .segment = s, .n = n, .ends = ends};
-	int r = 0;
-
-	for (size_t i = 0; i < n && r == 0; i++)
-		r = rec_pairing_apply(&plan->pairing, processes[i], ends[i], unmatched);
-	if (r == 0)
-		r = rec_rank_events_add(&places);
-	for (size_t i = 0; i < n && r == 0; i++) {
-		r = add_ranges(s, &places, processes[i]);
-		if (r == 0)
-			r = rec_rank_add_digests(processes[i], &places);
-	}
-	for (uint32_t i = 0; i < s->run.n_ranks && r == 0; i++)
-		fmt_run_part_sort(&s->parts[i]);
-	return r;
 }
 
 /* ---- writing */

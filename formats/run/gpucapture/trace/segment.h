@@ -92,12 +92,6 @@ define_cleanup(rec_segment_freep, struct rec_segment *, rec_segment_free);
 bool rec_segment_has(const struct rec_segment *s, const struct rec_ranks *ranks,
 		     const struct rec_process *p, const struct rec_event *e);
 
-/* Adds the events that are in the segment, of the first ends[i] of each process. The times of its
- * ranks are set; its iterations are not. Adds collectives of unknown communicators to *unmatched.
- * Returns 0 or a negative errno. */
-int rec_segment_fill(struct rec_segment *s, struct rec_process *const *processes, size_t n,
-		     const uint32_t *ends, const struct rec_plan *plan, uint64_t *unmatched);
-
 /* Infers dependencies and writes the marked ranks, on at most `n_threads` threads. Returns 0 or a
  * negative errno. */
 int rec_segment_write(struct rec_segment *s, int n_threads, struct fmt_error *err);

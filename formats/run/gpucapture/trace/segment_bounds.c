@@ -179,20 +179,15 @@ static void renumber_events(struct rec_process *p, const uint32_t *to)
 	}
 }
 
-int rec_process_drop_events(struct rec_process *p, const bool *gone, const int64_t *lent)
+int rec_process_renumber(struct rec_process *p, uint32_t *to, const int64_t *lent)
 {
-	scoped(free_ptr) uint32_t *to = malloc((p->n_events + 1) * sizeof(*to));
 	size_t n = 0;
 	int r;
 
-	if (!to)
-		return -ENOMEM;
 	to[p->n_events] = REC_NONE; /* initial value of `timed` of tracks without events */
-	for (size_t i = 0; i < p->n_events; i++) {
-		to[i] = gone[i] ? REC_NONE : (uint32_t)n;
-		if (!gone[i])
+	for (size_t i = 0; i < p->n_events; i++)
+		if (to[i] != REC_NONE)
 			p->events[n++] = p->events[i];
-	}
 	p->n_events = n;
 	renumber_events(p, to);
 	rec_pending_renumber(&p->times.waits, to);

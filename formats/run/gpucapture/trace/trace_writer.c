@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "formats/run/gpucapture/process/times.h"
 #include "formats/run/gpucapture/trace/facts.h"
+#include "formats/run/gpucapture/trace/rank_events.h"
 #include "formats/run/gpucapture/trace/rank_progress.h"
 #include "formats/run/gpucapture/trace/segment_bounds.h"
 #include "formats/trace/store/names_code.h"
@@ -204,7 +205,7 @@ static int fill_segment(struct rec_trace_writer *m, struct rec_segment *s,
 		processes[i]->times.none = m->window->untimed;
 	for (uint32_t i = 0; i < s->run.n_ranks; i++)
 		rec_rank_progress_set_window(&m->ranks[i], m->window, &s->ranks[i]);
-	r = rec_segment_fill(s, processes, n, ends, m->plan, &m->result.unmatched);
+	r = rec_rank_events_add(s, processes, n, ends, m->plan, &m->result.unmatched);
 	for (uint32_t i = 0; i < s->run.n_ranks && r == 0; i++)
 		r = rec_rank_progress_advance(&m->ranks[i], s, i);
 	if (r == 0 && !m->writer)
@@ -219,21 +220,25 @@ static int fill_segment(struct rec_trace_writer *m, struct rec_segment *s,
 static int drop_events(struct rec_trace_writer *m, const struct rec_segment *s,
 		       struct rec_process *p, uint32_t end, const int64_t *lent)
 {
-	scoped(free_ptr) bool *gone = calloc(p->n_events + 1, sizeof(*gone));
+	scoped(free_ptr) uint32_t *to = malloc((p->n_events + 1) * sizeof(*to));
+	uint32_t kept = 0;
 	size_t n = 0;
 
-	if (!gone)
+	if (!to)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < end; i++) {
-		gone[i] = rec_segment_has(s, &m->plan->ranks, p, &p->events[i]);
-		m->result.without_times += gone[i] && FMT_IS_OP(p->events[i].kind) &&
-					   p->events[i].duration_ns == REC_NO_TIME;
+	for (uint32_t i = 0; i < p->n_events; i++) {
+		const struct rec_event *e = &p->events[i];
+		bool is_gone = i < end && rec_segment_has(s, &m->plan->ranks, p, e);
+
+		m->result.without_times +=
+			is_gone && FMT_IS_OP(e->kind) && e->duration_ns == REC_NO_TIME;
+		to[i] = is_gone ? REC_NONE : kept++;
 	}
 	for (size_t i = 0; i < p->n_ranges; i++)
 		if (!rec_segment_has(s, &m->plan->ranks, p, &p->ranges[i]))
 			p->ranges[n++] = p->ranges[i];
 	p->n_ranges = n;
-	return rec_process_drop_events(p, gone, lent);
+	return rec_process_renumber(p, to, lent);
 }
 
 /* ---- the whole run */
