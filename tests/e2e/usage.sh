@@ -19,6 +19,10 @@ fails -2 gputrace info --json=no nowhere
 says 'info: unexpected value: --json=no'
 fails -2 gputrace info --iteration=last nowhere
 says "--iteration: invalid value 'last'; expected a whole number"
+small=$SOURCE/tests/fuzz/corpus/kineto/us.json
+gputrace import --level=22 -o "$work/small" "$small" >"$work/report"
+fails -2 gputrace import --level=23 -o "$work/large" "$small"
+says "--level: invalid value '23'; expected a whole number from 1 to 22"
 for command in $commands; do
 	gputrace "$command" --help | has_line "^usage: gputrace $command "
 	fails -2 gputrace "$command" --nonsense
@@ -52,6 +56,25 @@ done
 for program in gputrace gpucapture gpuemu gpureplay gputracefs; do
 	[ ! -x "$BUILD/tools/$program" ] || exists "$SOURCE/doc/man/$program.[1-8]" || die "$program has no manual page"
 done
+
+# The commands in documents have options that exist.
+(cd "$SOURCE" && cat README.md doc/*.md doc/*/*.md) >"$work/documents"
+python3 - "$work/documents" <<'PY'
+import re, shutil, subprocess, sys
+
+def usage(command):
+    return subprocess.run([*command.split(), '--help'], check=True, capture_output=True, text=True).stdout
+
+seen = 0
+for match in re.finditer(r'\b(gputrace [a-z]+|gpucapture|gpuemu|gpureplay|gputracefs)((?: +[^\s`|]+)*)', open(sys.argv[1]).read()):
+    command, rest = match.groups()
+    options = re.findall(r'(?:^|\s)(--?[a-z][a-z-]*)', re.split(' -- | gpu[a-z]+ ', rest)[0])
+    if options and shutil.which(command.split()[0]):
+        known = re.findall(r'(?<![\w-])--?[a-z][a-z-]*', usage(command))
+        assert set(options) <= set(known), match.group()
+        seen += 1
+assert seen > 40, seen
+PY
 
 # complete WORD...: prints the completions of the last word
 

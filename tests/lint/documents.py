@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Links between documents lead to files that exist, the tables of files in READMEs name files that
-exist, and lines of prose have at most 100 columns."""
+"""Links between documents lead to files that exist, documents and the tables of files in READMEs
+name files that exist, and lines of prose have at most 100 columns."""
 import pathlib
 import re
 import subprocess
 import sys
 
 COLUMNS = 100
+# A file of the repository, named in text by its path: doc/mount.md, replay/engine, tests/unit/*.py
+FOLDERS = 'base|bench|capture|data|doc|examples|formats|fs|include|replay|tests|tools'
+PATH = re.compile(rf'(?<![\w./-])((?:{FOLDERS})/[\w./*-]*[\w*])')
 LINK = re.compile(r'\]\(([^)#\s]+)(?:#[^)]*)?\)')
 
 
@@ -27,6 +30,13 @@ def missing_files(folder, line):
             yield name
 
 
+def missing_paths(top, folder, line):
+    """Yields the paths in a line that are no file or folder; their suffix may be omitted."""
+    for name in PATH.findall(line):
+        if not any(any(base.glob(name)) or any(base.glob(name + '.*')) for base in (top, folder)):
+            yield name
+
+
 def complaints(top, path):
     name = path.relative_to(top)
     is_code = is_list = False
@@ -36,6 +46,8 @@ def complaints(top, path):
         for target in LINK.findall(line):
             if '://' not in target and not (path.parent / target).exists():
                 yield f'{name}:{number}: link to a missing file: {target}'
+        for missing in missing_paths(top, path.parent, line):
+            yield f'{name}:{number}: missing file: {missing}'
         is_list = path.name == 'README.md' and (bool(re.match(r'\| (file|folder)', line)) or (is_list and line.startswith('|')))
         for missing in missing_files(path.parent, line) if is_list else ():
             yield f'{name}:{number}: missing file: {missing}'
