@@ -15,7 +15,8 @@ send and receive, then a data-parallel
 all-reduce), schedule (four stages of two at eight ranks: one microbatch forward, one backward),
 grid, fsdp, experts, interleaved, embeddings, sharded, offload, prefetch, sequence, stalls, small, and parallel (one thread drives all GPUs).
 --dialect: us (whole microseconds, old names, no group arguments) or ns (fractions relative to
-baseTimeNanoseconds, group arguments). --skew: largest error of a rank's clock in us.
+baseTimeNanoseconds, group arguments). --skew: largest error of a rank's clock in us; --drift: largest
+drift in ppm.
 Every event draws the same random number whatever the options are: --net, --latency,
 --bandwidth, --gpu, --copy, --host, --launch, --slow and --overlap make the run as it would have been on another
 machine, which is the truth for a prediction.
@@ -133,6 +134,7 @@ class Rank:
         self.step = 0
         self.gathered = []  # plan sharded: collectives of the previous step
         self.skew = self.draw(-run.skew, run.skew + 1, 'skew')
+        self.drift = self.draw(-run.drift, run.drift + 1, 'drift') / 1e6
 
     # ---- draws: the same one for the same thing, however fast the machine is ---------------------
     def count(self, what):
@@ -350,12 +352,12 @@ class Run:
         self.kernel, self.overlap, self.ring = options.kernel, options.overlap, options.ring
         self.even = {}  # by rank and name: factor of the durations of kernels
         self.one_process = options.file == 'process'
-        self.gigabytes, self.skew = options.gigabytes, options.skew * US
+        self.gigabytes, self.skew, self.drift = options.gigabytes, options.skew * US, options.drift
         self.collectives, self.sleeping, self.runnable = {}, {}, []
         self.ranks = [Rank(self, i) for i in range(options.ranks)]
         if self.one_process:
             for rank in self.ranks:
-                rank.skew = self.ranks[0].skew
+                rank.skew, rank.drift = self.ranks[0].skew, self.ranks[0].drift
         self.base = 1700000000 * 10**9
 
     def uniform(self, *key):
@@ -413,7 +415,8 @@ def training(rank, thread, options):
 # ---- output as the profiler writes it
 # ------------------------------------------------------------------
 def times(rank, start, end):
-    run, start, end = rank.run, start + rank.skew, end + rank.skew
+    run = rank.run
+    start, end = (int(t + rank.skew + t * rank.drift) for t in (start, end))
     if run.ns:
         return {'ts': round(start / US, 3), 'dur': round((end - start) / US, 3)}
     return {'ts': run.base // US + start // US, 'dur': end // US - start // US}
@@ -507,7 +510,7 @@ def arguments(argv=None):
     parser.add_argument('--plan', choices=PLANS, default='ddp')
     parser.add_argument('--dialect', choices=['us', 'ns'], default='ns')
     for name, value in [('ranks', 4), ('steps', 3), ('layers', 16), ('microbatches', 4),
-                        ('seed', 1), ('gigabytes', 100), ('skew', 0)]:
+                        ('seed', 1), ('gigabytes', 100), ('skew', 0), ('drift', 0)]:
         parser.add_argument('--' + name, type=int, default=value, help=f'({value})')
     for name in 'net', 'latency', 'bandwidth', 'gpu', 'copy', 'host', 'launch':
         parser.add_argument('--' + name, type=float, default=1, action=Faster,

@@ -65,6 +65,7 @@ SETTINGS = {
     'ns-far': ['--dialect', 'ns', '--skew', '700000'],
     'us-apart': ['--dialect', 'us', '--skew', '3000'],
     'us-far': ['--dialect', 'us', '--skew', '700000'],
+    'us-drifting': ['--dialect', 'us', '--skew', '3000', '--drift', '490'],
     'us-groups': ['--dialect', 'us', '--groups', '--skew', '300'],
     'ns-nameless': ['--dialect', 'ns', '--no-groups', '--skew', '100'],
     'recorded': ['--dialect', 'ns', '--syncs', '--skew', '3000'],

@@ -13,7 +13,7 @@
 #define MOST_DRIFT 1e-3 /* a larger drift is noise or a broken clock */
 #define BALANCE_ROUNDS 50
 #define APART_NS 10000 /* random difference between clocks at one event */
-#define BETTER 0.9     /* a line must be off by so much less than a constant */
+#define BETTER 0.7     /* a line must be off by so much less than a constant */
 
 /* An event recorded on two clocks. */
 struct pair {
@@ -240,9 +240,9 @@ static int balance(const struct link *links, size_t n, struct fmt_clock *clocks,
 		memset(sum, 0, n_clocks * 2 * sizeof(*sum));
 		for (size_t k = 0; k < n; k++) {
 			const struct link *l = &links[k];
-			double off =
-				(double)fmt_sub(fmt_add(clocks[l->a].ahead_ns, l->line.ahead_ns),
-						clocks[l->b].ahead_ns);
+			int64_t there = fmt_add(l->line.at_ns, l->line.ahead_ns);
+			double off = (double)fmt_sub(fmt_clock_ns(&clocks[l->b], there),
+						     fmt_clock_ns(&clocks[l->a], l->line.at_ns));
 
 			sum[l->b] += off * (double)l->n;
 			sum[l->a] -= off * (double)l->n;
@@ -280,7 +280,7 @@ int fmt_clocks_align(struct fmt_clock_sample *s, size_t n, bool drifting, struct
 		set[i] = true;
 		set_linked_clocks(links, n_links, clocks, set);
 	}
-	return drifting ? 0 : balance(links, n_links, clocks, n_clocks);
+	return balance(links, n_links, clocks, n_clocks);
 }
 
 int fmt_clocks_error(const struct fmt_clock_sample *s, size_t n, const struct fmt_clock *clocks,

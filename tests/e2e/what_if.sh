@@ -36,6 +36,8 @@ python3 "$SOURCE/bench/what_if.py" --extremes --only network=16x --seed 505 --pl
 # Messages of two pairs of ranks that end together.
 python3 "$SOURCE/bench/what_if.py" --extremes --only gpu=0.0625x --seed 302 --ranks 8 --plan interleaved \
 	--setting us-far --at-most 0.5,2
+# Clocks that drift by more than ranks leave a collective apart.
+python3 "$SOURCE/bench/what_if.py" --only network=0.25x --steps 8 --plan fsdp --setting us-drifting --at-most 0.5,2
 # The host polls before it waits.
 python3 "$SOURCE/bench/what_if.py" --at-most 0.5,2 --plan fsdp --setting polls
 # On a network on which ranks leave a collective almost as far apart as it takes, one collective says

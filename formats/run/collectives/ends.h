@@ -12,6 +12,7 @@
  * One thread. Functions return 0 or -ENOMEM. */
 #pragma once
 
+#include "formats/run/clocks.h"
 #include "formats/trace/names.h"
 
 /* The number of participants of an operation. */
@@ -99,6 +100,6 @@ struct fmt_sequence {
 int fmt_sequences_compare(const struct fmt_ends *e, const struct fmt_ends_row *a,
 			  const struct fmt_ends_row *b, struct fmt_sequence *ret);
 
-/* Corrects ahead_ns[], by how much the clock of each rank is ahead: from the rows that agree best.
- * A rank keeps its guess if no row ties it to one of a lower number. 0 or -ENOMEM. */
-int fmt_sequences_align_clocks(const struct fmt_ends *e, int64_t *ahead_ns);
+/* Aligns the clocks of all ranks, from the rows that agree best. A rank keeps its guess on entry if
+ * no row ties it to one of a lower number. 0 or -ENOMEM. */
+int fmt_sequences_align_clocks(const struct fmt_ends *e, struct fmt_clock *clocks);

@@ -6,6 +6,7 @@
 #include "formats/trace/wrap.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #define US 1000		       /* in ns */
 #define MOST_NS (5000 * US)    /* between ends of one collective with all ranks */
@@ -13,9 +14,29 @@
 #define UNMATCHED_NS (50 * US) /* distance that an unmatched operation counts as */
 #define MOST_SHIFT 8	       /* recordings begin, or end, at most this many collectives apart */
 #define SAMPLES 256
+#define LEAST_QUARTER 4	 /* samples that show a drift */
 #define SAME_NS (US / 2) /* smaller differences are ignored */
 #define MEET_NS (8 * US) /* ends of rows of different communicators are further apart */
 #define NEIGHBOURS 4
+
+/* Removes a constant drift of the clocks from the differences d[] of n samples, which are apart by
+ * equal numbers of collectives, if it is clear: from the medians of the first and last quarter. */
+static void remove_drift(int64_t *d, size_t n)
+{
+	int64_t first[SAMPLES / 4], last[SAMPLES / 4];
+	size_t quarter = n / 4, apart = n - quarter;
+	double slope;
+
+	if (quarter < LEAST_QUARTER)
+		return;
+	memcpy(first, d, quarter * sizeof(*d));
+	memcpy(last, &d[apart], quarter * sizeof(*d));
+	qsort(first, quarter, sizeof(*d), array_by_i64);
+	qsort(last, quarter, sizeof(*d), array_by_i64);
+	slope = (double)fmt_sub(last[quarter / 2], first[quarter / 2]) / (double)apart;
+	for (size_t i = 0; i < n && fabs(slope) < MOST_NS / (double)n; i++)
+		d[i] = fmt_sub(d[i], (int64_t)(slope * ((double)i - (double)n / 2)));
+}
 
 /* Compares rows at a given shift. Returns 1, or 0 if they do not agree. */
 static int compare_at(const struct fmt_ends *e, const struct fmt_ends_row *a,
@@ -36,6 +57,7 @@ static int compare_at(const struct fmt_ends *e, const struct fmt_ends_row *a,
 		differ += x->name != y->name || x->kind != y->kind;
 		d[n++] = fmt_sub(y->end_ns, x->end_ns);
 	}
+	remove_drift(d, n);
 	qsort(d, n, sizeof(*d), array_by_i64);
 	median = d[n / 2];
 	for (size_t i = 0; i < n; i++) {
@@ -79,7 +101,8 @@ int fmt_sequences_compare(const struct fmt_ends *e, const struct fmt_ends_row *a
 /* Two ranks with rows that agree. */
 struct tie {
 	uint32_t a, b;
-	int64_t ahead_ns;
+	const struct fmt_ends_row *row_a, *row_b;
+	int64_t shift;
 	double apart; /* the less, the better; more of few operations */
 };
 
@@ -109,32 +132,57 @@ static int tie_ranks(const struct fmt_ends *e, const uint32_t *first, uint32_t a
 				continue;
 			apart = (double)(s.apart_ns + US) * (1 + 4. / s.n);
 			if (ret->apart < 0 || apart < ret->apart)
-				*ret = (struct tie){a, b, s.ahead_ns, apart};
+				*ret = (struct tie){a, b, x, y, s.shift, apart};
 		}
 	return ret->apart >= 0;
 }
 
-/* Moves the clocks of the set of ranks with the higher numbers to those of the other set. */
-static void join(const struct tie *t, uint32_t n_ranks, uint32_t *set, int64_t *ahead_ns)
+/* Joins the sets of two ranks. Returns false if they are in one set. */
+static bool join(const struct tie *t, uint32_t n_ranks, uint32_t *set)
 {
-	uint32_t a = set[t->a], b = set[t->b], from = a > b ? a : b;
-	int64_t move = fmt_sub(fmt_add(ahead_ns[t->a], t->ahead_ns), ahead_ns[t->b]);
+	uint32_t from = set[t->b];
 
-	if (a == b)
-		return;
+	if (set[t->a] == from)
+		return false;
 	for (uint32_t k = 0; k < n_ranks; k++)
-		if (set[k] == from) {
-			set[k] = a < b ? a : b;
-			ahead_ns[k] =
-				b > a ? fmt_add(ahead_ns[k], move) : fmt_sub(ahead_ns[k], move);
-		}
+		if (set[k] == from)
+			set[k] = set[t->a];
+	return true;
 }
 
-int fmt_sequences_align_clocks(const struct fmt_ends *e, int64_t *ahead_ns)
+/* The ends of two rows, as sightings of the same events. */
+struct sightings {
+	struct fmt_clock_sample *s;
+	size_t n, cap;
+};
+
+static int add_sightings(const struct fmt_ends *e, const struct tie *t, struct sightings *to)
+{
+	const struct fmt_ends_row *a = t->row_a, *b = t->row_b;
+	int64_t from = t->shift < 0 ? -t->shift : 0, end = b->n - t->shift;
+
+	end = end < a->n ? end : a->n;
+	if (array_reserve(&to->s, to->n + 2 * (size_t)(end - from), &to->cap) < 0)
+		return -ENOMEM;
+	for (int64_t k = from; k < end; k++, to->n += 2) {
+		to->s[to->n] = (struct fmt_clock_sample){to->n, e->ops[a->first + k].end_ns, t->a};
+		to->s[to->n + 1] = (struct fmt_clock_sample){
+			to->n, e->ops[b->first + k + t->shift].end_ns, t->b};
+	}
+	return 0;
+}
+
+static void sightings_done(struct sightings *s)
+{
+	free(s->s);
+}
+
+int fmt_sequences_align_clocks(const struct fmt_ends *e, struct fmt_clock *clocks)
 {
 	scoped(free_ptr) uint32_t *first = calloc(e->n_ranks + (size_t)2, sizeof(*first));
 	scoped(free_ptr) uint32_t *set = calloc(e->n_ranks + (size_t)1, sizeof(*set));
 	scoped(free_ptr) struct tie *ties = NULL;
+	scoped(sightings_done) struct sightings ends = {0};
 	size_t n = 0, cap = 0;
 
 	if (!first || !set)
@@ -154,6 +202,7 @@ int fmt_sequences_align_clocks(const struct fmt_ends *e, int64_t *ahead_ns)
 	if (n > 0)
 		qsort(ties, n, sizeof(*ties), by_apart);
 	for (size_t i = 0; i < n; i++)
-		join(&ties[i], e->n_ranks, set, ahead_ns);
-	return 0;
+		if (join(&ties[i], e->n_ranks, set) && add_sightings(e, &ties[i], &ends) < 0)
+			return -ENOMEM;
+	return fmt_clocks_align(ends.s, ends.n, true, clocks, e->n_ranks);
 }

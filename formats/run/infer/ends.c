@@ -188,7 +188,7 @@ static int offset_of_iterations(const struct fmt_run_rank *a, const struct fmt_r
 	return 0;
 }
 
-int infer_ends_align(struct fmt_ends *e, const struct infer_view *views, int64_t *offset_ns)
+int infer_ends_align(struct fmt_ends *e, const struct infer_view *views, struct fmt_clock *clocks)
 {
 	int r = 0;
 
@@ -196,30 +196,33 @@ int infer_ends_align(struct fmt_ends *e, const struct infer_view *views, int64_t
 		int64_t apart_ns;
 
 		r = offset_of_iterations(views[0].rank, views[i].rank, &apart_ns);
-		offset_ns[i] = views[i].constants.launch_ns;
+		clocks[i].ahead_ns = views[i].constants.launch_ns;
 		if (r == 0 && (apart_ns > APART_NS || apart_ns < -APART_NS))
-			offset_ns[i] = fmt_add(offset_ns[i], apart_ns);
+			clocks[i].ahead_ns = fmt_add(clocks[i].ahead_ns, apart_ns);
 	}
 	if (r == 0)
-		r = fmt_sequences_align_clocks(e, offset_ns);
+		r = fmt_sequences_align_clocks(e, clocks);
 	for (uint32_t i = 0; i < e->n_rows && r == 0; i++)
 		for (uint32_t k = 0; k < e->rows[i].n; k++) {
-			e->ops[e->rows[i].first + k].start_ns -= offset_ns[e->rows[i].rank];
-			e->ops[e->rows[i].first + k].end_ns -= offset_ns[e->rows[i].rank];
+			const struct fmt_clock *c = &clocks[e->rows[i].rank];
+			struct fmt_ends_op *op = &e->ops[e->rows[i].first + k];
+
+			op->start_ns = fmt_clock_ns(c, op->start_ns);
+			op->end_ns = fmt_clock_ns(c, op->end_ns);
 		}
 	return r;
 }
 
 int infer_measure_clocks(const struct fmt_participation *p, size_t n, struct infer_view *views,
-			 uint32_t n_views, const int64_t *offset_ns)
+			 uint32_t n_views, struct fmt_clock *clocks)
 {
 	scoped(free_ptr) struct fmt_participation *sorted = fmt_participations_sort(p, n);
 	scoped(free_ptr) struct fmt_clock_sample *ends = malloc((n + 1) * sizeof(*ends));
-	scoped(free_ptr) struct fmt_clock *clocks = calloc(n_views + (size_t)1, sizeof(*clocks));
+	int64_t first_ns = clocks->ahead_ns;
 	size_t n_ends = 0;
 	int r;
 
-	if (!sorted || !ends || !clocks)
+	if (!sorted || !ends)
 		return -ENOMEM;
 	/* A collective's end is a common event of its first rank and of the ranks that this one
 	 * waits for. */
@@ -234,9 +237,13 @@ int infer_measure_clocks(const struct fmt_participation *p, size_t n, struct inf
 				sorted[i].rank};
 	}
 	for (uint32_t i = 0; i < n_views; i++)
-		clocks[i].ahead_ns = offset_ns[i] - offset_ns[0];
-	r = fmt_clocks_align(ends, n_ends, false, clocks, n_views);
-	for (uint32_t i = 0; i < n_views && r == 0; i++)
-		views[i].constants.clock_ns = clocks[i].ahead_ns;
+		clocks[i].ahead_ns = fmt_sub(clocks[i].ahead_ns, first_ns);
+	r = fmt_clocks_align(ends, n_ends, true, clocks, n_views);
+	for (uint32_t i = 0; i < n_views && r == 0; i++) {
+		struct fmt_constants *c = &views[i].constants;
+
+		views[i].clock = clocks[i];
+		c->clock_ns = fmt_sub(c->anchor_ns, fmt_clock_ns(&clocks[i], c->anchor_ns));
+	}
 	return r;
 }

@@ -10,14 +10,14 @@
 /* Makes the rows of all views, with the views' times. Call fmt_ends_done() even after an error. */
 int infer_ends_init(struct fmt_ends *e, const struct infer_view *views, uint32_t n_views);
 
-/* Estimates the offset of each view's clock from the first one's, and converts the times of `e` to
- * the first clock. The offset includes that of the device's clock. */
-int infer_ends_align(struct fmt_ends *e, const struct infer_view *views, int64_t *offset_ns);
+/* Estimates the clock of each view's device relative to the first one's, and converts the times of
+ * `e` to the first clock. */
+int infer_ends_align(struct fmt_ends *e, const struct infer_view *views, struct fmt_clock *clocks);
 
-/* Measures the offsets exactly, from the ends of the n matched operations: sets constants.clock_ns
- * of each view. */
+/* Measures the clocks exactly, from the ends of the n matched operations: sets the clock of each
+ * view, and constants.clock_ns, its offset at the beginning. */
 int infer_measure_clocks(const struct fmt_participation *p, size_t n, struct infer_view *views,
-			 uint32_t n_views, const int64_t *offset_ns);
+			 uint32_t n_views, struct fmt_clock *clocks);
 
 /* Returns 1 if operation `a` of a collective waits for operation `b`: `a` waits for all
  * participants, or `b` is a peer. */

@@ -169,17 +169,17 @@ static int find_edges(struct job *j)
 
 static int match_ranks(struct job *j)
 {
-	scoped(free_ptr) int64_t *offset_ns = calloc(j->n + (size_t)1, sizeof(*offset_ns));
-	int r = offset_ns ? infer_ends_init(&j->ends, j->views, j->n) : -ENOMEM;
+	scoped(free_ptr) struct fmt_clock *clocks = calloc(j->n + (size_t)1, sizeof(*clocks));
+	int r = clocks ? infer_ends_init(&j->ends, j->views, j->n) : -ENOMEM;
 
 	if (r == 0)
-		r = infer_ends_align(&j->ends, j->views, offset_ns);
+		r = infer_ends_align(&j->ends, j->views, clocks);
 	if (r == 0)
 		r = fmt_ends_find_comms(&j->ends);
 	if (r == 0)
 		r = fmt_collectives_match_by_ends(&j->ends, &j->matches);
 	if (r == 0)
-		r = infer_measure_clocks(j->matches, j->ends.n_ops, j->views, j->n, offset_ns);
+		r = infer_measure_clocks(j->matches, j->ends.n_ops, j->views, j->n, clocks);
 	if (r == 0)
 		r = infer_add_transfers(j->matches, j->ends.n_ops, j->views);
 	return r;

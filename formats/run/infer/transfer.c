@@ -37,7 +37,7 @@ static int64_t latest_of(const struct fmt_participation *m, size_t n,
 
 	for (size_t i = 0; i < n; i++) {
 		const struct infer_view *v = &views[m[i].rank];
-		int64_t start = v->ops[m[i].op].start_ns - v->constants.clock_ns;
+		int64_t start = fmt_clock_ns(&v->clock, v->ops[m[i].op].start_ns);
 
 		if (start > latest && (!waits || infer_waits_for(views, waits, &m[i])))
 			latest = start;
@@ -56,14 +56,14 @@ static int add(const struct fmt_participation *m, size_t n, struct infer_view *v
 		const struct infer_op *op = &v->ops[m[i].op];
 		int64_t from = peers_of(views, &m[i]) ? latest_of(m, n, views, &m[i]) : latest;
 
-		r = infer_add_edge(
-			v, &(struct infer_edge){.from = op->event,
-						.to = op->event,
-						.from_op = m[i].op,
-						.to_op = m[i].op,
-						.lag_ns = op->end_ns - v->constants.clock_ns - from,
-						.kind = FMT_EDGE_RETURN,
-						.rule = INFER_TRANSFER});
+		r = infer_add_edge(v, &(struct infer_edge){
+					      .from = op->event,
+					      .to = op->event,
+					      .from_op = m[i].op,
+					      .to_op = m[i].op,
+					      .lag_ns = fmt_clock_ns(&v->clock, op->end_ns) - from,
+					      .kind = FMT_EDGE_RETURN,
+					      .rule = INFER_TRANSFER});
 	}
 	return r;
 }
@@ -86,7 +86,7 @@ static size_t sample(const struct fmt_participation *m, size_t n, const struct i
 		bytes = -1;
 	for (size_t i = 0; i < n; i++) {
 		const struct infer_view *of = &views[m[i].rank];
-		int64_t ns = of->ops[m[i].op].end_ns - of->constants.clock_ns - latest;
+		int64_t ns = fmt_clock_ns(&of->clock, of->ops[m[i].op].end_ns) - latest;
 
 		second = ns < least ? least : ns < second ? ns : second;
 		least = ns < least ? ns : least;

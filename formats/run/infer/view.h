@@ -7,6 +7,7 @@
  * one thread, and is valid while the rank's events are. */
 #pragma once
 
+#include "formats/run/clocks.h"
 #include "formats/run/infer/api.h"
 #include "formats/run/infer/constants.h"
 #include "formats/run/run.h"
@@ -77,6 +78,7 @@ struct infer_view {
 	size_t n_links, links_cap;
 
 	struct fmt_constants constants;
+	struct fmt_clock clock; /* of the device, relative to that of the first rank */
 	const struct fmt_template_gaps *template_gaps; /* not owned; or NULL */
 	struct infer_edge *edges;
 	size_t n_edges, edges_cap;
