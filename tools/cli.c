@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/cli.h"
 
+#include "base/scope.h"
 #include "base/text.h"
 
 #include <fcntl.h>
@@ -342,6 +343,41 @@ int cli_main(const char *program, const char *what, const struct cli_command *co
 	program_name = program;
 	prepare_process();
 	return check_output(run_chosen(program, what, commands, argc, argv));
+}
+
+/* Appends "a|b|c" as "a, b or c". */
+static void put_choices(struct text *t, const char *choices)
+{
+	const char *last = strrchr(choices, '|');
+
+	for (const char *c = choices; *c; c++) {
+		if (*c == '|')
+			text_str(t, c == last ? " or " : ", ");
+		else
+			text_char(t, *c);
+	}
+	text_char(t, 0);
+}
+
+int cli_choice(const struct cli_args *args, const struct cli_option *options, int option,
+	       int missing)
+{
+	const char *value = args->values[option], *at = options[option].value;
+	scoped(text_done) struct text expected = {0};
+
+	if (!value)
+		return missing;
+	for (int i = 0; *at; i++) {
+		size_t n = strcspn(at, "|");
+
+		if (strlen(value) == n && strncmp(value, at, n) == 0)
+			return i;
+		at += n + (at[n] == '|');
+	}
+	put_choices(&expected, options[option].value);
+	cli_error("--%s: invalid value '%s'; expected %s", options[option].name, value,
+		  expected.error ? options[option].value : expected.data);
+	return -1;
 }
 
 int cli_range(const struct cli_args *args, const struct cli_option *options, int option,

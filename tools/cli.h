@@ -62,6 +62,11 @@ int cli_main_one(const struct cli_command *command, int argc, char **argv);
 int cli_number(const struct cli_args *args, const struct cli_command *command, int option,
 	       int64_t min, int64_t max, int64_t missing, int64_t *ret);
 
+/* Returns the index of the option's value among those in its usage, "a|b|c"; `missing` if the
+ * option was not given; -1 after printing an error: exit with CLI_USAGE. */
+int cli_choice(const struct cli_args *args, const struct cli_option *options, int option,
+	       int missing);
+
 /* Parses the range A-B of an option, or A alone, of numbers >= 0; -1 and -1 if the option was not
  * given. Prints an error and returns -EINVAL for an invalid range: exit with CLI_USAGE. */
 int cli_range(const struct cli_args *args, const struct cli_option *options, int option,

@@ -62,7 +62,7 @@ ls -A >"$work.before"
 fails -2 gputrace export -o files trace
 says 'it exists already'
 fails -2 gputrace export --format=otf2 trace
-says '--format: invalid value'
+says "--format: invalid value 'otf2'; expected chrome, svg or tsv"
 fails -3 gputrace export -o none.json made
 says 'cannot open made'
 if [ -w /dev/full ]; then

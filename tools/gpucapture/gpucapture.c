@@ -68,23 +68,6 @@ static const struct cli_option options[] = {
 
 extern const struct cli_command gpucapture;
 
-/* Returns the index of the option's value in `words`, `otherwise` if not given; -1 after printing
- * an error. */
-static int parse_choice(const struct cli_args *args, int option, const char *const *words,
-			int otherwise)
-{
-	const char *value = args->values[option];
-
-	if (!value)
-		return otherwise;
-	for (int i = 0; words[i]; i++)
-		if (strcmp(words[i], value) == 0)
-			return i;
-	cli_error("--%s: invalid value '%s'; expected %s", options[option].name, value,
-		  options[option].value);
-	return -1;
-}
-
 /* --keyframe=N; 0: not given. */
 static int read_interval(const struct cli_args *args, int64_t *ret)
 {
@@ -120,15 +103,13 @@ static void make_replayable(struct cap_control *c)
 
 static int read_settings(const struct cli_args *args, struct cap_control *c)
 {
-	static const char *const levels[] = {"none", "comm", "step", "launch", NULL};
-	static const char *const times[] = {"off", "events", NULL};
 	bool contents = args->values[OPT_PAYLOADS] != NULL;
 	bool replayable = args->values[OPT_REPLAYABLE] != NULL;
-	int level = parse_choice(args, OPT_DIGEST, levels,
-				 replayable ? CAP_DIGEST_LAUNCH
-				 : contents ? CAP_DIGEST_COMM
-					    : CAP_DIGEST_NONE);
-	int with_times = parse_choice(args, OPT_TIMES, times, 1);
+	int level = cli_choice(args, options, OPT_DIGEST,
+			       replayable ? CAP_DIGEST_LAUNCH
+			       : contents ? CAP_DIGEST_COMM
+					  : CAP_DIGEST_NONE);
+	int with_times = cli_choice(args, options, OPT_TIMES, 1);
 
 	memset(c, 0, sizeof(*c));
 	if (level < 0 || with_times < 0 ||

@@ -47,8 +47,8 @@ static const struct cli_option options[] = {
 		{"host-speed", 0, "X",
 		 "the emulated host is X times as fast as this one; auto: the reference host"},
 	[OPT_PACE] = {"pace", 0, NULL, "sleep for the virtual duration of operations"},
-	[OPT_CLOCK] = {"clock", 0, "CLOCK",
-		       "the clock that the program reads: virtual (default) or real"},
+	[OPT_CLOCK] = {"clock", 0, "virtual|real",
+		       "the clock that the program reads (default: virtual)"},
 	[OPT_POISON] = {"poison", 0, NULL,
 			"fill the outputs of kernels without a host kernel with NaN"},
 	[OPT_STRICT] = {"strict", 0, NULL,
@@ -204,12 +204,8 @@ static int set_up(const struct cli_args *args)
 		cli_error("cannot find the emulated libraries beside this program");
 		return CLI_MACHINE;
 	}
-	if (args->values[OPT_CLOCK] && strcmp(args->values[OPT_CLOCK], "virtual") != 0 &&
-	    strcmp(args->values[OPT_CLOCK], "real") != 0) {
-		cli_error("--clock: invalid value '%s'; expected virtual or real",
-			  args->values[OPT_CLOCK]);
+	if (cli_choice(args, options, OPT_CLOCK, 0) < 0)
 		return CLI_USAGE;
-	}
 	if (args->values[OPT_CLOCK])
 		setenv("GPUEMU_CLOCK", args->values[OPT_CLOCK], 1);
 	snprintf(number, sizeof(number), "%d", (int)gpus);

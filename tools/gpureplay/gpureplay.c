@@ -59,18 +59,6 @@ int gpureplay_may_run(const struct cli_args *args, const char *file, const char 
 	return CLI_INPUT;
 }
 
-/* Returns true if the option was not given, or has one of two values; else prints an error. */
-static bool is_valid(const struct cli_args *args, int option, const char *one, const char *other)
-{
-	const char *value = args->values[option];
-
-	if (!value || strcmp(value, one) == 0 || strcmp(value, other) == 0)
-		return true;
-	cli_error("--%s: invalid value '%s'; expected %s or %s", gpureplay_options[option].name,
-		  value, one, other);
-	return false;
-}
-
 /* Checks that each option applies to what is done: emulation or execution. Prints an error. */
 static bool are_applicable(const struct cli_args *args)
 {
@@ -98,8 +86,8 @@ static int run(const struct cli_args *args)
 {
 	int64_t repeat, keyframe, rank, first, last;
 
-	if (!is_valid(args, OPT_SPEED, "recorded", "max") ||
-	    !is_valid(args, OPT_CUBLAS, "api", "driver"))
+	if (cli_choice(args, gpureplay_options, OPT_SPEED, 0) < 0 ||
+	    cli_choice(args, gpureplay_options, OPT_CUBLAS, 0) < 0)
 		return CLI_USAGE;
 	if (cli_number(args, &gpureplay_command, OPT_REPEAT, 0, 1000000000, 0, &repeat) < 0 ||
 	    cli_number(args, &gpureplay_command, OPT_KEYFRAME, 1, 1000000000, 1, &keyframe) < 0 ||

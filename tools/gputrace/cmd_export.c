@@ -168,14 +168,8 @@ static int export_tsv(struct job *job)
 	return write_folder(job, write_tables);
 }
 
-static const struct {
-	const char *name;
-	int (*run)(struct job *job);
-} exports[] = {
-	{"chrome", export_chrome},
-	{"svg", export_svg},
-	{"tsv", export_tsv},
-};
+/* By the values of --format. */
+static int (*const exports[])(struct job *job) = {export_chrome, export_svg, export_tsv};
 
 /* Reports damaged parts of the trace that the output omits. */
 static int print_damage(struct job *job)
@@ -195,30 +189,24 @@ static int print_damage(struct job *job)
 
 static int run(const struct cli_args *args)
 {
-	const char *format = args->values[OPT_FORMAT] ? args->values[OPT_FORMAT] : "chrome";
+	int format = cli_choice(args, options, OPT_FORMAT, 0), status;
 	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
 	struct progress bar;
 	struct job job = {.args = args, .output = args->values[OPT_OUTPUT], .unit = "slice"};
 
-	for (size_t i = 0; i < ARRAY_SIZE(exports); i++) {
-		int status;
-
-		if (strcmp(format, exports[i].name) != 0)
-			continue;
-		status = part_open(args, &cmd_export, OPT_ITERATION, OPT_GPU, &trace, &job.part);
-		job.trace = trace;
-		progress_begin(&bar);
-		job.part.progress = progress_reading;
-		job.part.context = &bar;
-		job.part.left_out = &job.left_out;
-		if (status == CLI_OK)
-			status = exports[i].run(&job);
-		progress_end(&bar);
-		output_raise();
-		return status == CLI_OK ? print_damage(&job) : status;
-	}
-	cli_error("--format: invalid value '%s'; expected %s", format, options[OPT_FORMAT].value);
-	return CLI_USAGE;
+	if (format < 0)
+		return CLI_USAGE;
+	status = part_open(args, &cmd_export, OPT_ITERATION, OPT_GPU, &trace, &job.part);
+	job.trace = trace;
+	progress_begin(&bar);
+	job.part.progress = progress_reading;
+	job.part.context = &bar;
+	job.part.left_out = &job.left_out;
+	if (status == CLI_OK)
+		status = exports[format](&job);
+	progress_end(&bar);
+	output_raise();
+	return status == CLI_OK ? print_damage(&job) : status;
 }
 
 const struct cli_command cmd_export = {
