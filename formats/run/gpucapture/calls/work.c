@@ -6,6 +6,7 @@
 #include "formats/run/gpucapture/graphs/op.h"
 #include "formats/run/gpucapture/process/copy.h"
 #include "formats/run/gpucapture/process/symbol.h"
+#include "formats/trace/store/chunk.h"
 
 #include <stdio.h>
 
@@ -87,12 +88,7 @@ struct rec_kernel_template {
 
 static uint32_t hash_of(const struct launch *l)
 {
-	uint64_t words[sizeof(*l) / 8], h = 0;
-
-	memcpy(words, l, sizeof(words));
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-		h = (h ^ words[i]) * 0x9e3779b97f4a7c15u;
-	return (uint32_t)(h >> 32);
+	return (uint32_t)fmt_hash(l, sizeof(*l));
 }
 
 /* Returns the slot of the launch's template, or a free one for it. */

@@ -7,6 +7,7 @@
 #include "formats/api/fields.h"
 #include "formats/run/gpucapture/process/copy.h"
 #include "formats/run/gpucapture/process/symbol.h"
+#include "formats/trace/store/chunk.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -245,17 +246,6 @@ static uint64_t mix(uint64_t h, uint64_t v)
 	return h ^ h >> 29;
 }
 
-static uint64_t mix_bytes(uint64_t h, const uint8_t *bytes, size_t n)
-{
-	for (size_t at = 0; at < n; at += 8) {
-		uint64_t v = 0;
-
-		memcpy(&v, bytes + at, n - at < 8 ? n - at : 8);
-		h = mix(h, v);
-	}
-	return mix(h, n);
-}
-
 /* Returns false for the position of the node, and for addresses of the caller's variables. */
 static bool is_parameter(const struct api_arg *a)
 {
@@ -293,7 +283,7 @@ void rec_graph_set_source(const struct rec_call *c, struct rec_node *node)
 		const struct api_arg *a = b->arg < c->api->n_args ? &c->api->args[b->arg] : NULL;
 
 		if (b->what == CAP_BLOB_PARAMS || b->what == CAP_BLOB_EXTRA)
-			h = mix_bytes(h, b->data, b->len);
+			h = mix(h, fmt_hash(b->data, b->len));
 		else if (b->what == CAP_BLOB_BEFORE && a && a->layout)
 			h = mix_struct(h, c, a, b);
 	}

@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-static bool is_memory(const struct api_arg *a)
-{
-	return a->meaning == API_MEANING_DEVPTR || a->meaning == API_MEANING_HOST;
-}
-
 /* Returns the number of the object in the argument with that meaning, or 0. */
 static uint32_t number_of(const struct rec_call *c, enum api_meaning meaning)
 {
@@ -103,7 +98,7 @@ int rec_call_add_allocations(const struct rec_call *c)
 		const struct api_arg *a = &c->api->args[i];
 		uint64_t address;
 
-		if (!is_memory(a))
+		if (!rec_is_address(a->meaning))
 			continue;
 		if (out && a->direction == API_DIRECTION_OUT)
 			return rec_blob_number(rec_call_blob_at(c, i, CAP_BLOB_AFTER), 0, 8,
@@ -164,7 +159,7 @@ int rec_call_remove_allocations(const struct rec_call *c)
 	    c->api->class != API_CLASS_UNRESERVE)
 		return 0;
 	for (int i = 0; !found && i < c->api->n_args; i++) {
-		found = is_memory(&c->api->args[i]);
+		found = rec_is_address(c->api->args[i].meaning);
 		address = (uint64_t)rec_call_value_at(c, i);
 	}
 	if (!found)

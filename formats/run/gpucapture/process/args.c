@@ -139,7 +139,7 @@ static uint32_t number_of(const struct rec_call *c, enum api_meaning meaning, ui
 static void put_id(struct rec_args *m, const struct rec_call *c, struct rec_arg_key key,
 		   enum api_meaning meaning, uint64_t value)
 {
-	if (meaning == API_MEANING_DEVPTR || meaning == API_MEANING_HOST)
+	if (rec_is_address(meaning))
 		rec_args_put_memory(m, c, key, value);
 	else if (meaning == API_MEANING_FUNCTION && number_of(c, API_MEANING_KERNEL, value))
 		/* Launches take either. */
@@ -209,11 +209,6 @@ void rec_args_put_list(struct rec_args *m, struct rec_arg_key key, const uint8_t
 	put_buffer(m, key, FMT_JSON, &list);
 }
 
-static bool is_address(enum api_meaning meaning)
-{
-	return meaning == API_MEANING_DEVPTR || meaning == API_MEANING_HOST;
-}
-
 /* Handles or addresses, with the objects or allocations that they identify. */
 void rec_args_put_handles(struct rec_args *m, const struct rec_call *c, struct rec_arg_key key,
 			  enum api_meaning meaning, const uint8_t *bytes, size_t n)
@@ -226,7 +221,7 @@ void rec_args_put_handles(struct rec_args *m, const struct rec_call *c, struct r
 		uint64_t v;
 
 		memcpy(&v, bytes + 8 * i, 8);
-		if (is_address(meaning))
+		if (rec_is_address(meaning))
 			a = rec_memory_find(&c->process->memory, v);
 		text_str(&ids, i > 0 ? ", " : "[");
 		text_u64(&ids, a ? a->number : number_of(c, meaning, v));
@@ -236,7 +231,7 @@ void rec_args_put_handles(struct rec_args *m, const struct rec_call *c, struct r
 	text_str(&ids, n > 0 ? "]" : "[]");
 	text_str(&offsets, n > 0 ? "]" : "[]");
 	put_buffer(m, rec_arg_key_name(&key, ".id"), FMT_JSON, &ids);
-	if (is_address(meaning))
+	if (rec_is_address(meaning))
 		put_buffer(m, rec_arg_key_name(&key, ".offset"), FMT_JSON, &offsets);
 }
 
@@ -286,8 +281,7 @@ static void put_numbers(struct rec_args *m, const struct rec_call *c, struct rec
 			const struct api_arg *a, const struct rec_blob *b)
 {
 	uint64_t v;
-	int handles = api_is_handle((enum api_meaning)a->meaning) ||
-		      is_address((enum api_meaning)a->meaning);
+	int handles = api_is_handle((enum api_meaning)a->meaning) || rec_is_address(a->meaning);
 
 	if (b->len == 1 || b->len == 2 || b->len == 4 || b->len == 8) {
 		const char *name = NULL;
@@ -303,7 +297,7 @@ static void put_numbers(struct rec_args *m, const struct rec_call *c, struct rec
 			put_id(m, c, rec_arg_key_name(NULL, a->name), (enum api_meaning)a->meaning,
 			       v);
 	} else if (handles && b->len % 8 == 0 &&
-		   (b->len / 8 <= REC_MOST_ELEMENTS || is_address((enum api_meaning)a->meaning))) {
+		   (b->len / 8 <= REC_MOST_ELEMENTS || rec_is_address(a->meaning))) {
 		rec_args_put_handles(m, c, key, (enum api_meaning)a->meaning, b->data, b->len / 8);
 	} else {
 		rec_args_put_hex(m, key, b->data, b->len);
@@ -385,8 +379,7 @@ static uint64_t memory_bytes(const struct rec_call *c)
 		const struct api_arg *a = &c->api->args[i];
 		uint64_t at = (uint64_t)rec_call_value_at(c, i);
 
-		if (a->meaning != API_MEANING_DEVPTR && a->meaning != API_MEANING_HOST &&
-		    a->meaning != API_MEANING_MEMORY)
+		if (!rec_is_address(a->meaning) && a->meaning != API_MEANING_MEMORY)
 			continue;
 		if (a->direction == API_DIRECTION_OUT &&
 		    !rec_blob_number(rec_call_blob_at(c, i, CAP_BLOB_AFTER), 0, 8, &at))
@@ -417,8 +410,8 @@ static void put_memory_bytes(struct rec_args *m, const struct rec_call *c)
 /* Returns true if the argument is a plain number, without a name, an object or an address. */
 static bool is_number(const struct api_arg *a)
 {
-	return !a->values && a->wire != API_WIRE_FLOAT && a->meaning != API_MEANING_DEVPTR &&
-	       a->meaning != API_MEANING_HOST && !api_is_handle((enum api_meaning)a->meaning);
+	return !a->values && a->wire != API_WIRE_FLOAT && !rec_is_address(a->meaning) &&
+	       !api_is_handle((enum api_meaning)a->meaning);
 }
 
 static void put_described(struct rec_args *m, const struct rec_call *c)

@@ -6,9 +6,16 @@
 #pragma once
 
 #include "base/text.h"
+#include "formats/api/words.h"
 #include "formats/trace/names.h"
 
 #include <stdbool.h>
+
+/* Returns true if an argument with that meaning is an address of such memory. */
+static inline bool rec_is_address(uint8_t meaning)
+{
+	return meaning == API_MEANING_DEVPTR || meaning == API_MEANING_HOST;
+}
 
 enum rec_memory_kind {
 	REC_MEMORY_DEVICE,

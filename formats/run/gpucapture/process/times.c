@@ -28,19 +28,24 @@ static void set_times(struct rec_process *p, uint32_t event, int64_t start_ns, i
 	p->nccl.collectives[event].end_ns = end_ns;
 }
 
-static int take_times(struct rec_process *p, uint64_t id, int64_t start_ns, int64_t end_ns)
+/* Joins an operation (`made` has an event) with its times (it has none), in either order: the first
+ * waits for the second. */
+static int join_times(struct rec_process *p, const struct rec_pending_entry *made)
 {
-	const struct rec_pending_entry made = {id + 1, REC_NONE, {{start_ns, end_ns}}};
-	struct rec_pending_entry *slot = rec_pending_get(&p->times.waits, id + 1);
+	struct rec_pending_entry *slot = rec_pending_get(&p->times.waits, made->id);
+	const struct rec_pending_entry *times;
+	uint32_t event;
 
 	if (!slot)
 		return -ENOMEM;
-	if (!slot->id || slot->event == REC_NONE) {
-		rec_pending_set(&p->times.waits, slot, &made);
+	if (!slot->id || (slot->event == REC_NONE) == (made->event == REC_NONE)) {
+		rec_pending_set(&p->times.waits, slot, made);
 		return 0;
 	}
-	if (slot->event != REC_DROPPED)
-		set_times(p, slot->event, start_ns, end_ns);
+	times = made->event == REC_NONE ? made : slot;
+	event = made->event == REC_NONE ? slot->event : made->event;
+	if (event != REC_DROPPED)
+		set_times(p, event, times->start_ns, times->end_ns);
 	rec_pending_remove(&p->times.waits, slot);
 	return 0;
 }
@@ -57,39 +62,16 @@ int rec_add_times(struct rec_process *p, const struct cap_times_record *t)
 		start_ns = fmt_clock_ns(p->clock, start_ns);
 		end_ns = fmt_clock_ns(p->clock, end_ns);
 	}
-	return take_times(p, t->id, start_ns, end_ns);
+	return join_times(p,
+			  &(struct rec_pending_entry){t->id + 1, REC_NONE, {{start_ns, end_ns}}});
 }
 
 int rec_times_ignore(struct rec_process *p, uint64_t id)
 {
-	const struct rec_pending_entry made = {.id = id + 1, .event = REC_DROPPED};
-	struct rec_pending_entry *slot;
-
-	if (p->only_plan && !p->planned_times)
-		return 0;
-	slot = rec_pending_get(&p->times.waits, made.id);
-	if (!slot)
-		return -ENOMEM;
-	if (slot->id)
-		rec_pending_remove(&p->times.waits, slot);
-	else
-		rec_pending_set(&p->times.waits, slot, &made);
-	return 0;
-}
-
-static int expect_times(struct rec_process *p, const struct rec_pending_entry *made)
-{
-	struct rec_pending_entry *slot = rec_pending_get(&p->times.waits, made->id);
-
-	if (!slot)
-		return -ENOMEM;
-	if (!slot->id || slot->event != REC_NONE) {
-		rec_pending_set(&p->times.waits, slot, made);
-		return 0;
-	}
-	set_times(p, made->event, slot->start_ns, slot->end_ns);
-	rec_pending_remove(&p->times.waits, slot);
-	return 0;
+	return p->only_plan && !p->planned_times
+		       ? 0
+		       : join_times(p, &(struct rec_pending_entry){.id = id + 1,
+								   .event = REC_DROPPED});
 }
 
 int rec_times_expect(struct rec_process *p, uint32_t event)
@@ -97,7 +79,7 @@ int rec_times_expect(struct rec_process *p, uint32_t event)
 	struct rec_event *op = &p->events[event];
 
 	op->duration_ns = REC_NO_TIME;
-	return expect_times(p, &(struct rec_pending_entry){.id = op->correlation, .event = event});
+	return join_times(p, &(struct rec_pending_entry){.id = op->correlation, .event = event});
 }
 
 int rec_times_expect_planned(struct rec_process *p, uint64_t id)
@@ -105,7 +87,7 @@ int rec_times_expect_planned(struct rec_process *p, uint64_t id)
 	uint32_t last = (uint32_t)p->nccl.n_collectives - 1;
 
 	return p->planned_times
-		       ? expect_times(p, &(struct rec_pending_entry){.id = id + 1, .event = last})
+		       ? join_times(p, &(struct rec_pending_entry){.id = id + 1, .event = last})
 		       : 0;
 }
 
