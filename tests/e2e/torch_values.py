@@ -288,6 +288,29 @@ def decisions():
     assert sorted(order) == list(range(100)) and order != list(range(100))
 
 
+def scatters():
+    """Writes by index: assignment, reductions, numbers."""
+    torch.manual_seed(11)
+    x, y, p, rows, columns = torch.randn(6, 10), torch.randn(6, 10), torch.rand(6, 10), torch.tensor([1, 4, 0, 4, 2, 1]), torch.randint(10, (6, 3))
+    for reduction in 'sum', 'prod', 'mean', 'amax', 'amin':
+        gradients(f'scatter {reduction}', lambda a, b, i: a.scatter_reduce(1, i, b, reduction), x, y[:, :3], columns)
+        same(f'scatter {reduction} of integers', lambda a, b, i: a.scatter_reduce(1, i, b, reduction), (9 * x).long(), (9 * y[:, :3]).long(), columns)
+    gradients('scatter', lambda a, b, i: a.scatter(1, i, b), x, y[:, :1], rows[:, None])
+    gradients('scatter of a number', lambda a, i: a.scatter(1, i, 1.5), x, columns)
+    same('one hot', lambda i, c: (F.one_hot(i), F.one_hot(c, 12)), rows, columns)
+    gradients('index add', lambda a, b, i: a.index_add(0, i, b, alpha=0.5).index_add(1, i, b[:, :6]), x, y, rows)
+    gradients('index copy', lambda a, b, i: a.index_copy(0, i[1:3], b[:2]), x, y, rows)
+    same('index fill', lambda a, b, i: (a.index_fill(0, i, 3), a.t().index_fill(1, -i - 1, 3)), x, y, rows)
+    gradients('take', lambda a, i: a.take(i - 3), x, columns)
+    same('put', lambda a, b, i: (a.put(i[:, 0] - 60, b[:, 0], accumulate=True), a.t().put(i[:, 0], b[:, 0], accumulate=True)), x, y, columns)
+    same('lists', lambda a, b, c: [*torch._foreach_sub([a, b], [b, a], alpha=2), *torch._foreach_mul([a, b], [b, c]), *torch._foreach_div([a, b], [c, c]), *torch._foreach_maximum([a, b], 0.),
+                                   *torch._foreach_minimum([a, b], [b, a]), *torch._foreach_lerp([a, b], [b, a], [c, c]), *torch._foreach_lerp([a, b], [b, a], 0.3), *torch._foreach_abs([a, b]),
+                                   *torch._foreach_exp([a, b]), *torch._foreach_log([c]), *torch._foreach_sign([a, b])], x, y, p)
+    same('numbers', lambda a, b: (torch.logaddexp2(a, b), torch.heaviside(a.round(), b), (a / 0).nan_to_num(1, 2, 3), a.round(decimals=1), a.renorm(2, 0, 1)), x, y)
+    for eps in None, 0.2:
+        gradients('logit', lambda a: a.logit(eps), p)
+
+
 def random():
     """The first numbers are those of real GPUs with this seed."""
     torch.manual_seed(0)
@@ -371,6 +394,6 @@ def objects():
 if 'LOCAL_RANK' in os.environ:
     objects()
 else:
-    for test in (elements, integers, functions, reductions, rows, images, norms, order, attention, random, scaler, optimizers, decisions):
+    for test in (elements, integers, functions, reductions, rows, images, norms, order, scatters, attention, random, scaler, optimizers, decisions):
         test()
 print('done\n', end='')  # one write: ranks share a file

@@ -200,7 +200,9 @@ static double of_error(enum emu_torch_op op, const double in[EMU_TORCH_INPUTS], 
 	}
 }
 
-/* Normalisation: sums of products. */
+/* Normalisation: sums of products. Batch normalisation: a the gradient, b the input, c the weight,
+ * d the mean, e the inverse deviation, in[5] the sum of products, in[6] the sum of gradients; s0
+ * one by the number. */
 static double of_norm(enum emu_torch_op op, const double *in, const double s[4])
 {
 	double a = in[0], b = in[1], c = in[2], d = in[3], e = in[4];
@@ -322,6 +324,10 @@ static double of_pair(enum emu_torch_op op, double a, double b)
 		return (a != 0) != (b != 0);
 	case EMU_OP_MAX_NUMBER:
 		return fmax(a, b);
+	case EMU_OP_LOG_ADD_EXP2:
+		return fmax(a, b) + (a == b && isinf(a) ? 0 : log2(1 + exp2(-fabs(a - b))));
+	case EMU_OP_HEAVISIDE:
+		return a == 0 ? b : a > 0;
 	default:
 		return fmin(a, b);
 	}
@@ -384,6 +390,25 @@ static double of_two(enum emu_torch_op op, const double in[EMU_TORCH_INPUTS], co
 	}
 }
 
+static double of_scalars(enum emu_torch_op op, double a, double b, const double s[4])
+{
+	switch (op) {
+	case EMU_OP_NAN_TO_NUMBER:
+		return isnan(a) ? s[0] : a == INFINITY ? s[1] : a == -INFINITY ? s[2] : a;
+	case EMU_OP_LOGIT:
+		a = s[1] != 0 ? fmin(fmax(a, s[0]), s[1]) : a;
+		return log(a / (1 - a));
+	case EMU_OP_LOGIT_GRAD:
+		if (s[1] != 0 ? b < s[0] || b > s[1] : b < 0 || b > 1)
+			return s[1] != 0 ? 0 : NAN;
+		return a / (b * (1 - b));
+	case EMU_OP_LIMIT_NORM:
+		return a > s[0] ? s[0] / (a + s[1]) : s[2];
+	default:
+		return s[1] != 0 ? nearbyint(a / s[0]) * s[0] : nearbyint(a * s[0]) / s[0];
+	}
+}
+
 double emu_torch_apply(enum emu_torch_op op, const double in[EMU_TORCH_INPUTS], const double s[4])
 {
 	double a = in[0], b = in[1];
@@ -414,6 +439,8 @@ double emu_torch_apply(enum emu_torch_op op, const double in[EMU_TORCH_INPUTS], 
 	default:
 		break;
 	}
+	if (op >= EMU_OP_NAN_TO_NUMBER)
+		return of_scalars(op, a, b, s);
 	if (op >= EMU_OP_HYPOT)
 		return of_pair(op, a, b);
 	if (op >= EMU_OP_MISH_GRAD)

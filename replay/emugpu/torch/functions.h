@@ -90,8 +90,7 @@ enum emu_torch_op {
 	EMU_OP_SMOOTH_ERROR_GRAD,
 	EMU_OP_HUBER,
 	EMU_OP_HUBER_GRAD,
-	EMU_OP_CROSS_ENTROPY, /* a the probability, b the target */
-	/* Normalisation, and others of three and more elements. */
+	EMU_OP_CROSS_ENTROPY,	   /* a the probability, b the target */
 	EMU_OP_CROSS_ENTROPY_GRAD, /* a the gradient, b the probability, c the target */
 	EMU_OP_NORM_FIVE,	   /* (a - b) c d + e */
 	EMU_OP_LINEAR,		   /* b a + c */
@@ -100,12 +99,9 @@ enum emu_torch_op {
 	EMU_OP_CENTERED,	   /* (a - b) c */
 	EMU_OP_PRODUCT,
 	EMU_OP_INVERSE_DEVIATION, /* of a variance a, with s0 added */
-	/* Batch normalisation: a the gradient, b the input, c the weight, d the mean, e the inverse
-	 * deviation, f the sum of products, g the sum of gradients; s0 one by the number. */
-	EMU_OP_BATCH_NORM_GRAD,
-	EMU_OP_CLAMP_TENSORS, /* a between b and c */
-	EMU_OP_LERP_TENSOR,   /* a + c (b - a) */
-	/* Activations; a is the gradient and b the input of a gradient. */
+	EMU_OP_BATCH_NORM_GRAD,	  /* its inputs: of_norm() */
+	EMU_OP_CLAMP_TENSORS,	  /* a between b and c */
+	EMU_OP_LERP_TENSOR,	  /* a + c (b - a) */
 	EMU_OP_MISH_GRAD,
 	EMU_OP_ELU_GRAD,       /* s3: b is the result */
 	EMU_OP_HARD_TANH_GRAD, /* of inputs between s0 and s1 */
@@ -138,6 +134,13 @@ enum emu_torch_op {
 	EMU_OP_LOGICAL_XOR,
 	EMU_OP_MAX_NUMBER, /* the other operand if one is NaN */
 	EMU_OP_MIN_NUMBER,
+	EMU_OP_LOG_ADD_EXP2,
+	EMU_OP_HEAVISIDE,
+	EMU_OP_NAN_TO_NUMBER, /* s0, s1, s2 for NaN and infinities */
+	EMU_OP_LOGIT,	      /* of a between s0 and s1, if s1 is not 0 */
+	EMU_OP_LOGIT_GRAD,
+	EMU_OP_LIMIT_NORM, /* s0 / (a + s1) above s0, else s2 */
+	EMU_OP_DECIMALS,   /* rounds to multiples of s0 if s1, else of 1 / s0 */
 };
 
 /* `in` are the elements, `s` the scalars. Pure. */

@@ -135,6 +135,14 @@ static const struct functor {
 	{"clamp_kernel_impl(", EMU_OP_CLAMP_TENSORS, LAMBDA, 3, 0},
 	{"lerp_scalar_kernel(", EMU_OP_LERP, LAMBDA, 2, 1},
 	{"lerp_tensor_kernel(", EMU_OP_LERP_TENSOR, LAMBDA, 3, 0},
+	{"logaddexp2_kernel_cuda(", EMU_OP_LOG_ADD_EXP2, LAMBDA, 2, 0},
+	{"nan_to_num_kernel_cuda(", EMU_OP_NAN_TO_NUMBER, LAMBDA, 1, 3, .as_the_elements = 1},
+	{"logit_kernel_cuda(", EMU_OP_LOGIT, LAMBDA, 1, 0, .number = 1},
+	{"logit_kernel_cuda(", EMU_OP_LOGIT, LAMBDA, 1, 2, .number = 2},
+	{"logit_backward_kernel_cuda(", EMU_OP_LOGIT_GRAD, LAMBDA, 2, 0, .number = 1},
+	{"logit_backward_kernel_cuda(", EMU_OP_LOGIT_GRAD, LAMBDA, 2, 2, .number = 2},
+	{"renorm_scale_factor_impl(", EMU_OP_LIMIT_NORM, LAMBDA, 1, 3},
+	{"round_decimals_kernel_cuda(", EMU_OP_DECIMALS, LAMBDA, 1, 2, .last_is_bool = 1},
 };
 
 /* The functions within BinaryFunctor<A, B, Result, Function> and its forms with one scalar. */
@@ -164,6 +172,7 @@ static const struct functor binary[] = {
 	{"copysign_kernel_cuda(", EMU_OP_COPY_SIGN, LAMBDA, 2, 0},
 	{"lshift_kernel_cuda(", EMU_OP_SHIFT_LEFT, LAMBDA, 2, 0},
 	{"rshift_kernel_cuda(", EMU_OP_SHIFT_RIGHT, LAMBDA, 2, 0},
+	{"heaviside_kernel_cuda(", EMU_OP_HEAVISIDE, LAMBDA, 2, 0},
 };
 
 /* Returns the parameters of the last lambda of a name. */

@@ -21,24 +21,40 @@ static const struct {
 	{"UnaryOpFunctor<", "at::native::Copy<", UNARY, EMU_OP_COPY},
 	{"UnaryOpFunctor<", "::Reciprocal<", UNARY, EMU_OP_RECIPROCAL},
 	{"UnaryOpFunctor<", "std::negate<", UNARY, EMU_OP_NEG},
+	{"UnaryOpFunctor<", "::Abs<", UNARY, EMU_OP_ABS},
+	{"UnaryOpFunctor<", "::Exp<", UNARY, EMU_OP_EXP},
+	{"UnaryOpFunctor<", "::Log<", UNARY, EMU_OP_LOG},
+	{"UnaryOpFunctor<", "::Sign<", UNARY, EMU_OP_SIGN},
+	{"UnaryOpFunctor<", "::Rsqrt<", UNARY, EMU_OP_RSQRT},
+	{"UnaryOpFunctor<", "::Tanh<", UNARY, EMU_OP_TANH},
+	{"UnaryOpFunctor<", "::Sigmoid<", UNARY, EMU_OP_SIGMOID},
+	{"ZeroFunctor<", "", UNARY, EMU_OP_FILL},
 	{"BinaryOpScalarFunctor<", "multiplies<", BY_SCALAR, EMU_OP_MUL},
 	{"BinaryOpScalarFunctor<", "plus<", BY_SCALAR, EMU_OP_ADD},
 	{"BinaryOpScalarFunctor<", "divides<", BY_SCALAR, EMU_OP_DIV},
 	{"BinaryOpScalarFunctor<", "minus<", BY_SCALAR, EMU_OP_SUBTRACT},
 	{"BinaryOpScalarFunctor<", "::power_functor<", BY_SCALAR, EMU_OP_POWER},
 	{"BinaryOpScalarFunctor<", "::reverse_power_functor<", BY_SCALAR, EMU_OP_POWER_OF},
+	{"BinaryOpScalarFunctor<", "::maximum<", BY_SCALAR, EMU_OP_MAX},
+	{"BinaryOpScalarFunctor<", "::minimum<", BY_SCALAR, EMU_OP_MIN},
 	{"BinaryOpScalarListFunctor<", "multiplies<", BY_SCALAR, EMU_OP_MUL},
 	{"BinaryOpScalarListFunctor<", "plus<", BY_SCALAR, EMU_OP_ADD},
 	{"BinaryOpScalarListFunctor<", "divides<", BY_SCALAR, EMU_OP_DIV},
 	{"BinaryOpScalarTensorFunctor<", "multiplies<", BY_TENSOR, EMU_OP_MUL},
 	{"BinaryOpScalarTensorFunctor<", "divides<", BY_TENSOR, EMU_OP_DIV},
 	{"BinaryOpListAlphaFunctor<", "plus<", BY_LIST, EMU_OP_ADD},
+	{"BinaryOpListAlphaFunctor<", "minus<", BY_LIST, EMU_OP_SUBTRACT},
+	{"BinaryOpListAlphaFunctor<", "multiplies<", BY_LIST, EMU_OP_MUL},
+	{"BinaryOpListAlphaFunctor<", "divides<", BY_LIST, EMU_OP_DIV},
+	{"BinaryOpListAlphaFunctor<", "::maximum<", BY_LIST, EMU_OP_MAX},
+	{"BinaryOpListAlphaFunctor<", "::minimum<", BY_LIST, EMU_OP_MIN},
 	{"PointwiseOpScalarFunctor<", "multiplies<", POINTWISE, EMU_OP_ADDCMUL},
 	{"PointwiseOpScalarFunctor<", "divides<", POINTWISE, EMU_OP_ADDCDIV},
 	{"PointwiseOpScalarListFunctor<", "multiplies<", POINTWISE, EMU_OP_ADDCMUL},
 	{"PointwiseOpScalarListFunctor<", "divides<", POINTWISE, EMU_OP_ADDCDIV},
 	{"LpNormFunctor<", "", NORM, 0},
-	{"TernaryOpScalarFunctor<", "LerpFunctor<", BY_LIST, EMU_OP_LERP},
+	{"TernaryOpScalarFunctor<", "LerpFunctor<", POINTWISE, EMU_OP_LERP},
+	{"TernaryOpListFunctor<", "LerpFunctor<", POINTWISE, EMU_OP_LERP_TENSOR},
 };
 
 /* The layout of TensorListMetadata<n>, or of TensorListScalarListMetadata<T, n> with a scalar for
@@ -83,6 +99,9 @@ static void apply(const struct emu_torch *t, char *const data[4], int64_t from, 
 			in[k] = emu_load(type, data[k], i);
 		if (t->form == BY_SCALAR || t->form == BY_TENSOR) {
 			in[1] = scalar;
+			s[0] = 1;
+		} else if (t->form == BY_LIST) {
+			in[1] *= scalar;
 			s[0] = 1;
 		}
 		if (t->form == UNSCALE) {

@@ -77,6 +77,11 @@ int emu_part_has(struct emu_part p, const char *text)
 	return memmem(p.at, p.len, text, strlen(text)) != NULL;
 }
 
+int emu_part_is(struct emu_part p, const char *text)
+{
+	return strlen(text) == p.len && memcmp(p.at, text, p.len) == 0;
+}
+
 int emu_part_type(struct emu_part p, enum emu_type *ret)
 {
 	static const struct {
@@ -90,7 +95,7 @@ int emu_part_type(struct emu_part p, enum emu_type *ret)
 	};
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (strlen(types[i].name) == p.len && memcmp(types[i].name, p.at, p.len) == 0) {
+		if (emu_part_is(p, types[i].name)) {
 			*ret = types[i].type;
 			return 0;
 		}

@@ -30,6 +30,8 @@ struct emu_part emu_part_argument(struct emu_part p, int i);
  * `p` contains `text`. */
 struct emu_part emu_part_after(struct emu_part p, const char *text);
 int emu_part_has(struct emu_part p, const char *text);
+/* Returns 1 if `p` is `text`. */
+int emu_part_is(struct emu_part p, const char *text);
 /* Finds the element type of a C++ name: 0, or -ENOTSUP. bool is EMU_U8. */
 int emu_part_type(struct emu_part p, enum emu_type *ret);
 
@@ -58,7 +60,7 @@ struct emu_torch {
 	uint8_t is_bool;   /* the functor's result is a bool */
 	uint8_t raw_bytes; /* elements are moved, not computed: size of an element */
 	uint16_t functor_bytes;
-	uint8_t adds;	   /* scattered elements are added */
+	uint8_t adds;	   /* enum emu_torch_op: how a scattered element changes another one */
 	uint8_t vector;	   /* elements of a vector, of a concatenation by vectors, or 0;
 			    * numbers of a call of the random generator */
 	int depth, result; /* lists: their number; the index of the result */
