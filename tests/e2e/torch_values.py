@@ -311,6 +311,50 @@ def scatters():
         gradients('logit', lambda a: a.logit(eps), p)
 
 
+def selections():
+    """Ranks, frequencies, positions in sorted rows, histograms, distinct elements, ranges."""
+    torch.manual_seed(12)
+    x, whole, large = torch.randn(6, 10), torch.randint(-9, 9, (6, 10)), 2**60 + torch.arange(60).view(6, 10) // 2
+    gradients('median', lambda t: t.median(1)[0], x)
+    same('ranks', lambda t: (*t.median(0), t.median(), *t.kthvalue(3), *t.nanmedian(1), t.quantile(0.3, 1)), x)
+    same('NaN', lambda t: (t.median(1)[0], t.nanmedian(1)[0]), torch.where(x > 1, float('nan'), x))
+    same('large ranks', lambda t: t.median(0)[0].cpu() - 2**60, large.flip(0))
+    same('modes', lambda t: (t.mode()[0], t.mode(0)[0]), whole)
+    for right in False, True:
+        same('positions', lambda t, b: (torch.searchsorted(t.sort(1)[0], b, right=right), torch.bucketize(t, b.flatten().sort()[0], right=right)), x, x.flip(0).round(decimals=1))
+    same('frequencies', lambda t, w: ((t + 9).flatten().bincount(), (t + 9).flatten().bincount(w.flatten()), (t + 9).flatten().bincount(minlength=30), w.histc(7, -2, 2)), whole, x)
+    for values in whole, whole.float(), large.flip(0), whole > 0, torch.randint(20, (5000,)):
+        same('distinct', lambda t: [v.cpu() - 2**60 if v.dtype == torch.int64 else v for v in (*t.unique(return_inverse=True, return_counts=True), t.unique())], values)
+    same('runs', lambda t: t.flatten().unique_consecutive(return_counts=True), whole // 4)
+    for number, kind in (11, torch.float32), (8, torch.float64):
+        assert torch.allclose(torch.linspace(-3, 5, number, dtype=kind, device='cuda').cpu(), torch.linspace(-3, 5, number, dtype=kind))
+
+
+def cells():
+    """Cells of recurrent networks, PReLU, patches, samples at points."""
+    torch.manual_seed(13)
+    random = torch.randn
+    for cell, state in ((torch.nn.LSTMCell, 2), (torch.nn.GRUCell, 1)):
+        gates = 4 if state == 2 else 3
+        function = torch.lstm_cell if state == 2 else torch.gru_cell
+        for bias in True, False:
+
+            def run(x, h, c, wi, wh, *biases):
+                result = function(x, (h, c) if state == 2 else h, wi, wh, *biases)
+                return torch.cat(result) if state == 2 else result + c.sum()
+
+            gradients(f'{cell.__name__} {bias}', run, random(3, 5), random(3, 7), random(3, 7), random(gates * 7, 5), random(gates * 7, 7), *((random(gates * 7), random(gates * 7)) if bias else ()))
+    for weights in 1, 4:
+        gradients('prelu', F.prelu, random(2, 4, 9, 8), random(weights))
+    for options in dict(padding=1), dict(stride=2), dict(dilation=2):
+        gradients(f'unfold {options}', lambda x: F.unfold(x, 3, **options), random(2, 4, 9, 8))
+    gradients('fold', lambda x: F.fold(x, (9, 8), 3, padding=1), random(2, 36, 72))
+    with torch.backends.cudnn.flags(enabled=False):  # emulated cuDNN has no spatial transformer
+        for padding, corners, mode in itertools.product(('zeros', 'border', 'reflection'), (False, True), ('bilinear', 'nearest')):
+            gradients(f'grid {padding} {corners} {mode}', lambda x, g: F.grid_sample(x, g, mode, padding, corners), random(2, 4, 9, 8).double(), random(2, 5, 6, 2).double())
+            gradients(f'volume {padding} {corners} {mode}', lambda x, g: F.grid_sample(x, g, mode, padding, corners), random(2, 3, 4, 5, 6).double(), random(2, 3, 4, 2, 3).double())
+
+
 def random():
     """The first numbers are those of real GPUs with this seed."""
     torch.manual_seed(0)
@@ -358,8 +402,10 @@ def scaler():
 
 def optimizers():
     """Fused and foreach optimizers take the steps of the CPU's."""
-    for options in dict(fused=True), dict(fused=True, weight_decay=0.1), dict(foreach=True), dict(capturable=True):
-        for kind in torch.optim.Adam, torch.optim.AdamW:
+    adam, sgd = (torch.optim.Adam, torch.optim.AdamW), (torch.optim.SGD,)
+    for options, kinds in ((dict(fused=True), adam + sgd), (dict(fused=True, weight_decay=0.1), adam + sgd), (dict(foreach=True), adam + sgd), (dict(capturable=True), adam),
+                           (dict(fused=True, amsgrad=True), adam), (dict(fused=True, momentum=0.9, nesterov=True), sgd), (dict(fused=True, momentum=0.9, dampening=0.2), sgd)):
+        for kind in kinds:
 
             def train(w, x):
                 w = w.clone().requires_grad_()
@@ -394,6 +440,6 @@ def objects():
 if 'LOCAL_RANK' in os.environ:
     objects()
 else:
-    for test in (elements, integers, functions, reductions, rows, images, norms, order, scatters, attention, random, scaler, optimizers, decisions):
+    for test in (elements, integers, functions, reductions, rows, images, norms, order, scatters, selections, cells, attention, random, scaler, optimizers, decisions):
         test()
 print('done\n', end='')  # one write: ranks share a file

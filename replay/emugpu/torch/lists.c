@@ -138,7 +138,7 @@ struct list {
 struct part {
 	size_t tensor;
 	int64_t chunk, n;
-	char *data[4];
+	char *data[5];
 };
 
 static int list_of(int depth, size_t scalar_bytes, const struct gpuemu_launch *l, const char *meta,
@@ -167,7 +167,7 @@ static struct part part_of(int depth, const struct list *a, const char *meta, ui
 	memcpy(&p.n, a->numels + 8 * p.tensor, sizeof(p.n));
 	p.n -= p.chunk * CHUNK;
 	p.n = p.n < CHUNK ? p.n : CHUNK;
-	for (int k = 0; k < depth && k < 4; k++)
+	for (int k = 0; k < depth && k < 5; k++)
 		memcpy(&p.data[k], meta + 8 * ((size_t)k * y->tensors + p.tensor), sizeof(char *));
 	return p;
 }
@@ -287,12 +287,12 @@ struct adam {
 	int maximize;
 };
 
-static void adam_one(const struct emu_torch *t, const struct adam *a, char *const data[4],
+static void adam_one(const struct emu_torch *t, const struct adam *a, char *const data[5],
 		     int64_t i)
 {
-	double v[4], grad;
+	double v[5], grad, square;
 
-	for (int k = 0; k < 4; k++)
+	for (int k = 0; k < t->depth; k++)
 		v[k] = emu_load(t->in[0], data[k], i);
 	grad = a->maximize ? -v[1] / a->scale : v[1] / a->scale;
 	if (t->op == 1) /* AdamW */
@@ -302,8 +302,11 @@ static void adam_one(const struct emu_torch *t, const struct adam *a, char *cons
 	v[1] /= a->scale;
 	v[2] = a->beta1 * v[2] + (1 - a->beta1) * grad;
 	v[3] = a->beta2 * v[3] + (1 - a->beta2) * grad * grad;
-	v[0] -= a->step_size * v[2] / (sqrt(v[3]) / a->root + a->epsilon);
-	for (int k = 0; k < 4; k++)
+	square = v[3];
+	if (t->depth == 5) /* AMSGrad */
+		square = v[4] = fmax(v[4], v[3]);
+	v[0] -= a->step_size * v[2] / (sqrt(square) / a->root + a->epsilon);
+	for (int k = 0; k < t->depth; k++)
 		emu_store(t->in[0], data[k], i, v[k]);
 }
 
@@ -318,10 +321,10 @@ static int run_adam(const struct emu_torch *t, const struct gpuemu_launch *l, vo
 	double total = 0;
 
 	if (l->arg_bytes(l, 7) != 8 || l->arg_bytes(l, 8) != 1 || l->arg_bytes(l, 10) != 8 ||
-	    list_of(4, 8, l, args[0], &lists_of) < 0)
+	    list_of(t->depth, 8, l, args[0], &lists_of) < 0)
 		return -ENOTSUP;
 	for (uint32_t b = 0; b < l->grid[0]; b++)
-		total += (double)part_of(4, &lists_of, args[0], b).n;
+		total += (double)part_of(t->depth, &lists_of, args[0], b).n;
 	if (!emu_torch_computes_work(total))
 		return -ENOTSUP;
 	rate = emu_pointer_of(args, 2);
@@ -338,7 +341,7 @@ static int run_adam(const struct emu_torch *t, const struct gpuemu_launch *l, vo
 	a.scale = scale ? *scale : 1;
 	a.maximize = *(const char *)args[8];
 	for (uint32_t b = 0; b < l->grid[0]; b++) {
-		struct part p = part_of(4, &lists_of, args[0], b);
+		struct part p = part_of(t->depth, &lists_of, args[0], b);
 		const float *steps;
 
 		memcpy(&steps, lists_of.scalars + 8 * p.tensor, 8);
@@ -353,11 +356,60 @@ static int run_adam(const struct emu_torch *t, const struct gpuemu_launch *l, vo
 /* FusedAdamMathFunctor<T, lists, (at::native::ADAM_MODE)n, with maxima> */
 static int parse_adam(struct emu_torch *t, struct emu_part functor)
 {
-	if (!emu_part_has(emu_part_argument(functor, 1), "4"))
+	t->depth = emu_part_has(emu_part_argument(functor, 3), "true") ? 5 : 4;
+	if (!emu_part_is(emu_part_argument(functor, 1), t->depth == 5 ? "5" : "4"))
 		return -ENOTSUP;
 	t->op = emu_part_has(emu_part_argument(functor, 2), ")1");
 	t->run = run_adam;
 	return emu_part_type(emu_part_argument(functor, 0), &t->in[0]);
+}
+
+/* Parameters, gradients, and momenta if t->depth is 3: (lists, functor, weight decay, momentum,
+ * address of the rate, rate, dampening, Nesterov's, maximize, first step, address of the gradients'
+ * scale, address of whether a gradient is infinite) */
+static int run_sgd(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
+{
+	const float *rate_at = emu_pointer_of(args, 4), *scale = emu_pointer_of(args, 10);
+	const float *infinite = emu_pointer_of(args, 11);
+	const uint8_t *nesterov = args[7], *maximize = args[8], *first_step = args[9];
+	double total = 0, decay, momentum, rate, dampening;
+	struct list a = {0};
+
+	if (l->arg_bytes(l, 6) != 8 || l->arg_bytes(l, 9) != 1 ||
+	    list_of(t->depth, 0, l, args[0], &a) < 0)
+		return -ENOTSUP;
+	for (uint32_t b = 0; b < l->grid[0]; b++)
+		total += (double)part_of(t->depth, &a, args[0], b).n;
+	if (!emu_torch_computes_work(total))
+		return -ENOTSUP;
+	if (infinite && *infinite == 1)
+		return 0;
+	memcpy(&decay, args[2], 8);
+	memcpy(&momentum, args[3], 8);
+	memcpy(&rate, args[5], 8);
+	memcpy(&dampening, args[6], 8);
+	rate = rate_at ? *rate_at : rate;
+	for (uint32_t b = 0; b < l->grid[0]; b++) {
+		struct part p = part_of(t->depth, &a, args[0], b);
+
+		for (int64_t i = p.chunk * CHUNK; i < p.chunk * CHUNK + p.n; i++) {
+			double x = emu_load(t->in[0], p.data[0], i), m;
+			double grad = emu_load(t->in[0], p.data[1], i) / (scale ? *scale : 1);
+
+			if (scale)
+				emu_store(t->in[0], p.data[1], i, grad);
+			grad = (*maximize ? -grad : grad) + decay * x;
+			if (t->depth == 3) {
+				m = *first_step ? grad
+						: momentum * emu_load(t->in[0], p.data[2], i) +
+							  (1 - dampening) * grad;
+				emu_store(t->in[0], p.data[2], i, m);
+				grad = *nesterov ? grad + momentum * m : m;
+			}
+			emu_store(t->in[0], p.data[0], i, x - rate * grad);
+		}
+	}
+	return 0;
 }
 
 int emu_torch_lists(struct emu_torch *t, struct emu_part name)
@@ -371,6 +423,16 @@ int emu_torch_lists(struct emu_torch *t, struct emu_part name)
 	}
 	if (emu_part_has(functor, "::FusedAdamMathFunctor<"))
 		return parse_adam(t, functor);
+	if (emu_part_has(functor, "::FusedSgdMathFunctor<")) {
+		struct emu_part lists_of = emu_part_argument(functor, 1);
+
+		t->depth = emu_part_is(lists_of, "3") ? 3 : 2;
+		t->params = 12;
+		t->run = run_sgd;
+		return emu_part_is(lists_of, "3") || emu_part_is(lists_of, "2")
+			       ? emu_part_type(emu_part_argument(functor, 0), &t->in[0])
+			       : -ENOTSUP;
+	}
 	t->list_scalars = emu_part_has(meta, "::TensorListScalarListMetadata<");
 	if (!emu_part_has(name, "multi_tensor_apply_kernel<") ||
 	    (!t->list_scalars && !emu_part_has(meta, "::TensorListMetadata<")))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Sorting, the largest elements, and gradients of indexing. */
+#include "replay/emugpu/torch/order.h"
+
 #include "replay/emugpu/torch/torch.h"
 
 #include "base/scope.h"
@@ -11,47 +13,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct item {
-	double key;
-	uint64_t low; /* orders 8-byte integers that are the same double; else 0 */
-	int64_t at;
-};
-
-static struct item item_of(enum emu_type type, const char *data, int64_t i, int64_t at)
-{
-	struct item r = {.key = emu_load(type, data, i), .at = at};
-
-	if (type == EMU_I64 || type == EMU_U64)
-		memcpy(&r.low, data + 8 * i, sizeof(r.low));
-	return r;
-}
-
-/* NaN is the largest. */
-static int compare(const struct item *x, const struct item *y)
-{
-	double a = x->key, b = y->key;
-
-	if (isnan(a) || isnan(b))
-		return (isnan(a) != 0) - (isnan(b) != 0);
-	return a == b ? (x->low > y->low) - (x->low < y->low) : (a > b) - (a < b);
-}
-
-static int ascending(const void *a, const void *b)
-{
-	const struct item *x = a, *y = b;
-	int r = compare(x, y);
-
-	return r ? r : (x->at > y->at) - (x->at < y->at);
-}
-
-static int descending(const void *a, const void *b)
-{
-	const struct item *x = a, *y = b;
-	int r = compare(y, x);
-
-	return r ? r : (x->at > y->at) - (x->at < y->at);
-}
 
 /* ---- slices of tensors: one element of the tensor's sizes is the first of a slice ---- */
 
@@ -66,7 +27,7 @@ static int run_sort_slices(const struct emu_torch *t, const struct gpuemu_launch
 	int64_t stride = emu_int_of(l, args, 3), value_stride = emu_int_of(l, args, 5);
 	size_t bytes = emu_type_bytes(t->in[1]), key_bytes = emu_type_bytes(t->in[0]);
 	int down = t->depth ? *(const uint8_t *)args[6] : t->swapped;
-	scoped(free_ptr) struct item *items = NULL;
+	scoped(free_ptr) struct emu_item *items = NULL;
 	scoped(free_ptr) char *old = NULL;
 
 	if (l->arg_bytes(l, 0) != sizeof(*keys) || l->arg_bytes(l, 4) != sizeof(*values) || n < 1 ||
@@ -82,13 +43,14 @@ static int run_sort_slices(const struct emu_torch *t, const struct gpuemu_launch
 		char *old_keys = old + (size_t)n * bytes;
 
 		for (int64_t i = 0; i < n; i++) {
-			items[i] = item_of(t->in[0], key, i * stride, i);
+			items[i] = emu_item_of(t->in[0], key, i * stride, i);
 			memcpy(old + (size_t)i * bytes, value + i * value_stride * (int64_t)bytes,
 			       bytes);
 			memcpy(old_keys + (size_t)i * key_bytes,
 			       key + i * stride * (int64_t)key_bytes, key_bytes);
 		}
-		qsort(items, (size_t)n, sizeof(*items), down ? descending : ascending);
+		qsort(items, (size_t)n, sizeof(*items),
+		      down ? emu_item_descending : emu_item_ascending);
 		for (int64_t i = 0; i < n; i++) {
 			memcpy(key + i * stride * (int64_t)key_bytes,
 			       old_keys + (size_t)items[i].at * key_bytes, key_bytes);
@@ -110,7 +72,7 @@ static int run_top(const struct emu_torch *t, const struct gpuemu_launch *l, voi
 	int64_t to_stride = emu_int_of(l, args, 7), index_stride = emu_int_of(l, args, 9);
 	int sign = *(const uint8_t *)args[3] ? -1 : 1;
 	size_t bytes = emu_type_bytes(t->in[0]);
-	scoped(free_ptr) struct item *items = NULL;
+	scoped(free_ptr) struct emu_item *items = NULL;
 
 	if (l->arg_bytes(l, 0) != sizeof(*from) || l->arg_bytes(l, 6) != sizeof(*to) ||
 	    l->arg_bytes(l, 8) != sizeof(*indices) || n < 1 || k < 1 || k > n ||
@@ -124,16 +86,17 @@ static int run_top(const struct emu_torch *t, const struct gpuemu_launch *l, voi
 		char *out = to->data + emu_tensor_offset(to, s) * (int64_t)bytes;
 		int64_t *at = (int64_t *)(void *)indices->data + emu_tensor_offset(indices, s);
 		int64_t written = 0;
-		struct item last;
+		struct emu_item last;
 
 		for (int64_t i = 0; i < n; i++)
-			items[i] = item_of(t->in[0], in, i * stride, i);
-		qsort(items, (size_t)n, sizeof(*items), sign < 0 ? descending : ascending);
+			items[i] = emu_item_of(t->in[0], in, i * stride, i);
+		qsort(items, (size_t)n, sizeof(*items),
+		      sign < 0 ? emu_item_descending : emu_item_ascending);
 		last = items[k - 1];
 		for (int equal = 0; equal < 2; equal++)
 			for (int64_t i = 0; i < n && written < k; i++) {
-				struct item v = item_of(t->in[0], in, i * stride, i);
-				int order = sign * compare(&v, &last);
+				struct emu_item v = emu_item_of(t->in[0], in, i * stride, i);
+				int order = sign * emu_item_compare(&v, &last);
 
 				if (equal ? order != 0 : order >= 0)
 					continue;

@@ -7,6 +7,7 @@
 #include "base/scope.h"
 #include "replay/emugpu/data.h"
 #include "replay/emugpu/torch/offsets.h"
+#include "replay/emugpu/torch/order.h"
 
 #include <errno.h>
 #include <math.h>
@@ -64,6 +65,30 @@ static int run_range(const struct emu_torch *t, const struct gpuemu_launch *l, v
 	return 0;
 }
 
+/* The same with a lambda {start, end, number, step, half of the number}. */
+static int run_linspace(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
+{
+	int64_t n = emu_int_of(l, args, 0), steps, half;
+	size_t bytes = emu_type_bytes(t->in[0]);
+	const char *p = args[1];
+	double start, step, end;
+
+	/* nvcc adds an address to the lambda's contents. */
+	if (l->arg_bytes(l, 1) != 2 * bytes + 32 || !emu_torch_computes_work((double)n))
+		return -ENOTSUP;
+	start = emu_load(t->in[0], p, 0);
+	end = emu_load(t->in[0], p, 1);
+	step = emu_load(t->in[0], p + 2 * bytes + 8, 0);
+	memcpy(&steps, p + 2 * bytes, sizeof(steps));
+	memcpy(&half, p + 2 * bytes + 16, sizeof(half));
+	if (steps != n || half != n / 2)
+		return -ENOTSUP;
+	for (int64_t i = 0; i < n; i++)
+		emu_store(t->in[0], emu_pointer_of(args, 2), i,
+			  i < half ? start + step * (double)i : end - step * (double)(n - i - 1));
+	return 0;
+}
+
 /* ---- non-zero elements ---- */
 
 /* The type T of NonZeroOp<T>, and the offset of its iterator in a parameter. */
@@ -72,6 +97,12 @@ static int parse_nonzero(struct emu_torch *t, struct emu_part name)
 	struct emu_part op = emu_part_after(name, "NonZeroOp");
 
 	return emu_part_type(emu_part_argument(op, 0), &t->in[0]);
+}
+
+static int parse_bytes(struct emu_torch *t, struct emu_part name)
+{
+	t->in[0] = EMU_U8;
+	return 0;
 }
 
 /* DeviceReduceSingleTileKernel(in, out, n, ...) */
@@ -149,19 +180,6 @@ static int run_select(const struct emu_torch *t, const struct gpuemu_launch *l, 
 /* ---- sorting: DeviceRadixSortSingleTileKernel(keys, sorted keys, values, sorted values, n, ...)
  */
 
-struct item {
-	double key;
-	int64_t at;
-};
-
-static int by_key(const void *a, const void *b)
-{
-	const struct item *x = a, *y = b;
-
-	return x->key != y->key ? (x->key > y->key) - (x->key < y->key)
-				: (x->at > y->at) - (x->at < y->at);
-}
-
 static int parse_sort(struct emu_torch *t, struct emu_part name)
 {
 	struct emu_part value = emu_part_argument(name, 3), bytes = emu_part_argument(value, 0);
@@ -178,21 +196,21 @@ static int run_sort(const struct emu_torch *t, const struct gpuemu_launch *l, vo
 	const char *values = *(const char **)args[2];
 	char *sorted_keys = *(char **)args[1], *sorted = *(char **)args[3];
 	int64_t n = l->arg_bytes(l, 4) == 4 ? *(const int32_t *)args[4] : *(const int64_t *)args[4];
-	scoped(free_ptr) struct item *items = NULL;
+	const char *keys = emu_pointer_of(args, 0);
+	size_t bytes = emu_type_bytes(t->in[0]);
+	scoped(free_ptr) struct emu_item *items = NULL;
 
 	if (!emu_has_data() && !emu_torch_computes_work((double)n))
 		return -ENOTSUP;
 	items = calloc((size_t)n + 1, sizeof(*items));
 	if (!items)
 		return -ENOMEM;
+	for (int64_t i = 0; i < n; i++)
+		items[i] = emu_item_of(t->in[0], keys, i, i);
+	qsort(items, (size_t)n, sizeof(*items),
+	      t->swapped ? emu_item_descending : emu_item_ascending);
 	for (int64_t i = 0; i < n; i++) {
-		double key = emu_load(t->in[0], *(void **)args[0], i);
-
-		items[i] = (struct item){t->swapped ? -key : key, i};
-	}
-	qsort(items, (size_t)n, sizeof(*items), by_key);
-	for (int64_t i = 0; i < n; i++) {
-		emu_store(t->in[0], sorted_keys, i, t->swapped ? -items[i].key : items[i].key);
+		memcpy(sorted_keys + (size_t)i * bytes, keys + (size_t)items[i].at * bytes, bytes);
 		if (t->raw_bytes)
 			memcpy(sorted + i * t->raw_bytes, values + items[i].at * t->raw_bytes,
 			       t->raw_bytes);
@@ -334,6 +352,8 @@ static const struct {
 	 parse_sort, run_sort},
 	{"at_cuda_detail::cub::detail::reduce::DeviceReduceSingleTileKernel<", "NonZeroOp<",
 	 parse_nonzero, run_count},
+	{"at_cuda_detail::cub::detail::reduce::DeviceReduceSingleTileKernel<",
+	 "::MapNumberOfTrueValues", parse_bytes, run_count},
 	{"at_cuda_detail::cub::detail::reduce::DeviceReduceKernel<", "NonZeroOp<", parse_nonzero,
 	 run_count_parts},
 	{"at_cuda_detail::cub::detail::reduce::DeviceReduceSingleTileKernel<",
@@ -360,6 +380,18 @@ int emu_torch_tensors(struct emu_torch *t, struct emu_part name)
 			return -ENOTSUP;
 		t->in[0] = types[number];
 		t->run = run_range;
+		return 0;
+	}
+	/* The second lambda is that of numbers; of these, the second that of float. */
+	if (emu_part_has(name, "elementwise_kernel_with_index<") &&
+	    emu_part_has(name, "linspace_cuda_out(")) {
+		struct emu_part rest =
+			emu_part_after(name, "{lambda()#2}::operator()() const::{lambda()#");
+
+		if (!rest.len || (rest.at[0] != '1' && rest.at[0] != '2'))
+			return -ENOTSUP;
+		t->in[0] = rest.at[0] == '1' ? EMU_F64 : EMU_F32;
+		t->run = run_linspace;
 		return 0;
 	}
 	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)

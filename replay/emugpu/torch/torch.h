@@ -111,6 +111,7 @@ int emu_torch_random_state_of(const void *param, size_t bytes, struct emu_torch_
 int emu_torch_functor(struct emu_torch *t, struct emu_part name);
 
 int emu_torch_attention_values(struct emu_torch *t, struct emu_part name);
+int emu_torch_cells(struct emu_torch *t, struct emu_part name);
 int emu_torch_elementwise(struct emu_torch *t, struct emu_part name);
 int emu_torch_groups(struct emu_torch *t, struct emu_part name);
 int emu_torch_resampling(struct emu_torch *t, struct emu_part name);
@@ -124,4 +125,6 @@ int emu_torch_random(struct emu_torch *t, struct emu_part name);
 int emu_torch_reduce(struct emu_torch *t, struct emu_part name);
 int emu_torch_rows(struct emu_torch *t, struct emu_part name);
 int emu_torch_scans(struct emu_torch *t, struct emu_part name);
+int emu_torch_sampling(struct emu_torch *t, struct emu_part name);
+int emu_torch_selection(struct emu_torch *t, struct emu_part name);
 int emu_torch_tensors(struct emu_torch *t, struct emu_part name);
