@@ -152,7 +152,7 @@ struct cap_digest_record {
 /* Contents for --payloads, stored as blob-HASH. */
 struct cap_payload_record {
 	struct cap_record head;
-	uint64_t id;
+	uint64_t id; /* of the call; of a LIVE one without OUTPUT: its time in the ring's clock */
 	uint64_t allocation, offset_bytes, length_bytes;
 	uint64_t hash[2];
 };

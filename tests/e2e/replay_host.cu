@@ -267,6 +267,8 @@ static int run_memory()
 	return 0;
 }
 
+static float *of_first; /* memory of the first thread, on its GPU */
+
 /* Pipes of two threads, which pass no emulated clock. */
 static int go[2], done[2];
 
@@ -305,6 +307,10 @@ static void run_second()
 			usleep(60000);
 		axpy<<<(N + 255) / 256, 256>>>(N, 3, y, x);
 		CUDA(cudaDeviceSynchronize());
+		CUDA(cudaSetDevice(0));
+		CUDA(cudaMemset(of_first, i, 100));
+		CUDA(cudaDeviceSynchronize());
+		CUDA(cudaSetDevice(1));
 		signal_other(done[1]);
 	}
 }
@@ -326,6 +332,7 @@ static int run_threads(bool is_late)
 
 	CUDA(cudaSetDevice(0));
 	CUDA(cudaMalloc(&x, BYTES));
+	of_first = x;
 	if (!is_late)
 		host = make_source(x);
 	if (pipe(go) || pipe(done))
@@ -340,7 +347,8 @@ static int run_threads(bool is_late)
 		if (i % 2 == 0)
 			usleep(60000);
 		gputrace_mark_iteration();
-		CUDA(cudaMemcpy(x, host, BYTES, cudaMemcpyHostToDevice));
+		if (i < 2) /* then this thread makes no calls any more */
+			CUDA(cudaMemcpy(x, host, BYTES, cudaMemcpyHostToDevice));
 	}
 	second.join();
 	return 0;

@@ -74,6 +74,8 @@ for range in 0-1 1-2 2-3; do
 	gpuemu --gpus 2 -o report --kernels "$programs/tests/e2e/replay_host.so" -- \
 		gpureplay --iterations $range threads >same || die "$range: $(cat same)"
 done
+# The keyframe of a thread that makes no further calls.
+has_line -x 'Executed: from iteration 2 to iteration 3' <same
 
 # Numbers of allocations depend on the order of threads, addresses of devices do not change.
 gpucapture --digest=launch --payloads=0-9 --embed-images -o late -- gpuemu --gpus 2 -o report -- "$program" threads late

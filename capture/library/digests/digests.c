@@ -407,7 +407,7 @@ static void begin_iteration(int64_t number, uint64_t id)
 		else
 			cap_batch_count_missed(1, CU_NOT_READY);
 	}
-	cap_keyframe_iteration(number, id);
+	cap_keyframe_iteration(number);
 	cap_payload_iteration(number);
 	cap_clock_resume();
 }

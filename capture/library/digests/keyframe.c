@@ -40,13 +40,14 @@ static uint64_t last_keyframe;
 /* Number of calls that may still start work: they have passed cap_keyframe_await() and have not
  * returned. Atomic, as is `holding`: a call is counted before it looks whether calls are held. */
 static uint32_t under_way;
+static uint64_t last_counted; /* id of the last of them that returned, in any thread; atomic */
 
 static __thread bool holds __attribute__((tls_model("initial-exec")));
 static __thread bool is_counted __attribute__((tls_model("initial-exec"))); /* in under_way */
 
 /* A keyframe in the making. */
 struct keyframe {
-	uint64_t id;
+	uint64_t id; /* as in struct cap_payload_record */
 	unsigned flags;
 	uint8_t *staged; /* owned: STAGED bytes */
 };
@@ -243,6 +244,7 @@ void cap_keyframe_note_call(const struct cap_call *c)
 
 	if (is_counted && c->depth == 0) {
 		is_counted = false;
+		__atomic_store_n(&last_counted, c->id, __ATOMIC_RELAXED);
 		__atomic_fetch_sub(&under_way, 1, __ATOMIC_SEQ_CST);
 	}
 
@@ -262,10 +264,10 @@ static void take_keyframe(uint64_t id, unsigned flags)
 	cap_allocations_for_each(put_region, &k);
 }
 
-/* Returns the id of the last call that this thread recorded. */
+/* Returns the id of the last call that could start work. */
 static uint64_t last_call(void)
 {
-	return cap_self.polls.n > 0 ? cap_self.polls.id : cap_self.next_id - 1;
+	return __atomic_load_n(&last_counted, __ATOMIC_RELAXED);
 }
 
 static bool is_wanted(int64_t number)
@@ -298,7 +300,7 @@ void cap_keyframe_prepare(int64_t number)
 		cap_clock_not_before(__atomic_load_n(&last_start, __ATOMIC_RELAXED) + 1);
 }
 
-void cap_keyframe_iteration(int64_t number, uint64_t id)
+void cap_keyframe_iteration(int64_t number)
 {
 	bool was_inside = __atomic_load_n(&is_inside, __ATOMIC_RELAXED), ended;
 
@@ -307,7 +309,8 @@ void cap_keyframe_iteration(int64_t number, uint64_t id)
 	if (!is_stored(number, was_inside, &ended))
 		was_inside = is_wanted(number);
 	else if (holds)
-		take_keyframe(ended ? last_call() : id, ended ? CAP_DIGEST_OUTPUT : 0);
+		take_keyframe(ended ? last_call() : cap_ticks(&cap_self),
+			      ended ? CAP_DIGEST_OUTPUT : 0);
 	/* A first keyframe that was left out is stored when the next iteration begins. */
 	if (holds || ended)
 		was_inside = is_wanted(number);

@@ -19,9 +19,9 @@ void cap_keyframe_await(void);
 /* Call after a call that changes memory or objects. */
 void cap_keyframe_note_call(const struct cap_call *c);
 
-/* Iteration `number` begins, and `id` is that of its marker: stores a keyframe if it is the first
- * iteration of the range, every N-th of it, or the first one after it. */
-void cap_keyframe_iteration(int64_t number, uint64_t id);
+/* Iteration `number` begins: stores a keyframe if it is the first iteration of the range, every
+ * N-th of it, or the first one after it. */
+void cap_keyframe_iteration(int64_t number);
 
 /* Called when the process exits: stores a keyframe if the range has begun and not ended. */
 void cap_keyframe_end(void);

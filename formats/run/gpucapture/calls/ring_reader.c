@@ -143,6 +143,7 @@ static int add_record(struct rec_ring_reader *f, const struct cap_record *r)
 	const struct cap_text_record *text = (const void *)r;
 	const struct cap_lost_record *lost = (const void *)r;
 	const struct cap_announced_record *announced = (const void *)r;
+	const struct cap_payload_record *payload = (const void *)r;
 
 	if (p->only_plan && !is_planned(p, r))
 		return 0;
@@ -163,7 +164,7 @@ static int add_record(struct rec_ring_reader *f, const struct cap_record *r)
 	case CAP_DIGEST:
 		return rec_add_digest(p, (const void *)r);
 	case CAP_PAYLOAD:
-		return rec_add_content(p, (const void *)r);
+		return rec_add_content(p, payload, (int64_t)ns_of(f, payload->id));
 	case CAP_ANNOUNCED:
 		return rec_digests_expect(p, announced->id, announced->n);
 	case CAP_FACT:

@@ -83,6 +83,7 @@ int rec_add_digest(struct rec_process *p, const struct cap_digest_record *d)
 	p->buffers.n_pages += words;
 	return append_digest(p, &(struct rec_digest){
 					.id = d->id,
+					.at_ns = -1,
 					.digest = {.allocation = d->allocation,
 						   .offset_bytes = d->offset_bytes,
 						   .length_bytes = d->length_bytes,
@@ -93,19 +94,21 @@ int rec_add_digest(struct rec_process *p, const struct cap_digest_record *d)
 				});
 }
 
-int rec_add_content(struct rec_process *p, const struct cap_payload_record *r)
+int rec_add_content(struct rec_process *p, const struct cap_payload_record *r, int64_t at_ns)
 {
 	bool announced = !(r->head.flags & CAP_DIGEST_UNANNOUNCED);
+	bool is_keyframe = access_of(r->head.flags) == FMT_LIVE;
 	int e = announced ? count_outstanding(p, r->id, -1) : 0;
 
 	if (!announced && r->head.flags & CAP_DIGEST_EMPTY)
 		p->counts.keyframe_missing += r->length_bytes;
-	else if (access_of(r->head.flags) == FMT_LIVE)
+	else if (is_keyframe)
 		p->counts.keyframe_pages++;
 	if (e < 0 || (r->head.flags & CAP_DIGEST_EMPTY))
 		return e;
 	return append_digest(p, &(struct rec_digest){
 					.id = r->id,
+					.at_ns = is_keyframe ? at_ns : -1,
 					.is_content = true,
 					.digest = {.allocation = r->allocation,
 						   .offset_bytes = r->offset_bytes,
@@ -133,10 +136,12 @@ static void keep_needed(struct rec_process *p, const uint32_t *to)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < p->buffers.n_digests; i++) {
-		bool is_late = list[i].event == REC_NONE && is_over(p, list[i].id);
+		bool is_keyframe = list[i].at_ns >= 0, is_found = list[i].event != REC_NONE;
+		bool is_late = !is_keyframe && !is_found && is_over(p, list[i].id);
 
 		p->counts.late_digests += is_late;
-		if (!is_late && (list[i].event == REC_NONE || to[list[i].event] != REC_NONE))
+		if (is_keyframe ? !list[i].is_placed
+				: !is_late && (!is_found || to[list[i].event] != REC_NONE))
 			list[kept++] = list[i];
 	}
 	p->buffers.n_digests = kept;

@@ -8,7 +8,8 @@
 
 /* Append a record. Return 0 or a negative errno. */
 int rec_add_digest(struct rec_process *p, const struct cap_digest_record *d);
-int rec_add_content(struct rec_process *p, const struct cap_payload_record *r);
+/* `at_ns` is the time of a keyframe. */
+int rec_add_content(struct rec_process *p, const struct cap_payload_record *r, int64_t at_ns);
 
 /* Announces that `n` digests of call `id` will follow. Returns 0 or -ENOMEM. */
 int rec_digests_expect(struct rec_process *p, uint64_t id, uint32_t n);

@@ -33,7 +33,7 @@ static const struct by_id *find_id(const struct by_id *list, size_t n, uint64_t 
 
 /* The position of a rank when a keyframe was taken; caches the last search. */
 struct keyframe {
-	uint64_t id;
+	int64_t at_ns;
 	uint32_t rank, op;
 	uint8_t access;
 	bool is_known;
@@ -74,17 +74,17 @@ static uint32_t nearest_op(const struct rec_segment *s, uint32_t rank, int64_t a
 	return best;
 }
 
-/* Fills k for a keyframe; `of` is the next call of its thread, or the last one. */
-static void find_keyframe(const struct rec_process *p, const struct rec_segment *s,
-			  const struct by_id *of, const struct rec_digest *d, uint32_t rank,
-			  struct keyframe *k)
+/* Returns the operation of a keyframe. `access` tells whether it precedes or follows at_ns. */
+static uint32_t find_keyframe(const struct rec_segment *s, int64_t at_ns, uint8_t access,
+			      uint32_t rank, struct keyframe *k)
 {
-	if (k->is_known && k->id == d->id && k->rank == rank && k->access == d->digest.access)
-		return;
-	*k = (struct keyframe){d->id, rank, FMT_RUN_NONE, d->digest.access, true};
-	if (rank != REC_NONE)
-		k->op = nearest_op(s, rank, rec_launch_time(p, &p->events[of->event]),
-				   k->access == FMT_LIVE_AFTER);
+	if (!k->is_known || k->at_ns != at_ns || k->rank != rank || k->access != access)
+		*k = (struct keyframe){
+			at_ns, rank,
+			rank == REC_NONE ? FMT_RUN_NONE
+					 : nearest_op(s, rank, at_ns, access == FMT_LIVE_AFTER),
+			access, true};
+	return k->op;
 }
 
 /* Lists the events that may have digests. */
@@ -133,23 +133,27 @@ static int attach_digests(struct rec_segment *s, const struct rec_ranks *ranks,
 
 	for (size_t i = 0; i < p->buffers.n_digests && r == 0; i++) {
 		struct rec_digest *from = &p->buffers.digests[i];
-		const struct by_id *of = find_id(list, n, from->id + 1);
+		bool is_keyframe = from->at_ns >= 0;
+		const struct by_id *of = is_keyframe ? NULL : find_id(list, n, from->id + 1);
 		struct fmt_digest made = from->digest;
 		uint32_t rank;
 		int device;
 
 		from->event = of ? of->event : REC_NONE;
-		if (!of || !of->is_placed)
+		if (!is_keyframe && (!of || !of->is_placed))
 			continue;
 		made.allocation = rec_memory_number(&p->memory, made.allocation, &device);
 		if (made.access >= FMT_LIVE) {
+			int64_t at_ns = is_keyframe ? from->at_ns
+						    : rec_launch_time(p, &p->events[of->event]);
+
 			rank = rec_rank_of_device(ranks, p, device);
-			find_keyframe(p, s, of, from, rank, &keyframe);
-			made.op = keyframe.op;
+			made.op = find_keyframe(s, at_ns, made.access, rank, &keyframe);
 		} else {
 			rank = rec_rank_of(ranks, p, &p->events[of->event]);
 			made.op = p->events[of->event].index;
 		}
+		from->is_placed = made.op != FMT_RUN_NONE;
 		if (made.op != FMT_RUN_NONE)
 			r = add_digest(p, from, made, &s->parts[rank]);
 	}
