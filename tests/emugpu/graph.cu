@@ -5,6 +5,7 @@
 #include <gpuemu.h>
 
 #include <atomic>
+#include <unistd.h>
 
 __global__ void add(int *x, int by)
 {
@@ -89,6 +90,41 @@ static void test_capture()
 	OK(cudaGraphExecDestroy(exec));
 	OK(cudaEventDestroy(forked));
 	OK(cudaEventDestroy(joined));
+}
+
+static void sleep_briefly(void *unused)
+{
+	usleep(50000);
+}
+
+/* The launch records the event of a node, before the node runs. */
+static void test_event_node()
+{
+	const cudaHostNodeParams host = {sleep_briefly, nullptr};
+	cudaGraphNode_t node, record;
+	cudaStream_t a, b;
+	cudaGraphExec_t exec;
+	cudaGraph_t graph;
+	cudaEvent_t event;
+	float ms;
+
+	OK(cudaStreamCreate(&a));
+	OK(cudaStreamCreate(&b));
+	OK(cudaEventCreate(&event));
+	OK(cudaGraphCreate(&graph, 0));
+	OK(cudaGraphAddHostNode(&node, graph, nullptr, 0, &host));
+	OK(cudaGraphAddEventRecordNode(&record, graph, &node, 1, event));
+	OK(cudaGraphInstantiate(&exec, graph, 0));
+	OK(cudaGraphLaunch(exec, a));
+	OK(cudaStreamWaitEvent(b, event));
+	FAILS(cudaStreamQuery(b), cudaErrorNotReady);
+	FAILS(cudaEventQuery(event), cudaErrorNotReady);
+	OK(cudaStreamSynchronize(b));
+	OK(cudaEventQuery(event));
+	OK(cudaEventElapsedTime(&ms, event, event));
+	OK(cudaGraphExecDestroy(exec));
+	OK(cudaGraphDestroy(graph));
+	OK(cudaEventDestroy(event));
 }
 
 static void test_capture_refuses()
@@ -446,6 +482,7 @@ int main()
 	OK(cudaMalloc(&x, 4));
 	test_capture();
 	test_capture_refuses();
+	test_event_node();
 	test_nodes();
 	test_any_node();
 	test_time();

@@ -42,6 +42,17 @@ void emu_event_set(struct emu_event *e, int64_t end_ns)
 	set_last(e, (struct emu_dep){.end_ns = end_ns});
 }
 
+struct emu_point *emu_event_expect(struct emu_event *e)
+{
+	struct emu_point *p = emu_point_new();
+
+	if (!p)
+		return NULL;
+	p->refs = 2;
+	set_last(e, (struct emu_dep){.point = p});
+	return p;
+}
+
 CUresult emu_submit_shared(struct emu_thread *self, struct emu_stream *s,
 			   struct emu_shared_event *e, int records)
 {

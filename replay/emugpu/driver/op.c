@@ -40,6 +40,12 @@ static void reach_point(struct emu_point *p, int64_t end_ns)
 		syscall(SYS_futex, &p->done, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
+void emu_point_reach(struct emu_point *p, int64_t end_ns)
+{
+	reach_point(p, end_ns);
+	emu_point_drop(p);
+}
+
 /* Sleeps until `p` is reached, or for the given time. */
 static void sleep_on(struct emu_point *p, const struct timespec *most)
 {

@@ -24,8 +24,8 @@ struct emu_point {
 struct emu_point *emu_point_new(void); /* one reference; NULL if out of memory */
 void emu_point_drop(struct emu_point *p);
 int emu_point_reached(const struct emu_point *p);
-/* Waits for at most `ns` of real time; returns 1 if it is reached. */
-int emu_point_await(struct emu_point *p, long ns);
+void emu_point_reach(struct emu_point *p, int64_t end_ns); /* drops the reference */
+int emu_point_await(struct emu_point *p, long ns); /* for at most `ns` of real time; if reached */
 
 /* After EMU_POLLS consecutive queries, a thread sleeps for EMU_POLL_NS, so that others can work. */
 enum { EMU_POLLS = 4, EMU_POLL_NS = 200000 };
@@ -116,7 +116,7 @@ struct emu_op {
 		struct emu_point *point; /* record: set by it; one reference */
 		struct {
 			struct emu_plan *plan;
-			uint64_t *tickets; /* by step; NULL: no kernel has `issue` */
+			uint64_t *tickets; /* by step: of `issue`, or points; NULL: none */
 		} graph;
 		struct emu_event *event;	       /* graph nodes only */
 		struct emu_graph_memory *graph_memory; /* one reference */

@@ -86,4 +86,7 @@ struct emu_dep emu_event_dep(struct emu_event *e);
 int emu_is_event(CUevent e);
 /* Sets the time of the event. */
 void emu_event_set(struct emu_event *e, int64_t end_ns);
+/* The launch of a graph records the event: returns the point that its node reaches, for
+ * emu_point_reach(); NULL if out of memory. */
+struct emu_point *emu_event_expect(struct emu_event *e);
 CUresult emu_event_record(struct emu_thread *self, struct emu_event *e, struct emu_stream *s);

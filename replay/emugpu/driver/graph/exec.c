@@ -79,19 +79,26 @@ EMU_API CUresult cuGraphInstantiateWithParams(CUgraphExec *ret, CUgraph graph,
 	return r;
 }
 
-/* Calls `issue` of the host kernels that have it. Returns 0 or -ENOMEM. */
+/* Calls `issue` of the host kernels that have it, and makes the points of event records, for which
+ * later calls may wait. Returns 0 or -ENOMEM. */
 static int issue(struct emu_plan *x, uint64_t **ret)
 {
 	uint64_t *turns = NULL;
 
 	for (size_t i = 0; i < x->n_steps; i++) {
-		if (x->steps[i].disabled || !emu_kernel_issue(&x->steps[i].op, NULL))
+		const struct emu_op *op = &x->steps[i].op;
+		int records = op->type == &emu_event_record_type;
+
+		if (x->steps[i].disabled || (!records && !emu_kernel_issue(op, NULL)))
 			continue;
 		if (!turns)
 			turns = calloc(x->n_steps, sizeof(*turns));
 		if (!turns)
 			return -ENOMEM;
-		emu_kernel_issue(&x->steps[i].op, &turns[i]);
+		if (records)
+			turns[i] = (uintptr_t)emu_event_expect(op->event);
+		else
+			emu_kernel_issue(op, &turns[i]);
 	}
 	*ret = turns;
 	return 0;

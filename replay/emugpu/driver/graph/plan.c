@@ -144,8 +144,16 @@ static int plan_blocks(const struct emu_plan *x)
 	return 0;
 }
 
+/* Takes the point that the step reaches from its ticket, which may be NULL. NULL: none. */
+static struct emu_point *take_point(const struct emu_step *s, uint64_t *ticket)
+{
+	return ticket && s->op.type == &emu_event_record_type
+		       ? (struct emu_point *)(uintptr_t)take(*ticket)
+		       : NULL;
+}
+
 /* `tickets` may be NULL. */
-static int64_t plan_run(struct emu_plan *x, const struct emu_op *launch, const uint64_t *tickets,
+static int64_t plan_run(struct emu_plan *x, const struct emu_op *launch, uint64_t *tickets,
 			struct emu_track *track, int64_t ready_ns)
 {
 	int64_t end = ready_ns;
@@ -154,6 +162,7 @@ static int64_t plan_run(struct emu_plan *x, const struct emu_op *launch, const u
 	for (size_t i = 0; i < x->n_steps; i++) {
 		struct emu_step *s = &x->steps[i];
 		struct emu_track own = *track;
+		struct emu_point *point = take_point(s, tickets ? &tickets[i] : NULL);
 
 		own.tail_ns = ready_ns;
 		for (uint32_t k = 0; k < s->n_deps; k++)
@@ -162,7 +171,9 @@ static int64_t plan_run(struct emu_plan *x, const struct emu_op *launch, const u
 		if (tickets && s->op.type == &emu_kernel_type)
 			s->op.kernel.ticket = tickets[i];
 		s->op.correlation = launch->correlation;
-		if (!s->disabled)
+		if (point)
+			emu_point_reach(point, own.tail_ns);
+		else if (!s->disabled)
 			emu_op_run(&s->op, &own);
 		s->end_ns = own.tail_ns;
 		end = moment_wait(end, s->end_ns, 0);
@@ -352,6 +363,14 @@ static int launch_blocks(const struct emu_op *op)
 
 static void launch_release(struct emu_op *op)
 {
+	const struct emu_plan *x = op->graph.plan;
+
+	for (size_t i = 0; op->graph.tickets && i < x->n_steps; i++) {
+		struct emu_point *point = take_point(&x->steps[i], &op->graph.tickets[i]);
+
+		if (point) /* the launch did not run */
+			emu_point_reach(point, 0);
+	}
 	emu_plan_drop(take(op->graph.plan));
 	free(take(op->graph.tickets));
 }
