@@ -49,13 +49,15 @@ static int add_unordered(struct fmt_cause_finding *f)
 	return r;
 }
 
-enum strength { CALL, READ, OPERATION };
+enum strength { OVERWRITES, CALL, READ, OPERATION };
 
-static enum strength strength_of(const struct fmt_cause *c)
+static enum strength strength_of(const struct fmt_cause_candidate *c)
 {
-	if (strncmp(c->track, "thread", 6) == 0)
+	if (strncmp(c->about.track, "thread", 6) == 0)
 		return CALL;
-	return c->kind == FMT_CAUSE_READ ? READ : OPERATION;
+	if (c->about.kind != FMT_CAUSE_READ)
+		return OPERATION;
+	return c->overwrites ? OVERWRITES : READ;
 }
 
 /* Returns the candidate of that strength that starts first, at or after a time, or NULL. */
@@ -67,7 +69,7 @@ static struct fmt_cause_candidate *first_of(struct fmt_cause_finding *f, enum st
 	for (size_t i = 0; i < f->n; i++) {
 		struct fmt_cause_candidate *c = &f->items[i];
 
-		if (strength_of(&c->about) != strength || c->about.start_ns < from_ns ||
+		if (strength_of(c) != strength || c->about.start_ns < from_ns ||
 		    !is_difference(f, c))
 			continue;
 		if (!first || c->about.start_ns < first->about.start_ns)
@@ -77,15 +79,15 @@ static struct fmt_cause_candidate *first_of(struct fmt_cause_finding *f, enum st
 }
 
 /* Finds the first operation before `before_ns` that read other bytes, which a copy wrote; NULL. */
-static int find_copied(struct fmt_cause_finding *f, struct fmt_trace *t, int64_t before_ns,
-		       struct fmt_cause_candidate **ret, struct fmt_error *err)
+static int find_copied(struct fmt_cause_finding *f, struct fmt_trace *t, enum strength strength,
+		       int64_t before_ns, struct fmt_cause_candidate **ret, struct fmt_error *err)
 {
-	struct fmt_cause_candidate *c = first_of(f, READ, INT64_MIN);
+	struct fmt_cause_candidate *c = first_of(f, strength, INT64_MIN);
 	int r = 0;
 
 	*ret = NULL;
 	for (; r == 0 && c && c->about.start_ns < before_ns;
-	     c = first_of(f, READ, c->about.start_ns + 1)) {
+	     c = first_of(f, strength, c->about.start_ns + 1)) {
 		r = fmt_cause_writer_find(t, (uint32_t)fmt_rank_index(t, c->about.rank),
 					  &c->about.buffer, c->about.page, c->about.start_ns,
 					  &c->about.writer, err);
@@ -105,7 +107,10 @@ static int choose(struct fmt_cause_finding *f, struct fmt_trace *t, struct fmt_e
 	int r = 0;
 
 	if (!first || first->from_host)
-		r = find_copied(f, t, first ? first->about.start_ns : INT64_MAX, &brought, err);
+		r = find_copied(f, t, READ, first ? first->about.start_ns : INT64_MAX, &brought,
+				err);
+	if (r == 0 && !first && !brought)
+		r = find_copied(f, t, OVERWRITES, INT64_MAX, &brought, err);
 	first = brought ?: first ?: first_of(f, READ, INT64_MIN) ?: first_of(f, CALL, INT64_MIN);
 	if (r < 0 || !first)
 		return r;

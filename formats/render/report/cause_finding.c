@@ -161,6 +161,35 @@ static enum fmt_cause_kind compare_bytes(const struct pair *p, const struct fmt_
 	return found->kind;
 }
 
+/* Returns true if the operation overwrites all different bytes that it reads: nothing depends on
+ * them. They may be those of memory that no operation has written. */
+static bool overwrites_inputs(const struct pair *p, const struct fmt_cause_item *x,
+			      const struct fmt_cause_item *y)
+{
+	size_t n, m;
+	const struct fmt_cause_digest *d = fmt_cause_side_digests(p->a, x, &n);
+	const struct fmt_cause_digest *e = fmt_cause_side_digests(p->b, y, &m);
+
+	for (size_t i = 0; i < n; i++) {
+		bool is_same = false, is_overwritten = false;
+
+		for (size_t k = 0; k < m; k++) {
+			const struct fmt_digest *read = d[i].digest, *other = e[k].digest;
+			struct fmt_digest written = *read;
+
+			written.access = FMT_WRITTEN;
+			is_same |= same_buffer(p, &d[i], &e[k]) && same_digest(&d[i], &e[k]);
+			is_overwritten |=
+				other->access == FMT_WRITTEN &&
+				same_buffer(p, &(struct fmt_cause_digest){.digest = &written},
+					    &e[k]);
+		}
+		if (!is_same && (d[i].digest->access != FMT_READ || !is_overwritten))
+			return false;
+	}
+	return x->template->kind != FMT_COLLECTIVE;
+}
+
 static int note_other_input(struct fmt_cause_finding *f, const struct fmt_cause_side *s,
 			    const struct fmt_cause_item *x)
 {
@@ -186,6 +215,9 @@ static bool is_unordered(struct fmt_cause_finding *f, const struct pair *p,
 	return true;
 }
 
+/* An index beside enum fmt_cause_kind: inputs that are overwritten. */
+#define OVERWRITES (FMT_CAUSE_READ + 1)
+
 /* Keeps the first candidate of each kind on the track; all collectives, since other ranks decide,
  * and all nondeterministic operations. */
 static int add_bytes(struct fmt_cause_finding *f, const struct pair *p,
@@ -193,6 +225,7 @@ static int add_bytes(struct fmt_cause_finding *f, const struct pair *p,
 {
 	struct fmt_cause_rank *counts = &f->ret->ranks[p->a->rank];
 	struct fmt_cause found, *about;
+	bool overwrites;
 	int r = 0;
 
 	if (compare_bytes(p, x, y, counts, &found) == FMT_CAUSE_NONE)
@@ -205,13 +238,16 @@ static int add_bytes(struct fmt_cause_finding *f, const struct pair *p,
 	counts->causes += found.kind == FMT_CAUSE_WRITTEN;
 	if (found.kind == FMT_CAUSE_READ)
 		r = note_other_input(f, p->a, x);
-	if (r < 0 || seen[found.kind])
+	overwrites = found.kind == FMT_CAUSE_READ && overwrites_inputs(p, x, y);
+	if (r < 0 || seen[overwrites ? OVERWRITES : found.kind])
 		return r;
-	seen[found.kind] = found.kind == FMT_CAUSE_READ ||
-			   (x->template->kind != FMT_COLLECTIVE && !f->scope.learned);
+	seen[overwrites ? OVERWRITES : found.kind] =
+		found.kind == FMT_CAUSE_READ ||
+		(x->template->kind != FMT_COLLECTIVE && !f->scope.learned);
 	r = add_candidate(f, p, x, y, found.kind, &about);
 	if (r < 0)
 		return r;
+	f->items[f->n - 1].overwrites = overwrites;
 	about->buffer = found.buffer;
 	about->page = found.page;
 	return 0;
@@ -370,7 +406,7 @@ static int compare_tracks(struct fmt_cause_finding *f, const struct pair *p)
 	size_t n = p->x->n < p->y->n ? p->x->n : p->y->n, i = 0;
 	struct fmt_cause_rank *counts = &f->ret->ranks[p->a->rank];
 	const struct fmt_cause_item *x, *y;
-	bool seen[FMT_CAUSE_READ + 1] = {false};
+	bool seen[OVERWRITES + 1] = {false};
 	struct waits waits[2] = {{0}, {0}};
 	struct fmt_cause *about;
 	int r = 0;

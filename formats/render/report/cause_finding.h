@@ -17,6 +17,7 @@ struct fmt_cause_candidate {
 	int64_t comm, seq; /* of a collective; else -1 */
 	uint32_t rank;	   /* index */
 	uint32_t template; /* of the first trace */
+	bool overwrites;   /* reads different bytes, and overwrites them with the same ones */
 	bool from_host; /* a copy from the host, which may depend on data that the host read before
 			 */
 	struct fmt_cause about;
