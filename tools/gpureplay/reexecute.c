@@ -130,7 +130,8 @@ static int check_rank(struct reexecution *job)
 
 /* ---- running the worker */
 
-static int choose_output(struct reexecution *job)
+/* The executed run is recorded beside the output, or in a temporary folder. */
+static int choose_output(struct reexecution *job, const struct output *target)
 {
 	const char *out = job->args->values[OPT_OUTPUT], *tmp = getenv("TMPDIR");
 	char prefix[PATH_MAX];
@@ -140,7 +141,7 @@ static int choose_output(struct reexecution *job)
 	if (!out || job->repeat > 1)
 		r = work_folder_make(&job->folder, prefix, NULL);
 	if (out)
-		snprintf(job->output, sizeof(job->output), "%s", out);
+		snprintf(job->output, sizeof(job->output), "%s", target->trace);
 	else if (r == 0)
 		snprintf(job->output, sizeof(job->output), "%s/replayed", job->folder.path);
 	return r;
@@ -257,7 +258,7 @@ int reexecution_record(struct reexecution *job, char *output)
 	const char *every = job->args->values[OPT_KEYFRAME];
 	char recorder[4096], self[4096], level[32], keyframe[64];
 	char *times = untimed ? (char[]){"--device-times=off"} : (char[]){"--device-times=events"};
-	char force[] = "-f", replayable[] = "--replayable", end[] = "--";
+	char replayable[] = "--replayable", end[] = "--";
 	char *command[12] = {recorder, level, times, (char[]){"-o"}, output};
 	int status, n = 5, r = own_folder_path("gpucapture", recorder, sizeof(recorder));
 
@@ -275,8 +276,6 @@ int reexecution_record(struct reexecution *job, char *output)
 		command[n++] = replayable;
 		command[n++] = keyframe;
 	}
-	if (job->args->values[OPT_FORCE])
-		command[n++] = force;
 	command[n++] = end;
 	command[n++] = self;
 	command[n++] = (char *)job->path;
@@ -345,8 +344,19 @@ static int run_repeated(struct reexecution *job)
 	return r < 0 ? cli_fail(r, &err, "write", job->output, NULL) : CLI_OK;
 }
 
+/* Renames the executed run to the output. */
+static int commit_output(struct reexecution *job, struct output *target)
+{
+	int r = output_commit(target);
+
+	snprintf(job->output, sizeof(job->output), "%s", target->path);
+	return r < 0 ? output_fail(r, target->path, 1) : CLI_OK;
+}
+
 int gpureplay_reexecute(const struct cli_args *args)
 {
+	const char *out = args->values[OPT_OUTPUT];
+	scoped(output_done) struct output target = {0};
 	scoped(reexecution_done) struct reexecution job = {.args = args, .path = args->operands[0]};
 	int r;
 
@@ -369,10 +379,15 @@ int gpureplay_reexecute(const struct cli_args *args)
 		return r;
 	if (reexecution_is_launched(&job))
 		return reexecution_run_launched(&job);
-	r = choose_output(&job);
+	r = out ? output_begin(&target, out, args->values[OPT_FORCE] != NULL) : 0;
+	if (r < 0)
+		return output_fail(r, out, 1);
+	r = choose_output(&job, &target);
 	if (r < 0)
 		return cli_fail(r, NULL, "make", "a temporary folder", NULL);
 	r = reexecution_record(&job, job.output);
+	if (r == CLI_OK && out)
+		r = commit_output(&job, &target);
 	if (r == CLI_OK)
 		rex_share_get_counts(job.share, &job.counts);
 	if (r == CLI_OK)
