@@ -74,7 +74,6 @@ enum cap_blob_kind {
 	CAP_BLOB_PARAMS,  /* kernel parameters: u32 n, n times u32 offset, u32 size; u16 registers
 			     and u16 shared_bytes of the layout; then the packed bytes. Not in a
 			     ring: formats/raw/layouts.h makes it from a CAP_PARAMS. */
-	CAP_BLOB_EXTRA,	  /* kernel parameters from CU_LAUNCH_PARAM_BUFFER_POINTER */
 	CAP_BLOB_FIELD,	  /* memory that field number `field` of the argument's struct points to,
 			     before the call */
 	CAP_BLOB_HANDLES, /* of ncclGroupEnd: the communicators that calls of the group were to

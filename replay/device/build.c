@@ -362,24 +362,26 @@ static bool lies_on_device(struct rex_frame *b, const struct api_arg *a, uint64_
 	       rex_address(b->context->objects, value, &b->words[a->word]);
 }
 
-/* Builds a pointer to memory that the call itself uses. */
+/* Builds a pointer to memory that the call itself uses. `extra` is recorded as `kernelParams`. */
 static int build_pointer(struct rex_frame *b, unsigned i)
 {
 	const struct api_arg *a = &b->call->api->args[i];
+	char key[REX_KEY_BYTES];
 	int64_t value = 0;
 	uint64_t bytes;
+	bool has_params;
 	int r = 0;
 
 	if (!rex_args_int(&b->call->args, a->name, NULL, &value))
 		return rex_frame_fail(b, -ENOENT, "argument %s is not recorded", a->name);
-	if (value == 0 || lies_on_device(b, a, (uint64_t)value))
+	has_params = rex_args_text(&b->call->args, rex_key(key, a->name, "layout"), NULL);
+	if ((value == 0 && !has_params) || a->length.kind == API_LENGTH_EXTRA ||
+	    lies_on_device(b, a, (uint64_t)value))
 		return 0;
 	if (a->length.kind == API_LENGTH_PARAMS)
 		r = rex_build_params(b, a->name, &b->behind[i]);
 	else if (a->length.kind == API_LENGTH_IMAGE)
 		r = rex_build_image(b, &b->behind[i], &b->bytes[i]);
-	else if (a->length.kind == API_LENGTH_EXTRA)
-		r = rex_frame_fail(b, -ENOTSUP, "parameters by `extra`");
 	if (r < 0 || b->behind[i]) {
 		b->words[a->word] = (uint64_t)b->behind[i];
 		return r;
@@ -492,5 +494,7 @@ int rex_build(struct rex_context *context, const struct rex_call *c, struct rex_
 		rex_build_host_function(b);
 	if (r == 0 && c->api->class == API_CLASS_COPY)
 		r = rex_build_source(context, b);
+	if (r == 0 && strncmp(c->api->name, "cuGraph", 7) == 0 && rex_node_source_is_unknown(b))
+		__atomic_add_fetch(&context->seeded, 1, __ATOMIC_RELAXED);
 	return r;
 }

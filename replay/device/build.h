@@ -76,6 +76,9 @@ int rex_build_image(struct rex_frame *b, void **ret, size_t *len);
 /* Fills the host memory that the call copies to a device: with recorded contents, else from the
  * seed. The buffers of the call must be set. */
 int rex_build_source(struct rex_context *context, struct rex_frame *b);
+/* Returns true if the call defines a copy node of a graph that reads pageable host memory, which is
+ * not recorded. */
+bool rex_node_source_is_unknown(const struct rex_frame *b);
 
 /* Contents of host memory that a kernel or a graph reads directly, as it was recorded. */
 int rex_build_host_inputs(struct rex_frame *b);

@@ -216,6 +216,39 @@ int rex_build_structs(struct rex_frame *b, const char *prefix, const struct api_
 	return r;
 }
 
+/* Returns true if a source in a struct is in no known memory: neither an allocation nor memory of a
+ * graph. */
+static bool is_pageable(const struct rex_frame *b, const struct api_view *v, const char *arg,
+			const char *name)
+{
+	const struct api_field *f = api_field(v->layout, name);
+	char path[REX_KEY_BYTES], key[REX_KEY_BYTES];
+	int64_t value = 0;
+	uint64_t here;
+
+	return f && api_field_counts(v, f) &&
+	       rex_args_int(&b->call->args, rex_key(path, arg, name), NULL, &value) &&
+	       !rex_args_int(&b->call->args, rex_key(key, path, "id"), NULL, &value) &&
+	       !rex_graph_memory_address(b->context->objects, (uint64_t)value, &here);
+}
+
+bool rex_node_source_is_unknown(const struct rex_frame *b)
+{
+	static const char *const names[] = {"srcHost", "srcDevice", "memcpy.copyParams.srcHost",
+					    "memcpy.copyParams.srcDevice"};
+
+	for (unsigned i = 0; i < b->call->api->n_args; i++)
+		for (unsigned k = 0; k < ARRAY_SIZE(names); k++) {
+			const struct api_arg *a = &b->call->api->args[i];
+			const struct api_view v = {
+				.layout = a->layout, .bytes = b->behind[i], .len = b->bytes[i]};
+
+			if (a->layout && b->behind[i] && is_pageable(b, &v, a->name, names[k]))
+				return true;
+		}
+	return false;
+}
+
 /* ---- parameters of kernels */
 
 /* Translates a pointer in a parameter: `key.id`, its allocation, was recorded, except of memory

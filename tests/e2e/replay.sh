@@ -221,8 +221,9 @@ grep -q 'copies from the host had contents that are not recorded' stdout || die 
 
 # Code that is not in the trace.
 gpucapture --digest=launch -o lean -- gpuemu -o report -- "$examples/ddp" --steps 1 --hidden 16 >/dev/null
-fails -3 replay 1 lean
+fails -3 replay 1 -o partial lean
 grep -q 'record with --embed-images' stderr || die "$(cat stderr)"
+[ ! -e partial ] || die "a failed execution left its output"
 
 # A run that gpucapture did not record.
 python3 "$SOURCE/bench/make_run.py" -o files --plan=tensor --ranks=2 --steps=1 >/dev/null

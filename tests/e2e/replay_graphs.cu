@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Graphs that allocate memory; with an argument, one with a conditional node. Prints the sum of its
- * results. With -DPLUGIN only the host kernels.
+/* Graphs that allocate memory; with `pageable`, one that copies pageable memory; with
+ * `conditional`, one with a conditional node. Prints the sum of its results. With -DPLUGIN only the
+ * host kernels.
  */
 #include "axpy.cuh"
 #include "check.h"
@@ -133,6 +134,23 @@ static void conditional()
 	printf("%.0f\n", sum);
 }
 
+/* A node of the program that copies pageable memory. */
+static void copy_pageable()
+{
+	static float host[N] = {7};
+	cudaGraphNode_t copy;
+	cudaGraphExec_t exec;
+	cudaGraph_t graph;
+
+	CUDA(cudaGraphCreate(&graph, 0));
+	CUDA(cudaGraphAddMemcpyNode1D(&copy, graph, NULL, 0, x, host, BYTES,
+				      cudaMemcpyHostToDevice));
+	CUDA(cudaGraphInstantiate(&exec, graph, 0));
+	CUDA(cudaGraphLaunch(exec, stream));
+	launch(1, x, y);
+	CUDA(cudaStreamSynchronize(stream));
+}
+
 int main(int argc, char **argv)
 {
 	static float host[N];
@@ -149,7 +167,10 @@ int main(int argc, char **argv)
 		CUDA(cudaMemcpy(x, host, BYTES, cudaMemcpyHostToDevice));
 		CUDA(cudaMemset(y, 0, BYTES));
 		if (argc > 1) {
-			conditional();
+			if (strcmp(argv[1], "pageable") == 0)
+				copy_pageable();
+			else
+				conditional();
 			return 0;
 		}
 		own_memory();

@@ -249,17 +249,30 @@ static void launch(cudaStream_t stream, int n, float a, const float *x, float *y
 	axpy<<<(n + 255) / 256, 256, 0, stream>>>(n, a, x, y);
 }
 
-/* Two blocks that wait for each other, and clusters of two blocks where the GPU has them. */
+/* Two blocks that wait for each other, packed parameters, and clusters of two blocks where the GPU
+ * has them. */
 static void launch_with_attributes(cudaStream_t stream, float *x, float *y, int device)
 {
 	int n = 512, has_clusters = 0;
 	float a = 2;
 	const float *from = x;
 	void *arguments[] = {&n, &a, &from, &y};
+	struct {
+		int n;
+		float a;
+		const float *x;
+		float *y;
+	} packed = {n, a, x, y};
+	size_t bytes = sizeof(packed);
+	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE,
+			 &bytes, CU_LAUNCH_PARAM_END};
+	cudaFunction_t function;
 	cudaLaunchConfig_t config = {2, 256, 0, stream};
 	cudaLaunchAttribute cluster;
 
 	CUDA(cudaLaunchCooperativeKernel((const void *)axpy, 2, 256, arguments, 0, stream));
+	CUDA(cudaGetFuncBySymbol(&function, (const void *)axpy));
+	DRIVER(cuLaunchKernel((CUfunction)function, 2, 1, 1, 256, 1, 1, 0, stream, NULL, extra));
 	CUDA(cudaDeviceGetAttribute(&has_clusters, cudaDevAttrClusterLaunch, device));
 	if (!has_clusters)
 		return;
@@ -388,6 +401,27 @@ static void launch_graph(struct gpu *g)
 	CUDA(cudaGraphDestroy(graph));
 }
 
+/* Overwrites memory that was freed and allocated again: its first contents are undefined. */
+static void overwrite_freed(cudaStream_t stream)
+{
+	const int n = 1 << 20;
+	struct pair p = {NULL, NULL, n};
+	float *x, *y;
+
+	CUDA(cudaMalloc(&y, n * sizeof(float)));
+	CUDA(cudaMemset(y, 0, n * sizeof(float)));
+	CUDA(cudaMalloc(&x, n * sizeof(float)));
+	CUDA(cudaMemset(x, 1, n * sizeof(float)));
+	CUDA(cudaFree(x));
+	CUDA(cudaMalloc(&x, n * sizeof(float)));
+	p.in = y;
+	p.out = x;
+	add_one<<<n / 256, 256, 0, stream>>>(p);
+	CUDA(cudaStreamSynchronize(stream));
+	CUDA(cudaFree(x));
+	CUDA(cudaFree(y));
+}
+
 /* Allocates freed memory again, in another size. */
 static void allocate_again(struct gpu *g)
 {
@@ -436,6 +470,7 @@ int main(int argc, char **argv)
 			CUDA(cudaDeviceSynchronize());
 			CUDA(cudaSetDevice(d));
 		}
+		overwrite_freed(g.second);
 		allocate_again(&g);
 		printf("%g %g, %d calls\n", host[0], host[N - 1], calls);
 	}

@@ -284,27 +284,6 @@ static const struct cap_layout_entry *write_layout(struct cap_thread *t, uint64_
 	return k;
 }
 
-static void write_params(struct cap_thread *t, const struct cap_call *c, unsigned arg,
-			 const struct cap_layout_entry *k, void **params)
-{
-	struct cap_params_record *r = (void *)cap_write_begin(t, k->head.bytes);
-
-	if (!r)
-		return;
-	if (k->is_plain) {
-		cap_params_fill_plain(r, k, arg, c->id, params);
-		cap_write_end(t, k->head.bytes);
-		return;
-	}
-	r->head = k->head;
-	r->head.depth = (uint8_t)arg;
-	r->id = c->id;
-	for (uint32_t i = 0; i < k->n; i++)
-		if (params[i])
-			memcpy(r->data + k->params[i].offset, params[i], k->params[i].size);
-	cap_write_end(t, k->head.bytes);
-}
-
 /* CU_LAUNCH_PARAM_BUFFER_POINTER 1, _BUFFER_SIZE 2 (the address of a size_t), _END 0. Returns NULL
  * if there is no buffer, or if it exceeds the limit for kernels. */
 static const void *buffer_in_extra(void **extra, size_t *ret_len)
@@ -321,13 +300,34 @@ static const void *buffer_in_extra(void **extra, size_t *ret_len)
 	return *ret_len > 0 && *ret_len <= 65536 ? buffer : NULL;
 }
 
-static void put_buffer(const struct cap_call *c, unsigned arg, void **extra)
+static void write_params(struct cap_thread *t, const struct cap_call *c, unsigned arg,
+			 const struct cap_layout_entry *k, const struct cap_params *p)
 {
-	size_t len;
-	const void *buffer = buffer_in_extra(extra, &len);
+	struct cap_params_record *r = (void *)cap_write_begin(t, k->head.bytes);
+	size_t len = 0;
+	const uint8_t *packed = p->params ? NULL : buffer_in_extra(p->extra, &len);
 
-	if (buffer)
-		cap_put_bytes(c, arg, CAP_BLOB_EXTRA, 0, buffer, len);
+	if (!r)
+		return;
+	if (k->is_plain && p->params) {
+		cap_params_fill_plain(r, k, arg, c->id, p->params);
+		cap_write_end(t, k->head.bytes);
+		return;
+	}
+	r->head = k->head;
+	r->head.depth = (uint8_t)arg;
+	r->id = c->id;
+	for (uint32_t i = 0; i < k->n; i++) {
+		uint32_t offset = k->params[i].offset, size = k->params[i].size;
+
+		if (p->params && p->params[i])
+			memcpy(r->data + offset, p->params[i], size);
+		else if (packed && offset <= len && size <= len - offset)
+			memcpy(r->data + offset, packed + offset, size);
+		else
+			memset(r->data + offset, 0, size);
+	}
+	cap_write_end(t, k->head.bytes);
 }
 
 void cap_params_put(const struct cap_call *c, unsigned arg, const struct cap_params *p)
@@ -335,7 +335,7 @@ void cap_params_put(const struct cap_call *c, unsigned arg, const struct cap_par
 	struct cap_thread *t = &cap_self;
 	const struct cap_layout_entry *k;
 
-	if (p->params && p->function) {
+	if ((p->params || p->extra) && p->function) {
 		cap_set_writing(t, 1);
 		k = cap_layout_find(t->layouts, p->function);
 		if (!k) {
@@ -343,9 +343,7 @@ void cap_params_put(const struct cap_call *c, unsigned arg, const struct cap_par
 			k = write_layout(t, p->function);
 		}
 		if (k)
-			write_params(t, c, arg, k, p->params);
-	} else if (p->extra) {
-		put_buffer(c, arg, p->extra);
+			write_params(t, c, arg, k, p);
 	}
 }
 

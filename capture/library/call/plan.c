@@ -212,7 +212,7 @@ static void put_params(const struct cap_call *c, const struct cap_plan_step *s)
 		.extra = s->bytes ? (void **)(uintptr_t)c->words[s->bytes] : NULL,
 	};
 
-	cap_params_put(c, p.params ? s->arg : s->arg + 1u, &p);
+	cap_params_put(c, s->arg, &p);
 }
 
 /* ---- graph nodes */

@@ -282,7 +282,7 @@ void rec_graph_set_source(const struct rec_call *c, struct rec_node *node)
 		const struct rec_blob *b = &c->blobs[i];
 		const struct api_arg *a = b->arg < c->api->n_args ? &c->api->args[b->arg] : NULL;
 
-		if (b->what == CAP_BLOB_PARAMS || b->what == CAP_BLOB_EXTRA)
+		if (b->what == CAP_BLOB_PARAMS)
 			h = mix(h, fmt_hash(b->data, b->len));
 		else if (b->what == CAP_BLOB_BEFORE && a && a->layout)
 			h = mix_struct(h, c, a, b);

@@ -333,8 +333,6 @@ static void put_blob(struct rec_args *m, const struct rec_call *c, const struct 
 	else if (b->what == CAP_BLOB_HANDLES)
 		rec_args_put_handles(m, c, rec_arg_key_name(&name, ".nodes"),
 				     API_MEANING_GRAPH_NODE, b->data, b->len / 8);
-	else if (b->what == CAP_BLOB_EXTRA)
-		rec_args_put_hex(m, rec_arg_key_name(&name, ".packed"), b->data, b->len);
 	else if (a->meaning == API_MEANING_STRING || a->length.kind == API_LENGTH_NUL)
 		rec_args_put_text(m, key, FMT_STRING, (const char *)b->data,
 				  strnlen((const char *)b->data, b->len));
