@@ -137,14 +137,44 @@ static int scalar_type(int8_t number, enum emu_type *ret)
 	return 0;
 }
 
+/* Returns 1 if compute_block() computes elements as one() does. */
+static int has_blocks(const struct emu_torch *t, const struct operands *o)
+{
+	return !o->integers && !t->is_bool && !emu_torch_is_integer(o->types[0]) &&
+	       t->op != EMU_OP_SELECT && (t->op != EMU_OP_COPY || o->types[0] != o->types[1]);
+}
+
+static void fill(double *to, size_t n, double value)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = value;
+}
+
+/* n adjacent elements. */
+static void compute_block(const struct emu_torch *t, const struct operands *o, size_t n)
+{
+	double in[EMU_TORCH_INPUTS][EMU_TORCH_BLOCK], out[EMU_TORCH_BLOCK];
+	int inputs = t->inputs;
+
+	for (int k = 0; k < inputs; k++)
+		emu_to_f64(o->types[1 + k], o->data[1 + k], 1, n, in[k]);
+	if (t->swapped == 1)
+		memcpy(in[1], in[0], n * sizeof(double));
+	if (t->swapped || (t->op == EMU_OP_COMPARE && inputs == 1)) {
+		fill(in[t->swapped == 1 ? 0 : 1], n, o->scalars[t->swapped ? 2 : 1]);
+		inputs = 2;
+	}
+	emu_torch_apply_all((enum emu_torch_op)t->op, n, inputs, in, o->scalars, out);
+	emu_from_f64(o->types[0], o->data[0], 1, n, out);
+}
+
 static int run_contiguous(const struct emu_torch *t, void *const *args)
 {
 	struct operands o = operands_of(t);
 	int32_t n = *(const int32_t *)args[0];
-	uint64_t offsets[OPERANDS] = {0};
+	const uint64_t offsets[OPERANDS] = {0};
+	size_t block;
 
-	if (!emu_torch_computes_work(n))
-		return -ENOTSUP;
 	read_scalars(t, args[1], &o);
 	memcpy(o.data, args[2], (size_t)(t->inputs + 1) * sizeof(char *));
 	if (t->casts) { /* LoadWithCast<n>, StoreWithCast<1>: numbers of types, then sizes */
@@ -155,10 +185,20 @@ static int run_contiguous(const struct emu_torch *t, void *const *args)
 			return -ENOTSUP;
 	}
 	choose_arithmetic(t, &o);
-	for (int32_t i = 0; i < n; i++) {
-		one(t, &o, offsets);
+	block = has_blocks(t, &o) ? EMU_TORCH_BLOCK : 1;
+	if (!emu_torch_computes_large(n, block > 1 ? EMU_TORCH_BLOCKS : 1))
+		return -ENOTSUP;
+	for (int k = 1; k <= t->inputs; k++)
+		if (emu_torch_is_undefined(o.types[k], o.data[k], n))
+			return -ENOTSUP;
+	for (size_t left = (size_t)n; left > 0; left -= block) {
+		block = block < left ? block : left;
+		if (has_blocks(t, &o))
+			compute_block(t, &o, block);
+		else
+			one(t, &o, offsets);
 		for (int k = 0; k <= t->inputs; k++)
-			offsets[k] += emu_type_bytes(o.types[k]);
+			o.data[k] += block * emu_type_bytes(o.types[k]);
 	}
 	return 0;
 }

@@ -447,3 +447,44 @@ double emu_torch_apply(enum emu_torch_op op, const double in[EMU_TORCH_INPUTS], 
 		return of_rare_activation(op, a, b, s);
 	return op >= EMU_OP_CROSS_ENTROPY_GRAD ? of_norm(op, in, s) : of_two(op, in, s);
 }
+
+/* With a constant operation, the compiler can vectorise this loop. */
+static inline __attribute__((always_inline)) void
+apply_all(enum emu_torch_op op, size_t n, int inputs,
+	  const double in[EMU_TORCH_INPUTS][EMU_TORCH_BLOCK], const double s[4], double *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		double v[EMU_TORCH_INPUTS];
+
+		for (int k = 0; k < EMU_TORCH_INPUTS; k++)
+			v[k] = k < inputs ? in[k][i] : 0;
+		out[i] = emu_torch_apply(op, v, s);
+	}
+}
+
+/* The frequent operations of large tensors have loops of their own. */
+__attribute__((flatten)) void
+emu_torch_apply_all(enum emu_torch_op op, size_t n, int inputs,
+		    const double in[EMU_TORCH_INPUTS][EMU_TORCH_BLOCK], const double s[4],
+		    double out[EMU_TORCH_BLOCK])
+{
+	switch (op) {
+#define CASE(op)                                                                                   \
+	case op:                                                                                   \
+		apply_all(op, n, inputs, in, s, out);                                              \
+		break
+		CASE(EMU_OP_COPY);
+		CASE(EMU_OP_FILL);
+		CASE(EMU_OP_ADD);
+		CASE(EMU_OP_MUL);
+		CASE(EMU_OP_DIV);
+		CASE(EMU_OP_THRESHOLD);
+		CASE(EMU_OP_CLAMP);
+		CASE(EMU_OP_SQRT);
+		CASE(EMU_OP_ADDCMUL);
+		CASE(EMU_OP_ADDCDIV);
+		CASE(EMU_OP_LERP);
+	default:
+		apply_all(op, n, inputs, in, s, out);
+	}
+}

@@ -2,9 +2,8 @@
 
 /* Functions of elements a, b, c, ... and up to four scalars s0 to s3. */
 #pragma once
-
-enum { EMU_TORCH_INPUTS = 7 };
-
+#include <stddef.h>
+enum { EMU_TORCH_INPUTS = 7, EMU_TORCH_BLOCK = 256 };
 enum emu_torch_op {
 	EMU_OP_NONE,
 	EMU_OP_COPY,
@@ -145,3 +144,7 @@ enum emu_torch_op {
 
 /* `in` are the elements, `s` the scalars. Pure. */
 double emu_torch_apply(enum emu_torch_op op, const double in[EMU_TORCH_INPUTS], const double s[4]);
+/* The same for n <= EMU_TORCH_BLOCK elements, of which `inputs` inputs are read. */
+void emu_torch_apply_all(enum emu_torch_op op, size_t n, int inputs,
+			 const double in[EMU_TORCH_INPUTS][EMU_TORCH_BLOCK], const double s[4],
+			 double out[EMU_TORCH_BLOCK]);

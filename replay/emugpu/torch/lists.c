@@ -87,31 +87,41 @@ static int layout_of(int depth, size_t scalar_bytes, size_t bytes, struct layout
 	return -ENOTSUP;
 }
 
-/* Elements [from, from + n) of the tensors at `data`. */
-static void apply(const struct emu_torch *t, char *const data[4], int64_t from, int64_t n,
+static int run_list(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args);
+
+/* Returns the number of lists that are read: at most all. */
+static int inputs_of(const struct emu_torch *t)
+{
+	int most = t->run != run_list	  ? t->depth
+		   : t->form == POINTWISE ? 3
+		   : t->form == BY_LIST	  ? 2
+					  : 1;
+
+	return most < t->depth ? most : t->depth;
+}
+
+/* Elements [from, from + left) of the tensors at `data`. */
+static void apply(const struct emu_torch *t, char *const data[5], int64_t from, int64_t left,
 		  double scalar, float *found_inf)
 {
-	enum emu_type type = t->in[0];
-	double s[4] = {scalar}, in[EMU_TORCH_INPUTS] = {0}, v;
+	double in[EMU_TORCH_INPUTS][EMU_TORCH_BLOCK], out[EMU_TORCH_BLOCK];
+	int inputs = inputs_of(t);
+	int by_scalar = t->form == BY_SCALAR || t->form == BY_TENSOR || t->form == UNSCALE;
+	double s[4] = {t->form == POINTWISE ? scalar : by_scalar || t->form == BY_LIST};
+	int64_t bytes = (int64_t)emu_type_bytes(t->in[0]);
 
-	for (int64_t i = from; i < from + n; i++) {
-		for (int k = 0; k < t->depth && k < 3; k++)
-			in[k] = emu_load(type, data[k], i);
-		if (t->form == BY_SCALAR || t->form == BY_TENSOR) {
-			in[1] = scalar;
-			s[0] = 1;
-		} else if (t->form == BY_LIST) {
-			in[1] *= scalar;
-			s[0] = 1;
-		}
-		if (t->form == UNSCALE) {
-			if (!isfinite(in[0]))
+	for (size_t n, i = 0; left > 0; left -= (int64_t)n, from += (int64_t)n) {
+		n = left < EMU_TORCH_BLOCK ? (size_t)left : EMU_TORCH_BLOCK;
+		for (int k = 0; k < inputs; k++)
+			emu_to_f64(t->in[0], data[k] + from * bytes, 1, n, in[k]);
+		for (i = 0; (by_scalar || t->form == BY_LIST) && i < n; i++)
+			in[1][i] = by_scalar ? scalar : in[1][i] * scalar;
+		for (i = 0; t->form == UNSCALE && i < n; i++)
+			if (!isfinite(in[0][i]))
 				*found_inf = 1;
-			v = scalar == 1 ? in[0] : in[0] * scalar;
-		} else {
-			v = emu_torch_apply((enum emu_torch_op)t->op, in, s);
-		}
-		emu_store(type, data[t->result], i, v);
+		emu_torch_apply_all((enum emu_torch_op)(t->form == UNSCALE ? EMU_OP_MUL : t->op), n,
+				    inputs + by_scalar, in, s, out);
+		emu_from_f64(t->in[0], data[t->result] + from * bytes, 1, n, out);
 	}
 }
 
@@ -172,6 +182,23 @@ static struct part part_of(int depth, const struct list *a, const char *meta, ui
 	return p;
 }
 
+/* Returns 0 if an input is undefined, or if memory has no data. */
+static int computes(const struct emu_torch *t, const struct list *a, const struct gpuemu_launch *l,
+		    const char *meta)
+{
+	double total = 0;
+
+	for (uint32_t b = 0; b < l->grid[0]; b++) {
+		struct part p = part_of(t->depth, a, meta, b);
+
+		total += (double)p.n;
+		for (int k = 0; k < inputs_of(t) && p.chunk == 0; k++)
+			if (emu_torch_is_undefined(t->in[0], p.data[k], p.n))
+				return 0;
+	}
+	return emu_torch_computes_large(total, EMU_TORCH_LISTS);
+}
+
 int emu_torch_list_work(int depth, size_t entry_bytes, const struct gpuemu_launch *l,
 			const void *meta, struct emu_torch_list_work *ret)
 {
@@ -217,15 +244,13 @@ static int run_list(const struct emu_torch *t, const struct gpuemu_launch *l, vo
 {
 	float *found_inf = NULL, *scale = NULL;
 	size_t scalar_bytes = t->list_scalars ? emu_type_bytes(t->scalar_type[0]) : 0;
-	double total = 0, scalar;
+	double scalar;
 	struct list a = {0};
 
 	if (list_of(t->depth, scalar_bytes, l, args[0], &a) < 0 ||
 	    (t->form == NORM && (l->arg_bytes(l, 3) != 8 || l->arg_bytes(l, 4))))
 		return -ENOTSUP;
-	for (uint32_t b = 0; b < l->grid[0]; b++)
-		total += (double)part_of(t->depth, &a, args[0], b).n;
-	if (!emu_torch_computes_work(total))
+	if (!computes(t, &a, l, args[0]))
 		return -ENOTSUP;
 	if (t->form == UNSCALE) { /* the lambda contains the two addresses */
 		memcpy(&found_inf, args[2], sizeof(found_inf));
@@ -318,14 +343,11 @@ static int run_adam(const struct emu_torch *t, const struct gpuemu_launch *l, vo
 	struct adam a = {.scale = 1};
 	const float *rate, *scale, *infinite;
 	struct list lists_of = {0};
-	double total = 0;
 
 	if (l->arg_bytes(l, 7) != 8 || l->arg_bytes(l, 8) != 1 || l->arg_bytes(l, 10) != 8 ||
 	    list_of(t->depth, 8, l, args[0], &lists_of) < 0)
 		return -ENOTSUP;
-	for (uint32_t b = 0; b < l->grid[0]; b++)
-		total += (double)part_of(t->depth, &lists_of, args[0], b).n;
-	if (!emu_torch_computes_work(total))
+	if (!computes(t, &lists_of, l, args[0]))
 		return -ENOTSUP;
 	rate = emu_pointer_of(args, 2);
 	scale = emu_pointer_of(args, 9);
@@ -372,15 +394,13 @@ static int run_sgd(const struct emu_torch *t, const struct gpuemu_launch *l, voi
 	const float *rate_at = emu_pointer_of(args, 4), *scale = emu_pointer_of(args, 10);
 	const float *infinite = emu_pointer_of(args, 11);
 	const uint8_t *nesterov = args[7], *maximize = args[8], *first_step = args[9];
-	double total = 0, decay, momentum, rate, dampening;
+	double decay, momentum, rate, dampening;
 	struct list a = {0};
 
 	if (l->arg_bytes(l, 6) != 8 || l->arg_bytes(l, 9) != 1 ||
 	    list_of(t->depth, 0, l, args[0], &a) < 0)
 		return -ENOTSUP;
-	for (uint32_t b = 0; b < l->grid[0]; b++)
-		total += (double)part_of(t->depth, &a, args[0], b).n;
-	if (!emu_torch_computes_work(total))
+	if (!computes(t, &a, l, args[0]))
 		return -ENOTSUP;
 	if (infinite && *infinite == 1)
 		return 0;

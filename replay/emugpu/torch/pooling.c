@@ -29,7 +29,7 @@ static int run_max_pool(const struct emu_torch *t, const struct gpuemu_launch *l
 	batch = last ? emu_int_of(l, args, 1) : emu_int_of(l, args, 0) / (v[0] * v[3] * v[4]);
 	in = emu_torch_packed(emu_pointer_of(args, last ? 0 : 1), batch, v[0], v[1], v[2], last);
 	out = emu_torch_packed(emu_pointer_of(args, results), batch, v[0], v[3], v[4], last);
-	if (!emu_torch_computes_work(emu_torch_image_elements(&in)))
+	if (!emu_torch_computes_large(emu_torch_image_elements(&in), EMU_TORCH_IMAGES))
 		return -ENOTSUP;
 	for (int64_t n = 0; n < batch; n++)
 		for (int64_t c = 0; c < v[0]; c++)
@@ -74,7 +74,7 @@ static int run_max_pool_backward(const struct emu_torch *t, const struct gpuemu_
 	in = emu_torch_packed(emu_pointer_of(args, last ? 21 : 16), v[0], v[1], v[2], v[3], last);
 	out = emu_torch_packed(emu_pointer_of(args, 0), v[0], v[1], v[4], v[5], last);
 	size = v[2] * v[3];
-	if (size < 1 || !emu_torch_computes_work(emu_torch_image_elements(&in)))
+	if (size < 1 || !emu_torch_computes_large(emu_torch_image_elements(&in), EMU_TORCH_IMAGES))
 		return -ENOTSUP;
 	plane = calloc((size_t)size, sizeof(*plane));
 	if (!plane)

@@ -99,7 +99,8 @@ static int run_block(const struct emu_torch *t, const struct gpuemu_launch *l, v
 			emu_int_of(l, args, 2 + back),
 			1};
 
-	if (!emu_torch_computes_work((double)l->grid[0] * (double)r.n))
+	if (!emu_torch_computes_large((double)l->grid[0] * (double)r.n, EMU_TORCH_SOFTMAX) ||
+	    emu_torch_is_undefined(t->in[0], emu_pointer_of(args, 1), l->grid[0] * r.n))
 		return -ENOTSUP;
 	for (uint32_t i = 0; i < l->grid[0]; i++) {
 		r.at = i * r.n;

@@ -2,6 +2,7 @@
 #include "replay/emugpu/torch/torch.h"
 
 #include "base/scope.h"
+#include "replay/emugpu/absent.h"
 #include "replay/emugpu/data.h"
 
 #include <errno.h>
@@ -25,6 +26,18 @@ int emu_torch_computes_work(double elements)
 	if (value && strcmp(value, "all") == 0)
 		return 1;
 	return (!value || strcmp(value, "0") != 0) && elements <= MOST_ELEMENTS;
+}
+
+int emu_torch_computes_large(double elements, int factor)
+{
+	return emu_torch_computes_work(emu_has_data() ? elements / factor : elements);
+}
+
+int emu_torch_is_undefined(enum emu_type type, const void *at, int64_t n)
+{
+	uint64_t bytes = (uint64_t)n * emu_type_bytes(type);
+
+	return bytes > EMU_ABSENT_BYTES && emu_is_unwritten(at) && emu_is_absent(at, bytes);
 }
 
 /* Missing where these host kernels are tested without the driver. */

@@ -44,6 +44,16 @@ static inline enum emu_type emu_torch_computes(enum emu_type type)
 /* Returns 0 for work that is too large to compute ($GPUEMU_COMPUTE as for cuDNN). */
 int emu_torch_computes_work(double elements);
 
+/* Frequent work of large tensors has larger limits, by these factors, unless memory has no data:
+ * images; softmax of many columns; element-wise work without strides; lists, of which the largest
+ * launch is computed. */
+enum { EMU_TORCH_IMAGES = 5, EMU_TORCH_SOFTMAX = 20, EMU_TORCH_BLOCKS = 50, EMU_TORCH_LISTS = 500 };
+int emu_torch_computes_large(double elements, int factor);
+
+/* Returns 1 if a kernel that computed nothing should have written `n` elements, and they use no
+ * memory. Small tensors count as defined. */
+int emu_torch_is_undefined(enum emu_type type, const void *at, int64_t n);
+
 /* A kernel of PyTorch. run() executes one launch, and returns 0, or -ENOTSUP if the parameters do
  * not match the name. */
 struct emu_torch {
