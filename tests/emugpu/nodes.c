@@ -312,7 +312,7 @@ static void test_later_changes(void)
 	OK(cuGraphExecMemsetNodeSetParams(exec, a, &set, context));
 	FAILS(cuGraphExecEventRecordNodeSetEvent(exec, a, second), CUDA_ERROR_INVALID_VALUE);
 	OK(cuGraphExecEventRecordNodeSetEvent(exec, leaf, second));
-	FAILS(cuEventElapsedTime(&to_first, before, first), CUDA_ERROR_INVALID_HANDLE);
+	FAILS(cuEventElapsedTime(&to_first, before, first), CUDA_ERROR_NOT_READY);
 	release_held();
 	TRUE(first_byte() == 1);
 	FAILS(cuEventElapsedTime(&to_second, before, second), CUDA_ERROR_INVALID_HANDLE);
