@@ -85,12 +85,17 @@ static uint32_t all_words(const struct cap_call_record *c)
 
 static bool is_ordered(const struct cap_call_record *c)
 {
-	return c->head.flags & CAP_CALL_ORDERED && all_words(c) > 0;
+	return c->head.flags & CAP_CALL_ORDERED && all_words(c) > 1;
 }
 
 uint32_t cap_call_words(const struct cap_call_record *c)
 {
-	return all_words(c) - is_ordered(c);
+	return all_words(c) - (is_ordered(c) ? 2 : 0);
+}
+
+uint64_t cap_call_began(const struct cap_call_record *c)
+{
+	return is_ordered(c) ? c->words[all_words(c) - 2] : c->start;
 }
 
 uint64_t cap_call_order(const struct cap_call_record *c)

@@ -53,7 +53,7 @@ struct cap_record {
 	      number of calls is one more word, the last */
 #define CAP_CALL_ORDERED                                                                           \
 	32 /* times are virtual, and do not order threads: the host's own counter when the call    \
-	      returned is one more word, behind all others */
+	      began and when it returned are two more words, behind all others */
 
 /* Numbers from here refer to a CAP_NAME of the same process. */
 #define CAP_API_UNKNOWN (1u << 24)
@@ -218,9 +218,10 @@ struct cap_lost_record {
  * aligned. Returns 1; 0 at the end; -EBADMSG: an invalid record; the remaining bytes are lost. */
 int cap_record_next(struct fmt_cursor *c, const struct cap_record **ret);
 
-/* Returns the number of words of a call, without the counter of an ordered call. */
+/* Returns the number of words of a call, without the counters of an ordered call. */
 uint32_t cap_call_words(const struct cap_call_record *c);
 
-/* Returns a number that orders the calls of a process by their return: ticks of the host's counter,
- * or nanoseconds if `end` was converted to them. */
+/* Return when the call began and returned, in numbers that order the calls of all processes: ticks
+ * of the host's counter, or nanoseconds if `start` and `end` were converted to them. */
+uint64_t cap_call_began(const struct cap_call_record *c);
 uint64_t cap_call_order(const struct cap_call_record *c);

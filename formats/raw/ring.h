@@ -31,7 +31,7 @@
 #define CAP_SESSION_VARIABLE "GPUCAPTURE_SESSION"
 #define CAP_FOLDER_BYTES 256	      /* maximum length of its value, including the NUL */
 #define CAP_MAGIC 0x31676e6972706163u /* "capring1" */
-#define CAP_VERSION 10
+#define CAP_VERSION 11
 #define CAP_LINE 128 /* distance of two cache lines that cores may fetch together */
 #define CAP_PATIENCE_NS INT64_C(10000000000)
 #define CAP_MIN_RING_BYTES (64u << 10)

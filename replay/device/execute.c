@@ -341,7 +341,7 @@ static void make_calls(struct thread *t)
 			keep_gap(t, c);
 		if (!rex_call_order_wait(t->run->turns, t->index))
 			break;
-		rex_progress_wait(&t->run->progress, c->start_ns, &t->run->error);
+		rex_progress_wait(&t->run->progress, c->began, &t->run->error);
 		mark_iterations(t, c);
 		r = make_call(t->run, c);
 		if (r < 0)

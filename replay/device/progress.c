@@ -6,10 +6,10 @@
 
 #define POLL_NS 20000L
 
-/* Published are times in this range only: 0 means "not started", INT64_MAX "ended". */
-static int64_t in_range(int64_t ns)
+/* Published are numbers in this range only: 0 means "not started", INT64_MAX "ended". */
+static int64_t in_range(int64_t at)
 {
-	return ns < 1 ? 1 : ns > INT64_MAX - 2 ? INT64_MAX - 2 : ns;
+	return at < 1 ? 1 : at > INT64_MAX - 2 ? INT64_MAX - 2 : at;
 }
 
 static bool shares_objects(const struct rex_process *p)
@@ -40,22 +40,21 @@ void rex_progress_publish(const struct rex_progress *p, uint32_t first)
 {
 	if (p->waits && first < p->process->n_calls)
 		rex_share_set_progress(p->share, p->process->index,
-				       in_range(p->process->calls[first].end_ns));
+				       in_range(p->process->calls[first].returned));
 }
 
-static void wait_for(const struct rex_progress *p, int64_t start_ns, const int *error)
+static void wait_for(const struct rex_progress *p, int64_t began, const int *error)
 {
 	const struct timespec nap = {0, POLL_NS};
 
 	while (p->waits && __atomic_load_n(error, __ATOMIC_RELAXED) == 0 &&
-	       !rex_share_have_reached(p->share, p->process->index, p->process->n_processes,
-				       start_ns))
+	       !rex_share_have_reached(p->share, p->process->index, p->process->n_processes, began))
 		nanosleep(&nap, NULL);
 }
 
-void rex_progress_wait(const struct rex_progress *p, int64_t start_ns, const int *error)
+void rex_progress_wait(const struct rex_progress *p, int64_t began, const int *error)
 {
-	wait_for(p, in_range(start_ns), error);
+	wait_for(p, in_range(began), error);
 }
 
 void rex_progress_end(const struct rex_progress *p, const int *error)

@@ -19,7 +19,7 @@ void rex_progress_begin(struct rex_progress *p, struct rex_share *share,
 			const struct rex_process *process);
 /* Publishes that all calls before `first`, in the order of returns, have been made. */
 void rex_progress_publish(const struct rex_progress *p, uint32_t first);
-/* Waits until a call that began at `start_ns` may begin, or until *error is not 0. */
-void rex_progress_wait(const struct rex_progress *p, int64_t start_ns, const int *error);
+/* Waits until a call with this `began` may begin, or until *error is not 0. */
+void rex_progress_wait(const struct rex_progress *p, int64_t began, const int *error);
 /* Waits for the last calls of the others: they may use memory of this process. */
 void rex_progress_end(const struct rex_progress *p, const int *error);

@@ -170,6 +170,8 @@ static int add_call(struct rex_process *p, uint32_t rank, const struct fmt_slice
 	c.correlation = e->correlation;
 	c.before = fmt_iteration_order(s->iteration.number, p->range.first) < 0;
 	rex_args_int(&c.args, "order", NULL, &c.order);
+	if (!rex_args_int(&c.args, "began", NULL, &c.began) || c.began > c.order)
+		c.began = -1; /* none, or damaged */
 	c.result = rex_args_result(&c.args);
 	if (array_reserve(&p->calls, p->n_calls + 1, &p->calls_cap) < 0)
 		return -ENOMEM;
@@ -338,10 +340,13 @@ static void mark_nested(struct rex_process *p)
 	}
 }
 
-/* A call began after the previous call of its thread had returned. */
+/* A call began after the previous call of its thread had returned. The order among all processes is
+ * the recorded one, else that of times. If it begins with a call that shares an object, earlier
+ * calls do not wait for other processes, nor these for them. */
 static int set_neighbours(struct rex_process *p)
 {
 	scoped(free_ptr) uint32_t *last = calloc(p->n_threads + 1, sizeof(*last));
+	int64_t order = -1;
 
 	p->firsts = calloc(p->n_threads + 1, sizeof(*p->firsts));
 	if (!last || !p->firsts)
@@ -354,8 +359,14 @@ static int set_neighbours(struct rex_process *p)
 	for (size_t i = 0; i < p->n_threads; i++)
 		p->firsts[i] = (uint32_t)p->n_calls;
 	for (size_t i = p->n_calls; i-- > 0;) {
-		p->calls[i].next = p->firsts[p->calls[i].thread];
-		p->firsts[p->calls[i].thread] = (uint32_t)i;
+		struct rex_call *c = &p->calls[i];
+
+		c->next = p->firsts[c->thread];
+		p->firsts[c->thread] = (uint32_t)i;
+		order = c->began < 0 ? order : c->order;
+		c->returned = order < 0 ? c->end_ns : order;
+		if (c->began < 0)
+			c->began = order < 0 ? c->start_ns : 0;
 	}
 	return 0;
 }

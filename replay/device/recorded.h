@@ -20,6 +20,7 @@ struct rex_call {
 			  */
 	uint32_t next;	 /* call of the thread, or the number of calls if it is the last */
 	int64_t order;	 /* recorded argument `order`; -1: none */
+	int64_t began, returned; /* order among the calls of all processes */
 	int64_t result;
 	bool nested;  /* within another call */
 	bool inside;  /* within a call of cuBLAS */

@@ -182,23 +182,23 @@ int rex_share_get(struct rex_share *s, const void *recorded, size_t bytes, void 
 	return -ETIMEDOUT;
 }
 
-void rex_share_set_progress(struct rex_share *s, uint32_t process, int64_t end_ns)
+void rex_share_set_progress(struct rex_share *s, uint32_t process, int64_t returned)
 {
 	int64_t *at = &s->progress[process], now = __atomic_load_n(at, __ATOMIC_RELAXED);
 
-	while (now < end_ns && !__atomic_compare_exchange_n(at, &now, end_ns, 0, __ATOMIC_RELEASE,
-							    __ATOMIC_RELAXED))
+	while (now < returned && !__atomic_compare_exchange_n(at, &now, returned, 0,
+							      __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		;
 }
 
 bool rex_share_have_reached(const struct rex_share *s, uint32_t process, uint32_t n_processes,
-			    int64_t start_ns)
+			    int64_t began)
 {
 	for (uint32_t i = 0; i < n_processes; i++) {
 		int64_t at = __atomic_load_n(&s->progress[i], __ATOMIC_ACQUIRE);
 
 		/* Of calls without duration at one time, that of the lower process is first. */
-		if (i != process && (at < start_ns || (at == start_ns && i < process)))
+		if (i != process && (at < began || (at == began && i < process)))
 			return false;
 	}
 	return true;

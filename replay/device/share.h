@@ -48,12 +48,12 @@ int rex_share_put(struct rex_share *s, const void *recorded, size_t bytes, const
 /* Waits until another process or thread adds the value. -ETIMEDOUT. */
 int rex_share_get(struct rex_share *s, const void *recorded, size_t bytes, void *ret);
 
-/* Publishes that the process has made all calls that returned before `end_ns`; INT64_MAX: that it
- * makes no more calls, or does not share anything. */
-void rex_share_set_progress(struct rex_share *s, uint32_t process, int64_t end_ns);
-/* Returns true if all other processes have made the calls that returned until `start_ns`. */
+/* Publishes that the process has made all calls before the one with this `returned`; INT64_MAX:
+ * that it makes no more calls, or does not share anything. */
+void rex_share_set_progress(struct rex_share *s, uint32_t process, int64_t returned);
+/* Returns true if all other processes have made the calls that returned until `began`. */
 bool rex_share_have_reached(const struct rex_share *s, uint32_t process, uint32_t n_processes,
-			    int64_t start_ns);
+			    int64_t began);
 
 /* Counters of a re-execution. */
 struct rex_counts {

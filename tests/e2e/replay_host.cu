@@ -3,8 +3,8 @@
 /* `functions`: functions of the host on streams and in a graph. `memory`: the host writes
  * page-locked and managed memory, and a managed variable, between launches, copies and graphs that
  * read it. `threads [late]`: two threads whose emulated clocks differ; the first allocates after
- * the second if it is `late`. `devices`: a graph uses two GPUs. With -DPLUGIN only the host
- * kernels. */
+ * the second if it is `late`. `devices`: a graph uses two GPUs. `processes`: two processes read
+ * each other's memory. With -DPLUGIN only the host kernels. */
 #include "axpy.cuh"
 #include "check.h"
 #include <gpuemu.h>
@@ -14,6 +14,7 @@
 
 #ifndef PLUGIN
 #include <gputrace.h>
+#include <sys/wait.h>
 #include <thread>
 #include <time.h>
 #include <unistd.h>
@@ -393,6 +394,59 @@ static int run_devices()
 	return 0;
 }
 
+struct shared {
+	cudaIpcMemHandle_t memory;
+	cudaIpcEventHandle_t event;
+};
+
+/* The clock of each process is in turn ahead of the other's. */
+static int run_processes()
+{
+	cudaEvent_t event, other_event;
+	struct shared mine, theirs;
+	float *x, *y, *other;
+	int self, status = 0;
+
+	if (pipe(go) || pipe(done))
+		return 1;
+	self = fork() == 0;
+	int to = self ? go[1] : done[1], from = self ? done[0] : go[0];
+
+	CUDA(cudaMalloc(&x, BYTES));
+	CUDA(cudaMalloc(&y, BYTES));
+	CUDA(cudaMemset(x, 0, BYTES));
+	CUDA(cudaMemset(y, 1 + self, BYTES));
+	if (self)
+		usleep(60000);
+	CUDA(cudaIpcGetMemHandle(&mine.memory, y));
+	CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventInterprocess));
+	CUDA(cudaIpcGetEventHandle(&mine.event, event));
+	if (write(to, &mine, sizeof(mine)) != sizeof(mine) ||
+	    read(from, &theirs, sizeof(theirs)) != sizeof(theirs))
+		return 1;
+	CUDA(cudaIpcOpenMemHandle((void **)&other, theirs.memory, cudaIpcMemLazyEnablePeerAccess));
+	CUDA(cudaIpcOpenEventHandle(&other_event, theirs.event));
+	for (int i = 0; i < 4; i++) {
+		if (i % 2 == self)
+			usleep(100000);
+		axpy<<<(N + 255) / 256, 256>>>(N, 2, y, y);
+		CUDA(cudaEventRecord(event, 0));
+		signal_other(to);
+		wait_for_other(from);
+		CUDA(cudaStreamWaitEvent(0, other_event, 0));
+		axpy<<<(N + 255) / 256, 256>>>(N, 3, other, x);
+		CUDA(cudaDeviceSynchronize());
+		signal_other(to);
+		wait_for_other(from);
+	}
+	CUDA(cudaIpcCloseMemHandle(other));
+	CUDA(cudaEventDestroy(other_event));
+	signal_other(to);
+	wait_for_other(from);
+	CUDA(cudaFree(y));
+	return self || (wait(&status) > 0 && status == 0) ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
 	switch (argc > 1 ? argv[1][0] : 'f') {
@@ -400,6 +454,8 @@ int main(int argc, char **argv)
 		return run_memory();
 	case 'd':
 		return run_devices();
+	case 'p':
+		return run_processes();
 	case 't':
 		return run_threads(argc > 2);
 	default:

@@ -97,3 +97,9 @@ for range in 0-1 1-1; do
 	gpuemu --gpus 2 -o report --kernels "$programs/tests/e2e/replay_host.so" -- gpureplay --iterations $range devices |
 		has_line -x 'No differences.'
 done
+
+# Pipes order two processes that share memory; emulated clocks do not.
+gpucapture --replayable -o processes -- gpuemu -o report -- "$program" processes
+gputrace info processes | has_line '^1 GPU, 2 ranks, '
+timeout 60 gpuemu -o report --kernels "$programs/tests/e2e/replay_host.so" -- gpureplay processes >out || die "$(cat out)"
+has_line -x 'No differences.' <out

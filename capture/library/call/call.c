@@ -74,6 +74,8 @@ bool cap_call_enter(struct cap_call *c, uint32_t api, uint32_t traits,
 	if ((traits & (CAP_TRAITS_COPIES | CAP_TRAITS_CAPTURES)) ||
 	    cap_is_hooked(CAP_TRAITS_CLASS(traits)))
 		before_call(c);
+	if (cap_needs_order(t))
+		c->began = cap_order();
 	c->start = cap_call_start(t, api, c->depth);
 	return true;
 }
@@ -119,7 +121,7 @@ static inline void write_output(struct cap_thread *t, const struct cap_call *c)
 static CAP_INLINE void write_call(struct cap_thread *t, const struct cap_call *c, bool ordered)
 {
 	uint32_t n_words = CAP_TRAITS_WORDS(c->traits),
-		 n = n_words + ((c->traits & CAP_TRAITS_WIDE) != 0) + ordered;
+		 n = n_words + ((c->traits & CAP_TRAITS_WIDE) != 0) + (ordered ? 2 : 0);
 	uint32_t bytes = (uint32_t)sizeof(struct cap_call_record) + 8 * n;
 	struct cap_call_record *r = (void *)cap_write_begin(t, bytes);
 
@@ -142,8 +144,10 @@ static CAP_INLINE void write_call(struct cap_thread *t, const struct cap_call *c
 		r->words[i] = c->words[i];
 	if (unlikely(c->traits & CAP_TRAITS_WIDE))
 		r->words[n_words] = (uint64_t)c->result;
-	if (ordered)
-		r->words[n - 1] = c->order;
+	if (ordered) {
+		r->words[n - 2] = c->began;
+		r->words[n - 1] = c->returned;
+	}
 	cap_write_end(t, bytes);
 }
 
@@ -163,7 +167,7 @@ void cap_call_leave(struct cap_call *c, int64_t result)
 
 	c->end = cap_ticks(t);
 	if (cap_needs_order(t))
-		c->order = cap_order();
+		c->returned = cap_order();
 	c->result = result;
 	if (unlikely(!cap_call_end(t, c->depth)))
 		return;

@@ -27,7 +27,7 @@ struct cap_call {
 	const uint64_t *words;		  /* the arguments as in struct cap_call_record */
 	const struct cap_plan_step *plan; /* remaining steps: plan.h */
 	uint64_t start, end;		  /* in the ring's clock; `end` in after() only */
-	uint64_t order;			  /* cap_order() when it returned, if the ring is ordered */
+	uint64_t began, returned;	  /* cap_order(), if the ring is ordered */
 	int64_t result;			  /* in after() only; 0 is success in every library */
 	/* State of hooks between before() and after(); zero before the first hook runs. */
 	struct cap_call_notes {

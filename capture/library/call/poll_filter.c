@@ -48,6 +48,7 @@ static void leave_out(struct cap_thread *t, const struct cap_call *c, bool is_qu
 	if (p->n == 0) {
 		p->id = c->id;
 		p->start = c->start;
+		p->began = c->began;
 		t->end =
 			t->at; /* makes cap_write_wait_space() write their record before the next */
 	} else {
@@ -63,7 +64,7 @@ static void leave_out(struct cap_thread *t, const struct cap_call *c, bool is_qu
 		p->is_query = is_query;
 	}
 	p->end = c->end;
-	p->order = c->order;
+	p->returned = c->returned;
 	p->n++;
 	cap_set_writing(t, 0);
 }

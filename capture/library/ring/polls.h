@@ -19,5 +19,5 @@ struct cap_polls {
 	uint64_t words[CAP_POLLS_WORDS]; /* its arguments */
 	uint64_t id;			 /* of the first */
 	uint64_t start, end;		 /* of all */
-	uint64_t order;			 /* of the last */
+	uint64_t began, returned;	 /* in the order of struct cap_call, of all */
 };

@@ -16,14 +16,14 @@
 #define NAP_NS 50000
 #define LONGEST_NAP_NS 10000000 /* of a thread that was not stopped meanwhile */
 
-/* The first call as recorded, plus one word, the number of calls. In an ordered ring the order of
- * the last call follows. */
+/* The first call as recorded, plus one word, the number of calls. In an ordered ring their
+ * order follows. */
 static uint32_t polls_bytes(const struct cap_thread *t)
 {
 	const struct cap_polls *p = &t->polls;
 
 	return p->n ? (uint32_t)sizeof(struct cap_call_record) +
-			       8 * (p->n_words + 1 + cap_needs_order(t))
+			       8 * (p->n_words + (cap_needs_order(t) ? 3 : 1))
 		    : 0;
 }
 
@@ -36,7 +36,8 @@ static void write_polls(struct cap_thread *t)
 	r->head = (struct cap_record){.bytes = bytes, .kind = CAP_CALL, .flags = CAP_CALL_REPEATED};
 	if (cap_needs_order(t)) {
 		r->head.flags |= CAP_CALL_ORDERED;
-		r->words[p->n_words + 1] = p->order;
+		r->words[p->n_words + 1] = p->began;
+		r->words[p->n_words + 2] = p->returned;
 	}
 	r->api = p->api;
 	r->result = p->result;

@@ -21,7 +21,7 @@ void rec_args_begin(struct rec_args *m, struct fmt_names *names, const struct re
 	m->unlike = !m->like;
 	m->n = m->left_out = 0;
 	m->most = REC_MOST_ARGS -
-		  5; /* reserve for result, depth, repeated, order, number of omitted arguments */
+		  6; /* reserve for result, depth, repeated, began, order, number of omitted ones */
 	m->error = 0;
 }
 

@@ -79,7 +79,7 @@ static void note_last(struct rec_process *p, const struct rec_call *c, uint32_t 
 }
 
 /* Adds the order of a call whose time does not order threads, once a second thread has made such a
- * call. */
+ * call; and its order among the calls of all processes, once the process shares objects. */
 static void put_order(struct rec_args *m, const struct rec_call *c)
 {
 	struct rec_process *p = c->process;
@@ -89,8 +89,15 @@ static void put_order(struct rec_args *m, const struct rec_call *c)
 	if (p->order.n++ == 0)
 		p->order.track = c->thread->track;
 	p->order.is_used |= p->order.track != c->thread->track;
-	if (p->order.is_used)
+	p->order.is_shared |= c->api && strncmp(c->api->name, "cuIpc", 5) == 0;
+	if (p->order.is_shared) {
+		rec_args_put(m, rec_arg_key_name(NULL, "began"), FMT_INT,
+			     (int64_t)cap_call_began(c->record));
+		rec_args_put(m, rec_arg_key_name(NULL, "order"), FMT_INT,
+			     (int64_t)cap_call_order(c->record));
+	} else if (p->order.is_used) {
 		rec_args_put(m, rec_arg_key_name(NULL, "order"), FMT_INT, (int64_t)p->order.n);
+	}
 }
 
 /* First reading: a call is only counted. */

@@ -36,6 +36,7 @@ struct rec_order {
 	uint64_t n;
 	uint32_t track; /* of the first call */
 	bool is_used;	/* several threads made such calls: they have the argument `order` */
+	bool is_shared; /* by IPC handles: calls also have the argument `began` */
 };
 
 struct rec_process {
