@@ -311,6 +311,24 @@ def test_calls_of_a_thread_for_two_gpus():
         assert not [e for e in run.edges() if e.between_ranks]
 
 
+def test_waits_of_the_stream_of_an_event():
+    """The event that the host waits for completes what its stream was made to wait for before the event was recorded:
+    a kernel of this GPU. Edges from another GPU, or from waits after the call, would be wrong."""
+    for gpu, later in itertools.product(range(2), (False, True)):
+        at = 560 if later else 457
+        rows = CALIBRATE + [
+            call(400, 5, 5), kernel(410, 20, 5, 'elsewhere', 20, gpu), call(440, 1, 6, RECORD),
+            call(450, 5, 7), kernel(460, 80, 7, 'awaited'), call(459, 1, 8, RECORD),
+            call(461, 84, 9, 'cudaEventSynchronize'), call(at, 1, 10, WAIT),
+            Row('cuda_sync', 7, 'Stream Wait Event', at, 0, 10, 0,
+                {'stream': 7, 'wait_on_stream': 20, 'wait_on_cuda_event_record_corr_id': 6}),
+            call(600, 5, 11), kernel(610, 9, 11)]
+        with Inferred(rows, one_process=True) as run:
+            names = {e.source.name for e in run.edges('sync-event')}
+            wanted = {'awaited'} if gpu or later else {'awaited', 'elsewhere'}
+            assert names == wanted, f'GPU {gpu}, later: {later}: {names}'
+
+
 # ---- collectives
 
 def test_ranks_that_communicate():

@@ -296,8 +296,8 @@ static bool is_known(const struct infer_view *v, uint32_t stream, uint32_t op)
 	return false;
 }
 
-/* Adds the link of a call. An event also completes what its stream was made to wait for before it.
- */
+/* Adds the link of a call. An event also completes what its stream was made to wait for before it;
+ * operations of other GPUs are ignored. */
 static int link_event(const struct infer_scan *scan, const struct infer_site *at,
 		      struct infer_view *v, const struct option *o)
 {
@@ -309,6 +309,9 @@ static int link_event(const struct infer_scan *scan, const struct infer_site *at
 	for (size_t i = n; at->direct && scan->last[op->stream] == o->op && i-- > 0 && r == 0;) {
 		if (v->calls[v->links[i].call].start_ns < v->calls[op->call].start_ns)
 			break;
+		if (v->links[i].view != v ||
+		    v->calls[v->links[i].call].start_ns > v->calls[at->call].start_ns)
+			continue;
 		l.op = v->links[i].op;
 		if (v->links[i].stream == op->stream && v->ops[l.op].stream != o->stream &&
 		    !is_violated(v, l.op, o->to, at->call))
