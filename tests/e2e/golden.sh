@@ -4,12 +4,14 @@
 # alone.
 . "$(dirname "$0")/lib.sh"
 
-# text TRACE: all events with their arguments, names, facts and dependencies.
+# text TRACE: all events with their arguments, names, facts and dependencies, without the names of
+# columns.
 text() {
 	rm -rf "$work/tables"
 	gputrace export "$1"
 	gputrace export --format=tsv -o "$work/tables" "$1"
-	cat "$work/tables/id" "$work"/tables/iterations/*/*/syncs
+	cat "$work/tables/id"
+	tail -qn +2 "$work"/tables/iterations/*/*/syncs
 }
 
 for trace in "$golden"/v*/*.gputrace; do
