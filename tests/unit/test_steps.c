@@ -36,6 +36,21 @@ static void steps_launch(struct steps *s, size_t n_kernels, size_t n)
 	rec_process_extend_span(s->p, 0, (int64_t)n * 100);
 }
 
+/* Each search reads all launches that are kept, so it must drop a share of them. */
+TEST(test_searches_drop_launches)
+{
+	scoped(rec_launches_done) struct rec_launches l = {0};
+
+	for (size_t i = 0; i < 140000; i++) {
+		size_t before = l.n;
+
+		ck_assert_int_eq(rec_launches_add(&l, &(struct rec_launch){(int64_t)i * 100,
+									   (fmt_str)(1 + i / 3)}),
+				 0);
+		ck_assert(l.n > before || l.n < before - before / 5);
+	}
+}
+
 static void steps_find(struct steps *s)
 {
 	ck_assert_int_eq(rec_ranks_find(&s->p, 1, &s->ranks), 0);

@@ -92,6 +92,8 @@ static int search(struct rec_launches *l, bool is_last)
 				       duration_ns > 0 ? duration_ns : 0);
 	}
 	from = !is_last && n > 0 && starts[n - 1] > 0 ? starts[n - 1] : l->n;
+	if (from < l->n / 4) /* else the next search would follow soon */
+		from = l->n;
 	l->n -= from;
 	memmove(l->list, l->list + from, l->n * sizeof(*l->list));
 	return r;
