@@ -73,7 +73,8 @@ int fmt_value_int(const struct fmt_names *n, const struct fmt_event *e,
 
 void fmt_value_dims(const char *text, uint32_t ret[3])
 {
-	if (sscanf(text, " [%" SCNu32 " ,%" SCNu32 " ,%" SCNu32, &ret[0], &ret[1], &ret[2]) != 3)
+	if (strpbrk(text, "+-") ||
+	    sscanf(text, " [%" SCNu32 " ,%" SCNu32 " ,%" SCNu32, &ret[0], &ret[1], &ret[2]) != 3)
 		memset(ret, 0, 3 * sizeof(*ret));
 }
 

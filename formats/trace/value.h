@@ -29,7 +29,7 @@ int fmt_value_int(const struct fmt_names *n, const struct fmt_event *e,
 		  int64_t *ret);
 
 /* Reads a list of three numbers, such as the grid of a kernel: "[8, 2, 1]". Zeroes *ret for other
- * texts. */
+ * texts, also for signs. */
 void fmt_value_dims(const char *text, uint32_t ret[3]);
 
 #define FMT_RATE_TEXT 32
