@@ -31,6 +31,7 @@ def test_the_last_rank_never_waits():
         assert len(rows(run.info())) == ITERATIONS * RANKS
         for row in rows(run.info()):
             assert (row['waiting_ns'] == 0) == (row['gpu'] == RANKS - 1), row
+            assert row['compute_ns'] + row['exposed_ns'] + row['idle_ns'] == row['device_ns'], row
             assert row['gpu'] == RANKS - 1 or row['waiting_ns'] > LAYERS * 50000, row
 
 

@@ -2,6 +2,7 @@
 #include "formats/render/export/svg.h"
 
 #include "formats/render/export/svg_track.h"
+#include "formats/render/report/report.h"
 #include "tests/unit/made.h"
 #include "tests/unit/test.h"
 
@@ -50,8 +51,14 @@ TEST(test_waiting_needs_the_other_ranks)
 	const struct fmt_part part = {1, 0, NULL, NULL};
 
 	for (int across = 0; across < 2; across++) {
+		scoped(fmt_report_freep) struct fmt_report *report = NULL;
 		scoped(text_done) struct text t = {0};
 
+		ck_assert_int_eq(fmt_report_new(trace, &part, across, &report, NULL), 0);
+		ck_assert_uint_gt(report->n_collectives, 0);
+		for (size_t i = 0; i < report->n_collectives; i++)
+			ck_assert_uint_eq(report->collectives[i].n_shared,
+					  across ? report->collectives[i].n_ops : 0);
 		ck_assert_int_eq(fmt_svg(trace, &part, across, &t, NULL), 0);
 		text_char(&t, 0);
 		ck_assert_int_eq(strstr(t.data, "waiting for the last GPU") != NULL, across);
