@@ -226,9 +226,9 @@ static void set_linked_clocks(const struct link *links, size_t n, struct fmt_clo
 	}
 }
 
-/* Balances constant clocks with several links: moves each to the mean that its links suggest,
- * weighted by their events. This helps most for clocks connected to the reference by a chain of
- * weak links. */
+/* Balances clocks with several links, also those that drift: moves each to the mean that its links
+ * suggest, weighted by their events. This helps most for clocks connected to the reference by a
+ * chain of weak links. */
 static int balance(const struct link *links, size_t n, struct fmt_clock *clocks, uint32_t n_clocks)
 {
 	scoped(free_ptr) double *sum = malloc((n_clocks + (size_t)1) * 2 * sizeof(*sum));

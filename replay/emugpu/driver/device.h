@@ -15,8 +15,8 @@
 
 #define EMU_DEVICES 64
 
-/* Engines that the ops of a device share. Fills, and copies within the device, use only the
- * memory. */
+/* Resources that the operations of a device share. Fills, and copies within the device, use only
+ * the memory. */
 enum emu_resource { EMU_COMPUTE, EMU_COPY_IN, EMU_COPY_OUT, EMU_MEMORY, EMU_RESOURCES };
 
 struct emu_device {
