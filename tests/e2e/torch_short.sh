@@ -27,10 +27,13 @@ assert len(one['gpus']) == 1 and one['gpus'][0]['kernels'] > 50, one
 assert len(two['gpus']) == 2 and all(g['kernels'] > 50 for g in two['gpus']), two
 PY
 
-# cuFFT, cuSOLVER, cuSPARSE
-gpuemu -- "$GPUEMU_TORCH_PYTHON" "$SOURCE/tests/e2e/torch_linalg.py" >"$work/out" 2>"$work/told"
+# cuFFT, cuSOLVER, cuSPARSE; without LAPACK
+mkdir "$work/invalid"
+echo >"$work/invalid/liblapack.so.3"
+LD_LIBRARY_PATH=$work/invalid gpuemu -- "$GPUEMU_TORCH_PYTHON" "$SOURCE/tests/e2e/torch_linalg.py" >"$work/out" 2>"$work/told"
 equal "$(cat "$work/out")" done
-grep -q '^gpuemu: not supported: .*cusolverDn' "$work/told"
+grep '^gpuemu: not supported: ' "$work/told" >"$work/refused"
+grep -q '[ ,]decompositions (need liblapack.so.3) ([0-9]*)' "$work/refused"
 
 # Values of PyTorch's own kernels, and messages whose size PyTorch computes on the GPU.
 gpuemu -- "$GPUEMU_TORCH_PYTHON" "$SOURCE/tests/e2e/torch_values.py" >"$work/out" 2>"$work/told"

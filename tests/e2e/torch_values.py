@@ -419,6 +419,33 @@ def optimizers():
             same(f'{kind.__name__} {options}', train, torch.randn(8, 4).double(), torch.randn(16, 8).double())
 
 
+def decompositions():
+    """Products of the factors, which do not depend on signs, and values that have no sign."""
+    torch.manual_seed(8)
+    linalg = torch.linalg
+    orthogonal = lambda q: q.mT @ q
+    svd = lambda a, driver, **options: (lambda u, s, v: ((u[..., :s.shape[-1]] * s[..., None, :]) @ v[..., :s.shape[-1], :], s, orthogonal(u), orthogonal(v.mT)))(
+        *linalg.svd(a, driver=driver if a.is_cuda else None, **options))
+    for dtype, shape in itertools.product((torch.float32, torch.float64), ((7, 4), (4, 7), (3, 5, 5), (2, 40, 33), (1, 64, 64))):
+        a = torch.randn(shape, dtype=dtype)
+        near = lambda name, f, *inputs: torch.testing.assert_close([t.cpu() for t in f(*(i.cuda() for i in inputs))], list(f(*inputs)), rtol=1e-4,
+                                                                   atol=2e-4 if dtype == torch.float32 else 1e-10, msg=lambda text: f'{name} {dtype} {shape}: {text}')
+        for mode in 'reduced', 'complete':
+            near(f'qr {mode}', lambda x: (lambda q, r: (q @ r, orthogonal(q), r.abs()))(*linalg.qr(x, mode)), a)
+        for driver, whole in itertools.product((None, 'gesvd', 'gesvdj'), (False, True)):
+            near(f'svd {driver} {whole}', lambda x: svd(x, driver, full_matrices=whole), a)
+        near('svd gesvda', lambda x: svd(x, 'gesvda', full_matrices=False), a)
+        near('values', lambda x: (linalg.svdvals(x), linalg.pinv(x), linalg.matrix_rank(x), linalg.matrix_norm(x, 'nuc'), linalg.cond(x).log()), a)
+        if shape[-2] >= shape[-1]:
+            near('lstsq', lambda x, y: (linalg.lstsq(x, y).solution,), a, torch.randn(*shape[:-1], 3, dtype=dtype))
+            near('reflectors', lambda x, y: (lambda h, tau: (torch.ormqr(h, tau, y), torch.ormqr(h, tau, y.mT, left=False, transpose=True)))(*torch.geqrf(x)), a,
+                 torch.randn(*shape[:-1], 2, dtype=dtype))
+        if shape[-2] == shape[-1]:
+            near('eigh', lambda x: (lambda values, v: (values, v @ (values[..., None] * v.mT), orthogonal(v)))(*linalg.eigh(x)), a + a.mT)
+            near('lu', lambda x: (*linalg.lu(x), x @ linalg.solve(x, x + 1), x @ linalg.inv(x), linalg.cholesky(orthogonal(x) + torch.eye(x.shape[-1], device=x.device))), a)
+            near('eigvalsh', lambda x: (linalg.eigvalsh(x, UPLO='U'),), a)
+
+
 def objects():
     import torch.distributed as dist
     rank = int(os.environ['LOCAL_RANK'])
@@ -440,6 +467,6 @@ def objects():
 if 'LOCAL_RANK' in os.environ:
     objects()
 else:
-    for test in (elements, integers, functions, reductions, rows, images, norms, order, scatters, selections, cells, attention, random, scaler, optimizers, decisions):
+    for test in (elements, integers, functions, reductions, rows, images, norms, order, scatters, selections, cells, attention, random, scaler, optimizers, decompositions, decisions):
         test()
 print('done\n', end='')  # one write: ranks share a file

@@ -179,6 +179,45 @@ static void test_lu(cusolverDnHandle_t handle, cublasOperation_t op)
 	check_solution(x);
 }
 
+/* A v = lambda v for each eigenvector on the right; invalid sizes do not reach LAPACK, which would
+ * end the program. */
+static void test_eigenvectors(cusolverDnHandle_t handle)
+{
+	const cudaDataType type = CUDA_C_64F;
+	double complex values[N] = {0}, vectors[LD * N] = {0};
+	int info = 7, *i = on_device(&info, sizeof(info));
+	void *a = on_device(square, sizeof(square)), *w = on_device(values, sizeof(values)),
+	     *v = on_device(vectors, sizeof(vectors));
+	cusolverStatus_t r;
+
+	for (int ld = N - 1; ld <= LD; ld += LD - N + 1) {
+		r = cusolverDnXgeev(handle, NULL, CUSOLVER_EIG_MODE_NOVECTOR,
+				    CUSOLVER_EIG_MODE_VECTOR, N, type, a, ld, type, w, type, NULL,
+				    1, type, v, ld, type, NULL, 0, NULL, 0, i);
+		if (r == CUSOLVER_STATUS_NOT_SUPPORTED)
+			return; /* no LAPACK */
+		TRUE(r == (ld < N ? CUSOLVER_STATUS_INVALID_VALUE : CUSOLVER_STATUS_SUCCESS));
+	}
+	read_back(&info, i, sizeof(info));
+	read_back(values, w, sizeof(values));
+	read_back(vectors, v, sizeof(vectors));
+	TRUE(info == 0);
+	for (int c = 0; c < N; c++) {
+		double length = 0;
+
+		for (int k = 0; k < N; k++) {
+			double complex difference = -values[c] * vectors[k + c * LD];
+
+			for (int j = 0; j < N; j++)
+				difference +=
+					element(square, k, j, CUBLAS_OP_N) * vectors[j + c * LD];
+			TRUE(cabs(difference) < 1e-9);
+			length += cabs(vectors[k + c * LD]);
+		}
+		TRUE(length > 0.9);
+	}
+}
+
 static void test_cholesky(cusolverDnHandle_t handle, cublasFillMode_t fill)
 {
 	double complex positive[LD * N] = {0}, b[LD * RIGHT] = {0};
@@ -223,6 +262,7 @@ static void test_dense(void)
 	test_lu(handle, CUBLAS_OP_N);
 	test_lu(handle, CUBLAS_OP_T);
 	test_lu(handle, CUBLAS_OP_C);
+	test_eigenvectors(handle);
 	test_cholesky(handle, CUBLAS_FILL_MODE_LOWER);
 	test_cholesky(handle, CUBLAS_FILL_MODE_UPPER);
 	a = on_device(square, sizeof(square));

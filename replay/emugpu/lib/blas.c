@@ -205,6 +205,7 @@ static const struct gpuemu_kernel kernels[] = {
 	[EMU_TYPES + EMU_WORK_SPARSE] = KERNEL("gpuemu_sparse"),
 	[EMU_TYPES + EMU_WORK_OFFSETS] = KERNEL("gpuemu_sparse_offsets"),
 	[EMU_TYPES + EMU_WORK_FOURIER] = KERNEL("gpuemu_fourier"),
+	[EMU_TYPES + EMU_WORK_LAPACK] = KERNEL("gpuemu_lapack"),
 };
 
 enum { N_KERNELS = sizeof(kernels) / sizeof(kernels[0]) };

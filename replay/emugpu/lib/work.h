@@ -6,6 +6,7 @@
 
 #include "replay/emugpu/math/fourier.h"
 #include "replay/emugpu/math/gemm.h"
+#include "replay/emugpu/math/lapack.h"
 #include "replay/emugpu/math/sparse.h"
 #include "replay/emugpu/math/vector.h"
 
@@ -24,6 +25,7 @@ enum emu_work_kind {
 	EMU_WORK_SPARSE,
 	EMU_WORK_OFFSETS, /* of the rows of a COO matrix */
 	EMU_WORK_FOURIER,
+	EMU_WORK_LAPACK,
 	EMU_WORK_KINDS,
 };
 
@@ -96,6 +98,15 @@ struct emu_sparse_work {
 	struct emu_scalar alpha, beta;
 };
 
+/* The matrices of `l` are the first of a batch. Each call has one info, or none. */
+struct emu_lapack_work {
+	struct emu_lapack l;
+	int64_t batch;
+	int64_t strides[EMU_LAPACK_MATRICES]; /* elements to the next matrix */
+	int32_t *info;
+	uint64_t pointers; /* their data are arrays of pointers */
+};
+
 struct emu_work {
 	uint32_t kind; /* enum emu_work_kind */
 	union {
@@ -105,6 +116,7 @@ struct emu_work {
 		struct emu_factor_work factor;
 		struct emu_sparse_work sparse;
 		struct emu_fourier fourier;
+		struct emu_lapack_work lapack;
 	};
 };
 

@@ -329,10 +329,42 @@ static int run_triangle(const struct emu_torch *t, const struct gpuemu_launch *l
 	return 0;
 }
 
+/* ---- _elementwise_kernel(batch, unpack_pivots_cuda_kernel's lambda): a calculator of two tensors,
+ * the permutations, the row exchanges from 1, exchanges in each ---- */
+
+static int run_unpack_pivots(const struct emu_torch *t, const struct gpuemu_launch *l,
+			     void *const *args)
+{
+	const char *lambda = args[1];
+	struct {
+		char *permutations;
+		const char *exchanges;
+		int64_t n;
+	} f;
+
+	memcpy(&f, lambda + emu_offsets_bytes(2), sizeof(f));
+	for (int32_t i = 0; i < *(const int32_t *)args[0]; i++) {
+		uint64_t offsets[2];
+		int64_t *permutation;
+		const int32_t *exchange;
+
+		emu_offsets_of(lambda, 2, (uint32_t)i, offsets);
+		permutation = (int64_t *)(f.permutations + offsets[0]);
+		exchange = (const int32_t *)(f.exchanges + offsets[1]);
+		for (int64_t k = 0; k < f.n; k++) {
+			int64_t kept = permutation[k];
+
+			permutation[k] = permutation[exchange[k] - 1];
+			permutation[exchange[k] - 1] = kept;
+		}
+	}
+	return 0;
+}
+
 /* ---- by name ---- */
 
 /* Shuffles of values with equal random keys, which are rare: their order is kept. Also kernels that
- * prepare others. */
+ * prepare others, and assertions. */
 static int run_nothing(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
 {
 	return 0;
@@ -346,6 +378,9 @@ static const struct {
 	{"at::native::amp_update_scale_cuda_kernel", "", NULL, run_amp_update},
 	{"(anonymous namespace)::randperm_handle_duplicate_keys_kernel<", "", NULL, run_nothing},
 	{"at_cuda_detail::cub::detail::scan::DeviceCompactInitKernel<", "", NULL, run_nothing},
+	{"at::native::_assert_async_cuda_kernel<", "", NULL, run_nothing},
+	{"at::native::(anonymous namespace)::_elementwise_kernel<", "::unpack_pivots_cuda_kernel(",
+	 NULL, run_unpack_pivots},
 	{"at::native::triu_tril_kernel<", "", parse_triangle, run_triangle},
 	{"at::native::(anonymous namespace)::CatArrayBatchedCopy", "", parse_cat, run_cat},
 	{"at_cuda_detail::cub::detail::radix_sort::DeviceRadixSortSingleTileKernel<", "",
