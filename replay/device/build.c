@@ -362,20 +362,20 @@ static bool lies_on_device(struct rex_frame *b, const struct api_arg *a, uint64_
 	       rex_address(b->context->objects, value, &b->words[a->word]);
 }
 
-/* Builds a pointer to memory that the call itself uses. `extra` is recorded as `kernelParams`. */
+/* Builds a pointer to memory that the call itself uses. What `extra` contains is recorded as
+ * `kernelParams`. */
 static int build_pointer(struct rex_frame *b, unsigned i)
 {
 	const struct api_arg *a = &b->call->api->args[i];
-	char key[REX_KEY_BYTES];
-	int64_t value = 0;
+	int64_t value = 0, extra = 0;
 	uint64_t bytes;
-	bool has_params;
 	int r = 0;
 
 	if (!rex_args_int(&b->call->args, a->name, NULL, &value))
 		return rex_frame_fail(b, -ENOENT, "argument %s is not recorded", a->name);
-	has_params = rex_args_text(&b->call->args, rex_key(key, a->name, "layout"), NULL);
-	if ((value == 0 && !has_params) || a->length.kind == API_LENGTH_EXTRA ||
+	if (a->length.kind == API_LENGTH_PARAMS)
+		rex_args_int(&b->call->args, "extra", NULL, &extra);
+	if ((value == 0 && extra == 0) || a->length.kind == API_LENGTH_EXTRA ||
 	    lies_on_device(b, a, (uint64_t)value))
 		return 0;
 	if (a->length.kind == API_LENGTH_PARAMS)

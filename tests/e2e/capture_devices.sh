@@ -63,6 +63,27 @@ assert info['gpus'] == 3 and len(info['ranks']) == 3 and info['records']['memset
 # Digests cover memory of devices that only contexts of the program can access.
 gpucapture --digest=launch --payloads=0-9 --embed-images -o peers -- gpuemu --gpus 3 -o report -- "$devices" peers 3 2
 confined gpuemu --gpus 3 -o report -- gpureplay peers | has_line -x 'No differences.'
+mkdir folder
+fails -2 confined gpuemu --gpus 3 -o report -- gpureplay -f -o folder peers
+says 'cannot write folder: it exists already; choose another'
+no_line -e --force stderr
+
+# A launch by `extra`, whose buffer is too large to be one of parameters: they are not recorded, and not executed.
+cat >extra.py <<'PY'
+import ctypes, sys
+sys.path.insert(0, sys.argv[1])
+from cuda import cu, load_kernel, new_stream, use_device
+use_device(0)
+buffer = ctypes.create_string_buffer(70000)
+size = ctypes.c_size_t(len(buffer))
+extra = (ctypes.c_void_p * 5)(1, ctypes.addressof(buffer), 2, ctypes.addressof(size), None)
+cu.cuLaunchKernel(load_kernel('work(.param .u64 a)'), 1, 1, 1, 1, 1, 1, 0, new_stream(), None, extra)
+cu.cuCtxSynchronize()
+PY
+gpucapture --replayable -o extra -- gpuemu -o report -- python3 extra.py "$SOURCE/tests/capture"
+gputrace info --json extra | has_line -E '"capture.launches_without_parameters": *1'
+fails -3 confined gpuemu -o report -- gpureplay extra
+says 'cuLaunchKernel: the parameters of the kernel are not recorded'
 
 # Processes without a launcher and communicators have the order of their GPUs.
 for order in '0 1 2' '2 1 0'; do

@@ -111,7 +111,8 @@ def test_launches_without_parameters_are_counted():
     ring.launch()
     ring.blob(9, bytes(8), PARAMS)
     ring.launch(params=0x7000)
-    assert made_of(ring)['without_parameters'] == 1
+    ring.launch(extra=0x7000)
+    assert made_of(ring)['without_parameters'] == 2
 
 
 # ---- arguments

@@ -71,8 +71,8 @@ class Ring:
     def look(self):
         self.command('look')
 
-    def launch(self, kernel=KERNEL, stream=STREAM, params=0, **options):
-        return self.call('cuLaunchKernel', kernel, 4, 1, 1, 32, 1, 1, 0, stream, params, 0, **options)
+    def launch(self, kernel=KERNEL, stream=STREAM, params=0, extra=0, **options):
+        return self.call('cuLaunchKernel', kernel, 4, 1, 1, 32, 1, 1, 0, stream, params, extra, **options)
 
     def begin(self, device=0, i=0):
         """Makes a context of the device, and a stream and a kernel in it."""

@@ -350,7 +350,7 @@ static int commit_output(struct reexecution *job, struct output *target)
 	int r = output_commit(target);
 
 	snprintf(job->output, sizeof(job->output), "%s", target->path);
-	return r < 0 ? output_fail(r, target->path, 1) : CLI_OK;
+	return r < 0 ? output_fail(r, target->path, !job->args->values[OPT_FORCE]) : CLI_OK;
 }
 
 int gpureplay_reexecute(const struct cli_args *args)
@@ -381,7 +381,7 @@ int gpureplay_reexecute(const struct cli_args *args)
 		return reexecution_run_launched(&job);
 	r = out ? output_begin(&target, out, args->values[OPT_FORCE] != NULL) : 0;
 	if (r < 0)
-		return output_fail(r, out, 1);
+		return output_fail(r, out, !args->values[OPT_FORCE]);
 	r = choose_output(&job, &target);
 	if (r < 0)
 		return cli_fail(r, NULL, "make", "a temporary folder", NULL);

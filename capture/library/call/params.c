@@ -285,7 +285,7 @@ static const struct cap_layout_entry *write_layout(struct cap_thread *t, uint64_
 }
 
 /* CU_LAUNCH_PARAM_BUFFER_POINTER 1, _BUFFER_SIZE 2 (the address of a size_t), _END 0. Returns NULL
- * if there is no buffer, or if it exceeds the limit for kernels. */
+ * and a length of 0 if there is no buffer, or if it exceeds the limit for kernels. */
 static const void *buffer_in_extra(void **extra, size_t *ret_len)
 {
 	const void *buffer = NULL;
@@ -297,16 +297,24 @@ static const void *buffer_in_extra(void **extra, size_t *ret_len)
 		else if ((uintptr_t)extra[i] == 2 && extra[i + 1])
 			memcpy(ret_len, extra[i + 1], sizeof(*ret_len));
 	}
-	return *ret_len > 0 && *ret_len <= 65536 ? buffer : NULL;
+	if (!buffer || *ret_len > 65536)
+		*ret_len = 0;
+	return *ret_len > 0 ? buffer : NULL;
 }
 
+/* Writes nothing if the buffer in `extra` does not contain every parameter. */
 static void write_params(struct cap_thread *t, const struct cap_call *c, unsigned arg,
 			 const struct cap_layout_entry *k, const struct cap_params *p)
 {
-	struct cap_params_record *r = (void *)cap_write_begin(t, k->head.bytes);
+	const struct cap_param *last = k->n > 0 ? &k->params[k->n - 1] : NULL;
+	struct cap_params_record *r = NULL;
 	size_t len = 0;
 	const uint8_t *packed = p->params ? NULL : buffer_in_extra(p->extra, &len);
 
+	if (p->params || !last || (size_t)last->offset + last->size <= len)
+		r = (void *)cap_write_begin(t, k->head.bytes);
+	else
+		cap_set_writing(t, 0);
 	if (!r)
 		return;
 	if (k->is_plain && p->params) {
@@ -320,10 +328,10 @@ static void write_params(struct cap_thread *t, const struct cap_call *c, unsigne
 	for (uint32_t i = 0; i < k->n; i++) {
 		uint32_t offset = k->params[i].offset, size = k->params[i].size;
 
-		if (p->params && p->params[i])
-			memcpy(r->data + offset, p->params[i], size);
-		else if (packed && offset <= len && size <= len - offset)
+		if (packed)
 			memcpy(r->data + offset, packed + offset, size);
+		else if (p->params && p->params[i])
+			memcpy(r->data + offset, p->params[i], size);
 		else
 			memset(r->data + offset, 0, size);
 	}

@@ -123,13 +123,21 @@ static int name_launch(struct rec_call *c, struct rec_op *o, const struct launch
 /* Drivers before CUDA 12.4 do not report parameter layouts, so parameters are not recorded. */
 static bool lacks_parameters(const struct rec_call *c)
 {
+	bool has_none = false;
+
 	for (uint32_t i = 0; i < c->n_blobs; i++)
 		if (c->blobs[i].what == CAP_BLOB_PARAMS)
 			return false;
-	for (int i = 0; i < c->api->n_args; i++)
-		if (c->api->args[i].meaning == API_MEANING_PARAMS && rec_call_value_at(c, i) == 0)
-			return false;
-	return true;
+	for (int i = 0; i < c->api->n_args; i++) {
+		uint8_t meaning = c->api->args[i].meaning;
+
+		if (meaning != API_MEANING_PARAMS && meaning != API_MEANING_EXTRA)
+			continue;
+		if (rec_call_value_at(c, i) != 0)
+			return true;
+		has_none = true;
+	}
+	return !has_none;
 }
 
 /* Adds the registers and the static shared memory of the kernel, which its layout contains. */
