@@ -12,11 +12,21 @@ import functools
 import os
 import struct
 import sys
+import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../unit'))
 from gd128 import gd128  # noqa: E402
 
 NON_BLOCKING = 1  # stream flag
+
+
+def end(failure):
+    """Python continues after an exception in another thread: end the program."""
+    sys.excepthook(failure.exc_type, failure.exc_value, failure.exc_traceback)
+    os._exit(1)
+
+
+threading.excepthook = end
 
 
 def converted(value):

@@ -49,14 +49,26 @@ fails -1 gputrace diff f g
 grep -qF 'thread a\x1b[31m' stdout || die "$(cat stdout)"
 
 # Arguments named like a size may hold addresses, which differ between runs; queries are not compared.
-for name in here there; do
-	at=94812022513184 query=cuStreamIsCapturing
-	[ $name = here ] || at=94879063891536 query=cuStreamQuery
-	printf '{"traceEvents":[%s,%s,%s]}' \
+# run_of NAME ADDRESS KERNEL QUERY...
+run_of() {
+	local name=$1 at=$2 kernel=$3 queries='' query
+	shift 3
+	for query; do
+		queries=$queries'{"ph":"X","cat":"cuda_driver","name":"'$query'","pid":1,"tid":1,"ts":3,"dur":1},'
+	done
+	printf '{"traceEvents":[%s,%s%s,%s,%s]}' \
 		'{"ph":"X","cat":"cuda_driver","name":"cuDeviceTotalMem_v2","pid":1,"tid":1,"ts":1,"dur":1,"args":{"bytes":'$at'}}' \
-		'{"ph":"X","cat":"cuda_driver","name":"'$query'","pid":1,"tid":1,"ts":3,"dur":1}' \
-		'{"ph":"X","cat":"cuda_driver","name":"cuCtxSynchronize","pid":1,"tid":1,"ts":5,"dur":1}' >$name.json
-	gputrace import -o $name $name.json >/dev/null
+		"$queries" \
+		'{"ph":"X","cat":"cuda_driver","name":"cuLaunchKernel","pid":1,"tid":1,"ts":5,"dur":1,"args":{"correlation":1}}' \
+		'{"ph":"X","cat":"kernel","name":"'$kernel'","pid":0,"tid":7,"ts":6,"dur":1,"args":{"device":0,"stream":7,"correlation":1}}' \
+		'{"ph":"X","cat":"cuda_driver","name":"cuCtxSynchronize","pid":1,"tid":1,"ts":8,"dur":1}' >"$name.json"
+	gputrace import -o "$name" "$name.json" >/dev/null
+}
+run_of here 94812022513184 f cuStreamIsCapturing
+run_of there 94879063891536 f cuStreamQuery cuStreamQuery cuStreamQuery
+run_of other 94812022513184 g cuStreamIsCapturing
+for option in '' --operations; do
+	gputrace diff $option here there | has_line 'execute the same calls and operations'
+	fails -1 gputrace diff $option here other
+	has_line 'stream 7, .*kernel f.*kernel g' <stdout
 done
-gputrace diff here there | has_line 'execute the same calls and operations'
-gputrace diff --operations here there | has_line 'execute the same calls and operations'

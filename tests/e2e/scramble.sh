@@ -15,6 +15,7 @@ check() {
 	for seed in 1 2 3; do
 		"$scramble" "$work/$name" "$work/$name.$seed" $seed
 		fails -1 "$same_times" "$work/$name" "$work/$name.$seed" # otherwise nothing was scrambled
+		has_line ' times differ$' <"$work/stdout"
 		gpureplay --emulate -o "$work/$name.$seed.emulated" "$work/$name.$seed" >/dev/null
 		"$same_times" "$work/$name.emulated" "$work/$name.$seed.emulated" ||
 			die "$name: a recorded time was read (seed $seed)"
