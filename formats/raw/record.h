@@ -142,6 +142,7 @@ struct cap_digest_record {
 	struct cap_record head;
 	uint32_t n_pages, spare;
 	uint64_t id; /* of the launching call; at the end of an iteration: of the next marker */
+	uint64_t at; /* of a LIVE one: its time in the ring's clock */
 	uint64_t allocation, offset_bytes,
 		length_bytes; /* allocation: the id of the allocating call */
 	uint64_t digest[2];

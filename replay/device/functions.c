@@ -6,6 +6,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#define STUB_LIBRARY 34 /* CUDA_ERROR_STUB_LIBRARY: of a capture library without a driver */
+
 static void *handles[API_N_LIBRARIES];
 static void (*mark)(int64_t number); /* of a capture library */
 
@@ -43,6 +45,18 @@ void *rex_function(const char *name, enum api_library library)
 	/* A capture library queries the replacement of a driver function. */
 	return mark || library != API_LIBRARY_CUDA ? found
 						   : rex_placement_wrap(name, found, find_driver);
+}
+
+const char *rex_error_name(int32_t error)
+{
+	void *found = rex_function("cuGetErrorName", API_LIBRARY_CUDA);
+	int (*get_name)(int, const char **);
+	const char *name = NULL;
+
+	memcpy(&get_name, &found, sizeof(get_name));
+	if (found && get_name(error, &name) == 0 && name)
+		return name;
+	return error == STUB_LIBRARY ? "CUDA_ERROR_STUB_LIBRARY" : "unknown error";
 }
 
 /* Called by a capture library for each driver function that it finds. */

@@ -11,6 +11,9 @@ void rex_functions_open(void);
 /* Returns NULL if no library has the function. */
 void *rex_function(const char *name, enum api_library library);
 
+/* Returns the name of an error of the driver. */
+const char *rex_error_name(int32_t error);
+
 /* Calls `function` with the words of the call. Returns its 64-bit result. */
 uint64_t rex_invoke(void *function, const struct api_call *call, const uint64_t *words);
 

@@ -207,6 +207,10 @@ for speed in recorded max; do
 	has_line -x 'No differences.' <out
 done
 
+# Without a GPU, the error has a name.
+fails -4 env CUDA_VISIBLE_DEVICES= gpureplay shared
+grep -Eq 'cuInit: CUDA_ERROR_(STUB_LIBRARY|NO_DEVICE) \([0-9]+\); is there a GPU\?$' stderr || die "$(cat stderr)"
+
 # Imports are refused if another process may have exported the memory.
 gpucapture --digest=launch --embed-images -o processes -- gpuemu -o report -- bash -c '"$0" reserved && "$0" reserved' \
 	"$programs/tests/e2e/replay_memory" >/dev/null

@@ -391,6 +391,9 @@ static int run_devices()
 		CUDA(cudaGraphLaunch(exec, stream));
 		CUDA(cudaStreamSynchronize(stream));
 	}
+	CUDA(cudaSetDevice(1)); /* its first operation after both keyframes */
+	CUDA(cudaMemset(x, 3, BYTES));
+	CUDA(cudaDeviceSynchronize());
 	return 0;
 }
 

@@ -77,6 +77,10 @@ done
 # The keyframe of a thread that makes no further calls.
 has_line -x 'Executed: from iteration 2 to iteration 3' <same
 
+# The first thread makes no calls after the third iteration has begun: two live buffers, as of the iterations before.
+gpucapture --digest=step -o step -- gpuemu --gpus 2 -o report -- "$program" threads
+gputrace info step | has_line -E '^ *digests +step, 7$'
+
 # Numbers of allocations depend on the order of threads, addresses of devices do not change.
 gpucapture --digest=launch --payloads=0-9 --embed-images -o late -- gpuemu --gpus 2 -o report -- "$program" threads late
 gputrace diff threads late >out || die "$(cat out)"
@@ -90,9 +94,11 @@ index, allocations = (list(csv.DictReader(open(f'{sys.argv[1]}/{p}'), delimiter=
                       for p in ('contents/index', 'gpus/gpu1/allocations'))
 numbers = {a['allocation'] for a in allocations if a['bytes'] == '16384'}
 used = [(row['access'], row['allocation']) for row in index if row['gpu'] == '0' and row['allocation'] in numbers and not row['access'].startswith('live')]
+live = [(row['allocation'], row['offset_bytes']) for row in index if row['gpu'] == '1' and row['access'] == 'live']
+assert live and len(set(live)) == len(live), live
 assert len(numbers) == 2 and sorted(used) == sorted((access, n) for access in ('read', 'written') for n in numbers for i in range(2)), used
 PY
-# The other GPU launches no operation in this window.
+# The other GPU launches its first operation of this window at its end.
 for range in 0-1 1-1; do
 	gpuemu --gpus 2 -o report --kernels "$programs/tests/e2e/replay_host.so" -- gpureplay --iterations $range devices |
 		has_line -x 'No differences.'

@@ -292,6 +292,7 @@ static void put_digest(const struct cap_buffer *b, const struct gd128 *sums)
 	r->n_pages = n;
 	r->spare = 0;
 	r->id = b->id;
+	r->at = b->at;
 	r->allocation = b->allocation;
 	r->offset_bytes = b->offset_bytes;
 	r->length_bytes = b->bytes;

@@ -34,8 +34,7 @@ void cap_batch_count_missed(size_t n, int result);
 /* Digests host memory now, and writes the record. */
 void cap_batch_digest_host(const struct cap_buffer *b, const void *data);
 
-/* On the library's thread: writes the records of finished batches. Returns the number of
- * outstanding batches. */
+/* Writes the records of finished batches. Returns the number of outstanding batches. Any thread. */
 unsigned cap_batch_collect(void);
 
 /* Records the number of missing digests and the reason as a fact. */

@@ -21,6 +21,7 @@
 #include "capture/library/find/cu.h"
 #include "capture/library/find/emulated.h"
 #include "capture/library/ring/ring.h"
+#include "capture/library/ring/ticks.h"
 #include "capture/library/times/spans.h"
 #include "formats/raw/ring.h"
 
@@ -378,14 +379,18 @@ static void digest_all(uint64_t id)
 {
 	scoped(cap_buffers_done) struct cap_buffers b = {0};
 	struct cap_stream_ref ref = {.stream = CU_LEGACY_STREAM, .sync = 1};
+	uint64_t at = cap_ticks(&cap_self);
 
 	if (cap_cu.cuCtxGetCurrent(&ref.context) || !ref.context || cap_cu.cuCtxSynchronize())
 		return;
 	b.context = ref.context;
 	cap_buffers_add_live(&b, id, &ref, CAP_DIGEST_LIVE);
+	for (size_t i = 0; i < b.n; i++)
+		b.items[i].at = at;
 	cap_batch_announce(id, b.n);
 	cap_batch_launch(&ref, b.items, b.n);
 	cap_cu.cuStreamSynchronize(ref.stream);
+	cap_batch_collect(); /* before the times of later operations */
 }
 
 static void before_iteration(int64_t number)

@@ -144,6 +144,7 @@ static int add_record(struct rec_ring_reader *f, const struct cap_record *r)
 	const struct cap_lost_record *lost = (const void *)r;
 	const struct cap_announced_record *announced = (const void *)r;
 	const struct cap_payload_record *payload = (const void *)r;
+	const struct cap_digest_record *digest = (const void *)r;
 
 	if (p->only_plan && !is_planned(p, r))
 		return 0;
@@ -162,7 +163,7 @@ static int add_record(struct rec_ring_reader *f, const struct cap_record *r)
 	case CAP_TIMES:
 		return rec_add_times(p, (const void *)r);
 	case CAP_DIGEST:
-		return rec_add_digest(p, (const void *)r);
+		return rec_add_digest(p, digest, (int64_t)ns_of(f, digest->at));
 	case CAP_PAYLOAD:
 		return rec_add_content(p, payload, (int64_t)ns_of(f, payload->id));
 	case CAP_ANNOUNCED:

@@ -67,7 +67,7 @@ static int append_digest(struct rec_process *p, const struct rec_digest *made)
 	return 0;
 }
 
-int rec_add_digest(struct rec_process *p, const struct cap_digest_record *d)
+int rec_add_digest(struct rec_process *p, const struct cap_digest_record *d, int64_t at_ns)
 {
 	size_t words = 2 * (size_t)d->n_pages, first = p->buffers.n_pages;
 	int r = count_outstanding(p, d->id, -1);
@@ -83,7 +83,7 @@ int rec_add_digest(struct rec_process *p, const struct cap_digest_record *d)
 	p->buffers.n_pages += words;
 	return append_digest(p, &(struct rec_digest){
 					.id = d->id,
-					.at_ns = -1,
+					.at_ns = access_of(d->head.flags) == FMT_LIVE ? at_ns : -1,
 					.digest = {.allocation = d->allocation,
 						   .offset_bytes = d->offset_bytes,
 						   .length_bytes = d->length_bytes,

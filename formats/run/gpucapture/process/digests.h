@@ -6,9 +6,8 @@
 
 #include "formats/run/gpucapture/process/process.h"
 
-/* Append a record. Return 0 or a negative errno. */
-int rec_add_digest(struct rec_process *p, const struct cap_digest_record *d);
-/* `at_ns` is the time of a keyframe. */
+/* Append a record; `at_ns` is the time of a live one. Return 0 or a negative errno. */
+int rec_add_digest(struct rec_process *p, const struct cap_digest_record *d, int64_t at_ns);
 int rec_add_content(struct rec_process *p, const struct cap_payload_record *r, int64_t at_ns);
 
 /* Announces that `n` digests of call `id` will follow. Returns 0 or -ENOMEM. */

@@ -37,6 +37,7 @@ struct keyframe {
 	uint32_t rank, op;
 	uint8_t access;
 	bool is_known;
+	bool is_replaced; /* by a later one before the same operation */
 };
 
 /* When the event's call, or it itself, began. */
@@ -74,17 +75,34 @@ static uint32_t nearest_op(const struct rec_segment *s, uint32_t rank, int64_t a
 	return best;
 }
 
-/* Returns the operation of a keyframe. `access` tells whether it precedes or follows at_ns. */
-static uint32_t find_keyframe(const struct rec_segment *s, int64_t at_ns, uint8_t access,
-			      uint32_t rank, struct keyframe *k)
+/* Returns the time of the process's next keyframe; INT64_MAX: none. */
+static int64_t next_keyframe(const struct rec_process *p, int64_t at_ns)
 {
-	if (!k->is_known || k->at_ns != at_ns || k->rank != rank || k->access != access)
-		*k = (struct keyframe){
-			at_ns, rank,
-			rank == REC_NONE ? FMT_RUN_NONE
-					 : nearest_op(s, rank, at_ns, access == FMT_LIVE_AFTER),
-			access, true};
-	return k->op;
+	int64_t next = INT64_MAX;
+
+	for (size_t i = 0; i < p->buffers.n_digests; i++) {
+		const struct rec_digest *d = &p->buffers.digests[i];
+
+		if (d->is_content && d->at_ns > at_ns && d->at_ns < next)
+			next = d->at_ns;
+	}
+	return next;
+}
+
+/* Finds the operation of a keyframe. `access` tells whether it precedes or follows at_ns. */
+static void find_keyframe(const struct rec_segment *s, const struct rec_process *p, int64_t at_ns,
+			  uint8_t access, uint32_t rank, struct keyframe *k)
+{
+	int64_t next;
+
+	if (k->is_known && k->at_ns == at_ns && k->rank == rank && k->access == access)
+		return;
+	*k = (struct keyframe){at_ns, rank, FMT_RUN_NONE, access, true, false};
+	if (rank == REC_NONE)
+		return;
+	k->op = nearest_op(s, rank, at_ns, access == FMT_LIVE_AFTER);
+	next = access == FMT_LIVE ? next_keyframe(p, at_ns) : INT64_MAX;
+	k->is_replaced = next < INT64_MAX && nearest_op(s, rank, next, false) == k->op;
 }
 
 /* Lists the events that may have digests. */
@@ -133,7 +151,7 @@ static int attach_digests(struct rec_segment *s, const struct rec_ranks *ranks,
 
 	for (size_t i = 0; i < p->buffers.n_digests && r == 0; i++) {
 		struct rec_digest *from = &p->buffers.digests[i];
-		bool is_keyframe = from->at_ns >= 0;
+		bool is_keyframe = from->at_ns >= 0, is_replaced = false;
 		const struct by_id *of = is_keyframe ? NULL : find_id(list, n, from->id + 1);
 		struct fmt_digest made = from->digest;
 		uint32_t rank;
@@ -148,13 +166,15 @@ static int attach_digests(struct rec_segment *s, const struct rec_ranks *ranks,
 						    : rec_launch_time(p, &p->events[of->event]);
 
 			rank = rec_rank_of_device(ranks, p, device);
-			made.op = find_keyframe(s, at_ns, made.access, rank, &keyframe);
+			find_keyframe(s, p, at_ns, made.access, rank, &keyframe);
+			made.op = keyframe.op;
+			is_replaced = from->is_content && keyframe.is_replaced;
 		} else {
 			rank = rec_rank_of(ranks, p, &p->events[of->event]);
 			made.op = p->events[of->event].index;
 		}
 		from->is_placed = made.op != FMT_RUN_NONE;
-		if (made.op != FMT_RUN_NONE)
+		if (made.op != FMT_RUN_NONE && !is_replaced)
 			r = add_digest(p, from, made, &s->parts[rank]);
 	}
 	return r;
