@@ -122,7 +122,8 @@ done
 cp -r good renamed
 cp other/trace.chunks renamed
 refuses 3 'of another trace: trace.chunks lists another root' gputrace export -f tsv -o renamed.tables renamed
-refuses 3 'of another trace: trace.chunks lists another root' gputrace verify renamed
+fails -1 gputrace verify renamed
+has_line 'of another trace: trace.chunks lists another root' <"$work/stdout"
 
 # A file that appears twice.
 gputrace pack -o twice good

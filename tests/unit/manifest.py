@@ -21,20 +21,24 @@ def empty(path):
         pass
 
 
-# A change of a trace, given another one; what verify says, and the number of slices that can still be read.
+# A change of a trace, given another one; what verify says, its exit status, and the number of slices that can still be read.
 CHANGES = [
-    (lambda own, other: os.remove(own(FILE(1))), 'rank-00001.chunks: missing', 4),
-    (lambda own, other: [os.remove(own(FILE(i))) for i in (0, 2)], 'rank-00002.chunks: missing', 2),
-    (lambda own, other: os.remove(own('trace.chunks')), 'no trace.chunks', 0),
-    (lambda own, other: shutil.copy(other(FILE(1)), own()), 'rank-00001.chunks: of another trace', 4),
-    (lambda own, other: shutil.copy(own(FILE(0)), own(FILE(1))), 'rank-00001.chunks: a file of rank 0', 4),
-    (lambda own, other: shutil.copy(other(FILE(2)), own(FILE(3))), 'rank-00003.chunks: a file of rank', 6),
-    (lambda own, other: shutil.copy(own('trace.chunks'), own(FILE(1))), 'rank-00001.chunks: not a file of a rank', 4),
-    (lambda own, other: shutil.copy(own(FILE(1)), own('blobs.chunks')), 'blobs.chunks: not a file of contents', 6),
+    (lambda own, other: os.remove(own(FILE(1))), 'rank-00001.chunks: missing', 1, 4),
+    (lambda own, other: [os.remove(own(FILE(i))) for i in (0, 2)], 'rank-00002.chunks: missing', 1, 2),
+    (lambda own, other: [os.remove(own(FILE(i))) for i in range(RANKS)], 'rank-00002.chunks: missing', 1, 0),
+    (lambda own, other: os.remove(own('trace.chunks')), 'no trace.chunks', 1, 0),
+    (lambda own, other: shutil.copy(other(FILE(1)), own()), 'rank-00001.chunks: of another trace', 1, 4),
+    (lambda own, other: shutil.copy(own(FILE(0)), own(FILE(1))), 'rank-00001.chunks: a file of rank 0', 1, 4),
+    (lambda own, other: shutil.copy(other(FILE(2)), own(FILE(3))), 'rank-00003.chunks: a file of rank', 1, 6),
+    (lambda own, other: shutil.copy(own('trace.chunks'), own(FILE(1))), 'rank-00001.chunks: not a file of a rank', 1, 4),
+    (lambda own, other: shutil.copy(own(FILE(1)), own('blobs.chunks')), 'blobs.chunks: not a file of contents', 1, 6),
     (lambda own, other: (os.remove(own(FILE(1))), os.symlink('nowhere', own(FILE(1)))),
-     'rank-00001.chunks: cannot open: No such file', 4),
-    (lambda own, other: (os.remove(own(FILE(1))), os.mkdir(own(FILE(1)))), 'rank-00001.chunks: ', 4),
-    (lambda own, other: empty(own(FILE(1))), 'rank-00001.chunks: not a trace', 4),
+     'rank-00001.chunks: cannot open: No such file', 3, 4),
+    (lambda own, other: (os.remove(own(FILE(1))), os.symlink(FILE(1), own(FILE(1)))),
+     'rank-00001.chunks: cannot open: Too many levels of symbolic links', 3, 4),
+    (lambda own, other: (os.remove(own(FILE(1))), os.mkdir(own(FILE(1)))), 'rank-00001.chunks: ', 1, 4),
+    (lambda own, other: empty(own(FILE(1))), 'rank-00001.chunks: not a trace', 1, 4),
+    (lambda own, other: [empty(own(FILE(i))) for i in range(RANKS)], 'rank-00001.chunks: not a trace', 1, 0),
 ]
 
 
@@ -79,18 +83,18 @@ class Runs:
         return slices
 
 
-def reported(trace, what):
+def reported(trace, what, status):
     found = gputrace('verify', trace)
     text = re.sub(r' at byte \d+', '', found.stdout + found.stderr)
-    assert found.returncode in (1, 3) and what in text, f'{what}: {found}'
+    assert found.returncode == status and what in text, f'{what}: {found}'
 
 
 def test_every_change_of_files_is_found():
     with Runs() as runs:
         assert runs.correct_slices(runs.run.trace) == RANKS * SLICES
-        for change, what, left in CHANGES:
+        for change, what, status, left in CHANGES:
             trace = runs.changed(change)
-            reported(trace, what)
+            reported(trace, what, status)
             assert runs.correct_slices(trace) == left, f'{what}: {runs.correct_slices(trace)} slices'
 
 
@@ -104,10 +108,10 @@ def test_the_id_stays():
 def test_packing_keeps_the_report_of_a_missing_file():
     with Runs() as runs:
         gputrace('pack', '-o', runs.path('packed'), runs.changed(CHANGES[0][0]))
-        reported(runs.path('packed'), CHANGES[0][1])
+        reported(runs.path('packed'), CHANGES[0][1], 1)
         assert runs.correct_slices(runs.path('packed')) == 4
         gputrace('unpack', '-o', runs.path('unpacked'), runs.path('packed'))
-        reported(runs.path('unpacked'), CHANGES[0][1])
+        reported(runs.path('unpacked'), CHANGES[0][1], 1)
 
 
 def test_names_of_another_trace_are_refused():

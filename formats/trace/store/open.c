@@ -25,8 +25,8 @@ static struct fmt_member *single_member(struct fmt_trace *t, enum fmt_file_kind 
 	}
 }
 
-/* Records that a file is left out, with the reason. */
-__attribute__((format(printf, 4, 5))) static int leave_out(struct fmt_trace *t,
+/* Records that a file is left out, with the reason. `code` is -EBADMSG for damage. */
+__attribute__((format(printf, 5, 6))) static int leave_out(struct fmt_trace *t, int code,
 							   const struct fmt_source *source,
 							   uint64_t offset, const char *format, ...)
 {
@@ -39,7 +39,7 @@ __attribute__((format(printf, 4, 5))) static int leave_out(struct fmt_trace *t,
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
 	fmt_member_path(t, &as_if, path, sizeof(path));
-	fmt_fail(&e, -EBADMSG, path, offset, "%s", what);
+	fmt_fail(&e, code, path, offset, "%s", what);
 	fmt_trace_add_loss(t, &e);
 	return 0;
 }
@@ -55,10 +55,11 @@ static int add_member(struct fmt_trace *t, const struct fmt_source *source, size
 
 	t->bytes += source->bytes;
 	if (!fmt_member_kind(source->name, &kind, &number))
-		return leave_out(t, source, source->data_at, "not a name of a trace's file");
+		return leave_out(t, -EBADMSG, source, source->data_at,
+				 "not a name of a trace's file");
 	single = single_member(t, kind);
 	if (single && single->source.name)
-		return leave_out(t, source, source->data_at, "another %s", source->name);
+		return leave_out(t, -EBADMSG, source, source->data_at, "another %s", source->name);
 	if (!single && array_reserve(&t->ranks, (size_t)t->n_ranks + 1, cap) < 0)
 		return fmt_fail(err, -ENOMEM, t->path, FMT_NO_OFFSET, "out of memory");
 	copy.name = strdup(source->name);
@@ -103,11 +104,11 @@ static int find_in_directory(struct fmt_trace *t, struct fmt_error *err)
 			continue;
 		snprintf(name, sizeof(name), "%s", e->d_name);
 		if (fstatat(t->dir_fd, name, &st, 0) < 0) {
-			leave_out(t, &s, FMT_NO_OFFSET, "cannot open: %s", strerror(errno));
+			leave_out(t, -errno, &s, FMT_NO_OFFSET, "cannot open: %s", strerror(errno));
 			continue;
 		}
 		if (!S_ISREG(st.st_mode)) {
-			leave_out(t, &s, FMT_NO_OFFSET, "not a regular file");
+			leave_out(t, -EBADMSG, &s, FMT_NO_OFFSET, "not a regular file");
 			continue;
 		}
 		s.bytes = s.data_bytes = (uint64_t)st.st_size;

@@ -272,7 +272,7 @@ static int check_mounted(const struct fmt_trace *t, struct fmt_error *err)
 			fmt_trace_id(t), t->mounted_id);
 }
 
-int fmt_trace_open(const char *path, struct fmt_trace **ret, struct fmt_error *err)
+int fmt_trace_open_damaged(const char *path, struct fmt_trace **ret, struct fmt_error *err)
 {
 	scoped(fmt_trace_closep) struct fmt_trace *t = calloc(1, sizeof(*t));
 	int r;
@@ -301,6 +301,18 @@ int fmt_trace_open(const char *path, struct fmt_trace **ret, struct fmt_error *e
 		return r;
 	*ret = take(t);
 	return 0;
+}
+
+int fmt_trace_open(const char *path, struct fmt_trace **ret, struct fmt_error *err)
+{
+	scoped(fmt_trace_closep) struct fmt_trace *t = NULL;
+	int r = fmt_trace_open_damaged(path, &t, err);
+
+	if (r == 0 && t->n_ranks == 0)
+		r = fmt_trace_check_complete(t, err);
+	if (r == 0)
+		*ret = take(t);
+	return r;
 }
 
 const struct fmt_names *fmt_trace_names(const struct fmt_trace *t)

@@ -79,9 +79,12 @@ void fmt_root_text(const uint8_t root[32], char ret[65]);
 int fmt_trace_find(struct fmt_trace *t, const char *path, struct fmt_error *err);
 
 /* Opens the members that fmt_trace_find() found. A file is omitted and counted as damage if it is
- * unreadable, not a file of a trace, or not the one that the manifest lists.
- * formats/trace/store/whole.c. */
+ * unreadable, not a file of a trace, or not the one that the manifest lists. Fails without any file
+ * of a rank, unless a manifest lists some. formats/trace/store/whole.c. */
 int fmt_trace_open_members(struct fmt_trace *t, struct fmt_error *err);
+
+/* As fmt_trace_open(), but also if none of the listed files of ranks can be used. */
+int fmt_trace_open_damaged(const char *path, struct fmt_trace **ret, struct fmt_error *err);
 
 /* Makes the list of a rank's slices from the chunks of its file. formats/trace/store/trace.c. */
 int fmt_rank_list_slices(struct fmt_rank_state *r, const char *path, struct fmt_error *err);

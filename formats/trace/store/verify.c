@@ -425,7 +425,7 @@ int fmt_verify_to(const char *path, enum fmt_verify_depth depth,
 {
 	scoped(verifying_done) struct verifying v = {.result = ret, .depth = depth};
 	uint32_t next = 0;
-	int r = fmt_trace_open(path, &v.t, err);
+	int r = fmt_trace_open_damaged(path, &v.t, err);
 
 	if (r < 0)
 		return r;

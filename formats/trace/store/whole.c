@@ -266,7 +266,7 @@ int fmt_trace_open_members(struct fmt_trace *t, struct fmt_error *err)
 	if (r < 0)
 		return r;
 	note_missing(t);
-	if (t->n_ranks > 0)
+	if (t->n_ranks > 0 || (t->manifest.n > 0 && t->lost.what[0]))
 		return 0;
 	if (!t->lost.what[0])
 		return fmt_fail(err, -EBADMSG, t->path, FMT_NO_OFFSET, "%s",
