@@ -13,7 +13,7 @@
 #define MOST_DRIFT 1e-3 /* a larger drift is noise or a broken clock */
 #define BALANCE_ROUNDS 50
 #define APART_NS 10000 /* random difference between clocks at one event */
-#define BETTER 0.7     /* a line must be off by so much less than a constant */
+#define BETTER 0.7     /* a line is used if its error is below this part of a constant's */
 
 /* An event recorded on two clocks. */
 struct pair {

@@ -340,9 +340,9 @@ static void mark_nested(struct rex_process *p)
 	}
 }
 
-/* A call began after the previous call of its thread had returned. The order among all processes is
- * the recorded one, else that of times. If it begins with a call that shares an object, earlier
- * calls do not wait for other processes, nor these for them. */
+/* A call began after the previous call of its thread had returned. Processes are ordered by the
+ * recorded `began` and `order`, else by times. If that order is recorded only from the first call
+ * that shares an object, calls before it are not ordered between processes. */
 static int set_neighbours(struct rex_process *p)
 {
 	scoped(free_ptr) uint32_t *last = calloc(p->n_threads + 1, sizeof(*last));

@@ -172,9 +172,9 @@ static uint32_t oldest_open(const struct infer_scan *s)
 	return best;
 }
 
-/* Returns the collective that a wait is for which follows neither its launch nor the recording of
- * an event: programs await collectives of a stream in order, those of the newest one's stream
- * first. */
+/* Returns the collective that a wait is for, if the wait directly follows neither the launch of a
+ * collective nor an event record. Programs wait for the collectives of a stream in order; those on
+ * the stream of the newest collective come first. */
 static uint32_t next_awaited(const struct infer_scan *s)
 {
 	uint32_t newest = s->collective, op;

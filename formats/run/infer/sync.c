@@ -108,9 +108,9 @@ static uint32_t ended_last(const struct infer_walk *w, const struct infer_call *
 	return best;
 }
 
-/* Lists the newest operation of a stream and those that the stream was made to wait for since, as
- * far as they ended before the call returned. Returns the number of operations; *end_ns is their
- * end. */
+/* Lists the operations that a synchronisation of the stream waits for, if they ended before the
+ * call returned: the newest one of the stream, and those that it has since been made to wait for.
+ * Returns their number; *end_ns is the latest end. */
 static uint32_t list_pending(const struct infer_walk *w, const struct infer_call *c,
 			     uint32_t stream, struct infer_ref *ops, int64_t *end_ns)
 {

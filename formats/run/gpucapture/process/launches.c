@@ -49,7 +49,7 @@ static int remember_pattern(struct rec_launches *l, const uint32_t *symbols, siz
 	return 0;
 }
 
-/* Finds the launches that begin an iteration. A first one needs a second. */
+/* Finds the launches that begin an iteration. The first iteration needs a second one. */
 static int find_starts(struct rec_launches *l, bool is_last, size_t **starts, size_t *n)
 {
 	scoped(free_ptr) uint32_t *symbols = malloc((l->n + 1) * sizeof(*symbols));

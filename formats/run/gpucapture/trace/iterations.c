@@ -282,8 +282,8 @@ static int copy_iterations(const struct rec_iterations *from, struct rec_iterati
 	return r;
 }
 
-/* A GPU with fewer or more iterations than the best one of its process, or whose threads have no
- * ranges, gets those of that one. */
+/* A GPU gets the iterations of the GPU with the best ones of its process, if the two numbers of
+ * iterations differ or if its threads have no ranges. */
 static int share_iterations(struct rec_process *const *processes, const struct rec_ranks *ranks,
 			    struct rec_iterations *of)
 {

@@ -22,10 +22,10 @@ struct rec_iterations {
 	int64_t last_ns[2]; /* REPEAT: starts of the last two repetitions */
 };
 
-/* Finds the iterations of each rank; `ret` has an element for each and is zeroed. `n_cuts`: that of
- * the plan. GPUs of a process share the iterations of one of them, unless each has as many of its
- * own. Groups many short repetitions into one iteration. If repetitions were found, the last
- * iterations of all ranks get the same number. Returns 0 or -ENOMEM. */
+/* Finds the iterations of each rank; `ret` has an element for each and is zeroed. `n_cuts`: see
+ * struct rec_plan. GPUs of a process share the iterations of one of them, unless each has its own
+ * and all have equally many. Groups many short repetitions into one iteration. If repetitions were
+ * found, the last iterations of all ranks get the same number. Returns 0 or -ENOMEM. */
 int rec_iterations_find(struct rec_process *const *processes, const struct rec_ranks *ranks,
 			size_t n_cuts, struct rec_iterations *ret);
 

@@ -24,7 +24,7 @@ void rec_rank_progress_done(struct rec_rank_progress *p);
  * begins by until_ns, if one before is complete; else from_ns. */
 int64_t rec_rank_progress_end(const struct rec_rank_progress *p, int64_t until_ns);
 
-/* Sets the times that the window keeps of the rank in a segment. */
+/* Sets first_ns and last_ns of the rank in a segment: the times that are in the window. */
 void rec_rank_progress_set_window(struct rec_rank_progress *p, const struct rec_window *window,
 				  struct rec_segment_rank *ret);
 

@@ -53,8 +53,8 @@ struct rec_skipped {
 struct rec_segment_rank {
 	int64_t to_ns; /* events before this time are in the segment: calls by their start,
 			  operations by that of their calls */
-	int64_t first_ns, last_ns; /* of them are kept: those from first_ns, and earlier calls that
-				      a prologue needs, until last_ns */
+	int64_t first_ns, last_ns; /* kept: events from first_ns to last_ns, and earlier calls that
+				      the prologue needs */
 	struct rec_skipped *skipped;	     /* not owned: counts collectives before first_ns */
 	struct fmt_run_part_reader *reading; /* not owned */
 	struct fmt_iteration before;	     /* the iteration before the first one */

@@ -19,7 +19,8 @@ int rec_segment_bounds_find(struct rec_process *const *processes, size_t n, bool
 			    size_t least, struct rec_segment_bounds *ret);
 void rec_segment_bounds_done(struct rec_segment_bounds *r);
 
-/* Gives each event the number to[], or drops it if that is REC_NONE: an operation always with its
- * call. to[] has space for one more. `lent`: the values of the process, if it no longer owns them;
- * else NULL. Returns 0 or a negative errno, after which the process is unusable. */
+/* Gives event i the number to[i], or drops it if to[i] is REC_NONE. An operation must be dropped
+ * together with its call. to[] has n_events + 1 elements. `lent`: the values of the process, if it
+ * no longer owns them; else NULL. Returns 0 or a negative errno, after which the process is
+ * unusable. */
 int rec_process_renumber(struct rec_process *p, uint32_t *to, const int64_t *lent);
