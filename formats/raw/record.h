@@ -222,7 +222,7 @@ int cap_record_next(struct fmt_cursor *c, const struct cap_record **ret);
 /* Returns the number of words of a call, without the counters of an ordered call. */
 uint32_t cap_call_words(const struct cap_call_record *c);
 
-/* Return when the call began and returned, in numbers that order the calls of all processes: ticks
- * of the host's counter, or nanoseconds if `start` and `end` were converted to them. */
+/* Return when the call began and returned, in numbers that order the calls of all processes of a
+ * host: ticks of its counter, or nanoseconds if `start` and `end` were converted to them. */
 uint64_t cap_call_began(const struct cap_call_record *c);
 uint64_t cap_call_order(const struct cap_call_record *c);

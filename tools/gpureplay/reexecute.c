@@ -386,13 +386,13 @@ int gpureplay_reexecute(const struct cli_args *args)
 	if (r < 0)
 		return cli_fail(r, NULL, "make", "a temporary folder", NULL);
 	r = reexecution_record(&job, job.output);
-	if (r == CLI_OK && out)
-		r = commit_output(&job, &target);
 	if (r == CLI_OK)
 		rex_share_get_counts(job.share, &job.counts);
 	if (r == CLI_OK)
 		r = trace_arg_open(job.output, &job.replayed);
 	if (r == CLI_OK)
 		r = run_repeated(&job);
+	if (r == CLI_OK && out)
+		r = commit_output(&job, &target);
 	return r == CLI_OK ? reexecution_report(&job) : r;
 }
