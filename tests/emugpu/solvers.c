@@ -7,6 +7,7 @@
 #include <cufftXt.h>
 #include <cusolverDn.h>
 #include <cusparse.h>
+#include <dlfcn.h>
 #include <math.h>
 #include <string.h>
 
@@ -194,8 +195,8 @@ static void test_eigenvectors(cusolverDnHandle_t handle)
 		r = cusolverDnXgeev(handle, NULL, CUSOLVER_EIG_MODE_NOVECTOR,
 				    CUSOLVER_EIG_MODE_VECTOR, N, type, a, ld, type, w, type, NULL,
 				    1, type, v, ld, type, NULL, 0, NULL, 0, i);
-		if (r == CUSOLVER_STATUS_NOT_SUPPORTED)
-			return; /* no LAPACK */
+		if (r == CUSOLVER_STATUS_NOT_SUPPORTED && !dlopen("liblapack.so.3", RTLD_NOW))
+			return;
 		TRUE(r == (ld < N ? CUSOLVER_STATUS_INVALID_VALUE : CUSOLVER_STATUS_SUCCESS));
 	}
 	read_back(&info, i, sizeof(info));

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/array.h"
 #include "replay/emugpu/lib/work.h"
 #include "tests/unit/test.h"
 
+#include <errno.h>
 #include <math.h>
 
 static struct emu_scalar number(double v)
@@ -139,4 +141,62 @@ TEST(batches)
 	w.gemm.a.pointers = w.gemm.b.pointers = w.gemm.c.pointers = w.gemm.d.pointers = 1;
 	ck_assert_int_eq(emu_work_run(&w), 0);
 	ck_assert(c[0] == 60 && c[1] == 20 && c[2] == 40);
+}
+
+static struct emu_work eigenvalues(double *a, double *values, int32_t *info)
+{
+	struct emu_work w = {.kind = EMU_WORK_LAPACK};
+	struct emu_lapack *l = &w.lapack.l;
+
+	l->routine = EMU_SYEV;
+	l->first = 'N';
+	l->second = 'L';
+	l->m = l->n = 2;
+	l->matrix[EMU_LAPACK_A] = (struct emu_matrix){a, EMU_F64, 0, 1, 2};
+	l->matrix[EMU_VALUES] = (struct emu_matrix){values, EMU_F64, 0, 1, 2};
+	w.lapack.batch = 1;
+	w.lapack.info = info;
+	return w;
+}
+
+/* A trace may hold any parameters; LAPACK ends the program for invalid sizes. */
+TEST(lapack_parameters)
+{
+	double a[4] = {2, 0, 0, 1}, values[2];
+	int32_t info = 7;
+	const struct emu_work valid = eigenvalues(a, values, &info);
+	struct emu_work bad[7];
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		bad[i] = valid;
+	bad[0].lapack.l.routine = 200;
+	bad[1].lapack.l.n = -2;
+	bad[2].lapack.l.m = -2;
+	bad[3].lapack.l.m = 1;
+	bad[4].lapack.batch = -1;
+	bad[5].lapack.l.matrix[EMU_LAPACK_A].type = (enum emu_type)200;
+	bad[6].lapack.l.matrix[EMU_LAPACK_A].column = 1;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		ck_assert_int_eq(emu_work_run(&bad[i]), -EINVAL);
+		if (i != 4)
+			ck_assert_int_eq(emu_lapack_run(&bad[i].lapack.l, &info), -EINVAL);
+	}
+	ck_assert_int_eq(info, 7);
+}
+
+/* Only the triangle that is read counts. */
+TEST(lapack_of_undefined_values)
+{
+	double a[4] = {2, 0, NAN, 1}, values[2] = {0};
+	int32_t info = 7;
+	struct emu_work w = eigenvalues(a, values, &info);
+
+	if (emu_lapack_load() == 0) {
+		ck_assert_int_eq(emu_work_run(&w), 0);
+		ck_assert(info == 0 && values[0] == 1 && values[1] == 2);
+	}
+	a[1] = INFINITY;
+	info = 7;
+	ck_assert_int_eq(emu_work_run(&w), 1);
+	ck_assert_int_eq(info, 0);
 }

@@ -4,6 +4,8 @@
 #include "replay/emugpu/torch/torch.h"
 #include "tests/unit/test.h"
 
+#include <string.h>
+
 #define DROPOUT(type)                                                                              \
 	"at::native::(anonymous namespace)::fused_dropout_kernel<" type ", " type                  \
 	", unsigned int, 1, 1, bool>"
@@ -104,4 +106,50 @@ TEST(classes_out_of_range)
 	ck_assert(!launch(LOSS("reduce_cuda_kernel_2d"), args, bytes));
 	bytes[9] = bytes[10] = 0;
 	ck_assert(!launch(LOSS("reduce_cuda_kernel_2d"), args, bytes));
+}
+
+/* Memory that no host kernel wrote may hold any row exchange. */
+TEST(row_exchanges_out_of_range)
+{
+	static const char name[] = "at::native::(anonymous namespace)::_elementwise_kernel<128, "
+				   "at::native::unpack_pivots_cuda_kernel(I&, long)::{lambda()#1}>";
+	static const int32_t bad[] = {0, -1, 3, INT32_MAX, INT32_MIN};
+	int64_t permutation[3] = {7, 0, 1};
+	int32_t exchanges[2] = {2, 2}, count = 1;
+	char lambda[600] = {0};
+	size_t at = emu_offsets_bytes(2);
+	void *data[] = {permutation + 1, exchanges};
+	int64_t n = 2;
+	const size_t bytes[] = {4, at + 24, 0}, few[] = {4, at, 0};
+	void *const args[] = {&count, lambda};
+
+	memcpy(lambda + at, data, sizeof(data));
+	memcpy(lambda + at + sizeof(data), &n, sizeof(n));
+	ck_assert(launch(name, args, bytes));
+	ck_assert(permutation[1] == 1 && permutation[2] == 0);
+	ck_assert(!launch(name, args, few));
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		exchanges[0] = bad[i];
+		ck_assert(!launch(name, args, bytes));
+		ck_assert(permutation[0] == 7 && permutation[1] == 1 && permutation[2] == 0);
+	}
+}
+
+TEST(negative_number_of_elements)
+{
+	static const char name[] =
+		"at::native::vectorized_elementwise_kernel<4, "
+		"at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >"
+		"(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)";
+	static float to[4], from[4] = {1, 2, 3, 4};
+	int32_t n = 4;
+	float alpha = 1;
+	void *data[] = {to, from, from};
+	const size_t bytes[] = {4, 4, sizeof(data), 0};
+	void *const args[] = {&n, &alpha, data};
+
+	ck_assert(launch(name, args, bytes));
+	ck_assert(to[0] == 2 && to[3] == 8);
+	n = -4;
+	ck_assert(!launch(name, args, bytes));
 }

@@ -2,6 +2,7 @@
 #include "replay/emugpu/lib/work.h"
 
 #include "base/scope.h"
+#include "replay/emugpu/absent.h"
 #include "replay/emugpu/math/complex_element.h"
 #include "replay/emugpu/math/factor.h"
 
@@ -284,9 +285,35 @@ static void skip_factor(const struct emu_work *work)
 	}
 }
 
+/* Returns 0 if the routine would fail because kernels that were skipped should have written A: for
+ * matrices that are not finite, PyTorch raises an exception. */
+static int is_defined(const struct emu_lapack *l)
+{
+	const struct emu_matrix *a = &l->matrix[EMU_LAPACK_A];
+
+	if (!a->data ||
+	    (l->routine != EMU_GESVD && l->routine != EMU_SYEV && l->routine != EMU_GEEV))
+		return 1;
+	if (emu_is_unwritten(a->data) &&
+	    emu_is_absent(a->data, (uint64_t)(l->n * a->column) * emu_type_bytes(a->type)))
+		return 0;
+	for (int64_t j = 0; j < l->n; j++)
+		for (int64_t i = 0; i < l->m; i++) {
+			double complex v;
+
+			/* The other triangle is not read. */
+			if (l->routine == EMU_SYEV && (l->second == 'L' ? i < j : i > j))
+				continue;
+			v = emu_load_complex(a->type, a->data, i * a->row + j * a->column);
+			if (!isfinite(creal(v)) || !isfinite(cimag(v)))
+				return 0;
+		}
+	return 1;
+}
+
 static int run_lapack(const struct emu_lapack_work *w)
 {
-	int r = 0;
+	int r = 0, skipped = 0;
 
 	for (int64_t i = 0; r == 0 && i < w->batch; i++) {
 		struct emu_lapack l = w->l;
@@ -299,11 +326,14 @@ static int run_lapack(const struct emu_lapack_work *w)
 
 			l.matrix[j] = matrix_of(&o, i);
 		}
-		r = emu_lapack_run(&l, &info);
+		if (is_defined(&l))
+			r = emu_lapack_run(&l, &info);
+		else
+			skipped = 1;
 		if (w->info)
 			w->info[i] = info;
 	}
-	return r;
+	return r < 0 ? r : skipped;
 }
 
 static int run_sparse(const struct emu_sparse_work *w)
@@ -339,6 +369,8 @@ static int computes(const struct emu_work *w)
 
 int emu_work_run(const struct emu_work *w)
 {
+	if (w->kind == EMU_WORK_LAPACK && (w->lapack.batch < 0 || !emu_lapack_valid(&w->lapack.l)))
+		return -EINVAL;
 	if (!computes(w)) {
 		if (w->kind == EMU_WORK_FACTOR || w->kind == EMU_WORK_SOLVE)
 			skip_factor(w);

@@ -120,7 +120,8 @@ struct emu_work {
 	};
 };
 
-/* Does the work now; 0, 1 if it is too large to be computed, -ENOMEM or -ENOTSUP. Products,
+/* Does the work now; 0, 1 if it is too large to be computed or its input is undefined,
+ * -EINVAL, -ENOMEM or -ENOTSUP. Products,
  * vectors and triangles have no limit; $GPUEMU_COMPUTE=all removes that of the others. */
 int emu_work_run(const struct emu_work *w);
 

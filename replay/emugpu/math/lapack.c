@@ -74,10 +74,13 @@ static int64_t leading(const struct emu_matrix *m)
 	return m->row == 1 ? m->column : m->row;
 }
 
-static int fits(const struct emu_matrix *m, int64_t rows, int used)
+/* A matrix of the type of A. */
+static int fits(const struct emu_lapack *l, int matrix, int64_t rows, int used)
 {
-	return !used ||
-	       (m->data && leading(m) >= rows && leading(m) >= 1 && leading(m) <= INT32_MAX);
+	const struct emu_matrix *m = &l->matrix[matrix];
+
+	return !used || (m->data && m->type == l->matrix[EMU_LAPACK_A].type && leading(m) >= rows &&
+			 leading(m) >= 1 && leading(m) <= INT32_MAX);
 }
 
 static int has_letter(const char *letters, uint8_t letter)
@@ -98,29 +101,33 @@ static int64_t rows_of_v(const struct emu_lapack *l)
 
 int emu_lapack_valid(const struct emu_lapack *l)
 {
-	const struct emu_matrix *a = &l->matrix[EMU_LAPACK_A], *u = &l->matrix[EMU_LAPACK_U],
-				*v = &l->matrix[EMU_LAPACK_V];
+	const struct emu_matrix *a = &l->matrix[EMU_LAPACK_A], *v = &l->matrix[EMU_LAPACK_V];
 	int64_t q = l->routine == EMU_ORMQR && l->first == 'R' ? l->n : l->m;
 
+	if (l->routine >= EMU_LAPACK_ROUTINES)
+		return 0;
 	if (a->type != EMU_F32 && a->type != EMU_F64 && a->type != EMU_C32 && a->type != EMU_C64)
 		return 0;
 	if (l->m < 0 || l->n < 0 || l->k < 0 || l->m > INT32_MAX || l->n > INT32_MAX ||
-	    !has_letter(table[l->routine].first, l->first) ||
-	    !has_letter(table[l->routine].second, l->second) || !fits(a, q, 1) ||
+	    l->k > INT32_MAX || a->row != 1 || !has_letter(table[l->routine].first, l->first) ||
+	    !has_letter(table[l->routine].second, l->second) || !fits(l, EMU_LAPACK_A, q, 1) ||
 	    (l->routine != EMU_GELS && !l->matrix[EMU_VALUES].data))
 		return 0;
 	switch (l->routine) {
 	case EMU_ORGQR:
 		return l->n <= l->m && l->k <= l->n;
 	case EMU_ORMQR:
-		return l->k <= q && fits(u, l->m, 1);
+		return l->k <= q && fits(l, EMU_LAPACK_U, l->m, 1);
 	case EMU_GESVD:
-		return fits(u, l->m, l->first != 'N') &&
-		       fits(v, v->row == 1 ? rows_of_v(l) : l->n, l->second != 'N');
+		return fits(l, EMU_LAPACK_U, l->m, l->first != 'N') &&
+		       fits(l, EMU_LAPACK_V, v->row == 1 ? rows_of_v(l) : l->n, l->second != 'N');
+	case EMU_SYEV:
+		return l->m == l->n;
 	case EMU_GEEV:
-		return fits(u, l->n, l->first != 'N') && fits(v, l->n, l->second != 'N');
+		return l->m == l->n && fits(l, EMU_LAPACK_U, l->n, l->first != 'N') &&
+		       fits(l, EMU_LAPACK_V, l->n, l->second != 'N');
 	case EMU_GELS:
-		return fits(u, l->m > l->n ? l->m : l->n, 1);
+		return fits(l, EMU_LAPACK_U, l->m > l->n ? l->m : l->n, 1);
 	default:
 		return 1;
 	}
@@ -209,6 +216,8 @@ int emu_lapack_run(const struct emu_lapack *l, int32_t *info)
 			 .reals = reals,
 			 .info = info};
 
+	if (!emu_lapack_valid(l))
+		return -EINVAL;
 	if (emu_lapack_load() < 0)
 		return -ENOTSUP;
 	for (int i = 0; i < EMU_LAPACK_MATRICES; i++) {

@@ -38,10 +38,11 @@ struct emu_lapack {
 /* Returns 0, or -ENOTSUP if there is no LAPACK or it has not all routines. */
 int emu_lapack_load(void);
 
-/* Returns 1 if sizes, letters and leading dimensions are valid and the types are supported. */
+/* Returns 1 if routine, sizes, letters and leading dimensions are valid and the types are
+ * supported. */
 int emu_lapack_valid(const struct emu_lapack *l);
 
-/* Runs a valid routine. 0, -ENOMEM or -ENOTSUP. */
+/* 0, -EINVAL if the arguments are not valid, -ENOMEM or -ENOTSUP. */
 int emu_lapack_run(const struct emu_lapack *l, int32_t *info);
 
 /* The number of operations on real numbers, from LAPACK's documentation and Golub and Van Loan,

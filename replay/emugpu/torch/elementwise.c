@@ -186,7 +186,7 @@ static int run_contiguous(const struct emu_torch *t, void *const *args)
 	}
 	choose_arithmetic(t, &o);
 	block = has_blocks(t, &o) ? EMU_TORCH_BLOCK : 1;
-	if (!emu_torch_computes_large(n, block > 1 ? EMU_TORCH_BLOCKS : 1))
+	if (n < 0 || !emu_torch_computes_large(n, block > 1 ? EMU_TORCH_BLOCKS : 1))
 		return -ENOTSUP;
 	for (int k = 1; k <= t->inputs; k++)
 		if (emu_torch_is_undefined(o.types[k], o.data[k], n))

@@ -182,7 +182,7 @@ static struct part part_of(int depth, const struct list *a, const char *meta, ui
 	return p;
 }
 
-/* Returns 0 if an input is undefined, or if memory has no data. */
+/* Returns 0 if a size is negative or an input undefined, or if memory has no data. */
 static int computes(const struct emu_torch *t, const struct list *a, const struct gpuemu_launch *l,
 		    const char *meta)
 {
@@ -191,6 +191,8 @@ static int computes(const struct emu_torch *t, const struct list *a, const struc
 	for (uint32_t b = 0; b < l->grid[0]; b++) {
 		struct part p = part_of(t->depth, a, meta, b);
 
+		if (p.n < 0)
+			return 0;
 		total += (double)p.n;
 		for (int k = 0; k < inputs_of(t) && p.chunk == 0; k++)
 			if (emu_torch_is_undefined(t->in[0], p.data[k], p.n))

@@ -336,14 +336,19 @@ static int run_unpack_pivots(const struct emu_torch *t, const struct gpuemu_laun
 			     void *const *args)
 {
 	const char *lambda = args[1];
+	int32_t n = *(const int32_t *)args[0];
 	struct {
 		char *permutations;
 		const char *exchanges;
 		int64_t n;
 	} f;
 
+	if (l->arg_bytes(l, 1) < emu_offsets_bytes(2) + sizeof(f))
+		return -ENOTSUP;
 	memcpy(&f, lambda + emu_offsets_bytes(2), sizeof(f));
-	for (int32_t i = 0; i < *(const int32_t *)args[0]; i++) {
+	if (!emu_torch_computes_work((double)n * (double)f.n))
+		return -ENOTSUP;
+	for (int32_t i = 0; i < n; i++) {
 		uint64_t offsets[2];
 		int64_t *permutation;
 		const int32_t *exchange;
@@ -354,6 +359,9 @@ static int run_unpack_pivots(const struct emu_torch *t, const struct gpuemu_laun
 		for (int64_t k = 0; k < f.n; k++) {
 			int64_t kept = permutation[k];
 
+			/* Memory that no host kernel wrote may hold any exchange. */
+			if (exchange[k] < 1 || exchange[k] > f.n)
+				return -ENOTSUP;
 			permutation[k] = permutation[exchange[k] - 1];
 			permutation[exchange[k] - 1] = kept;
 		}
