@@ -4,6 +4,8 @@
  * nodes. */
 #include "tests/emugpu/held.h"
 
+#include <unistd.h>
+
 #define BYTES (1 << 20)
 
 static CUcontext context;
@@ -328,6 +330,59 @@ static void test_later_changes(void)
 	OK(cuEventDestroy(second));
 }
 
+/* An executable graph that waits for `before` and then records `after`. */
+static CUgraphExec graph_between(CUevent before, CUevent after)
+{
+	CUgraph graph;
+	CUgraphNode node;
+	CUgraphExec exec;
+
+	OK(cuGraphCreate(&graph, 0));
+	OK(cuGraphAddEventWaitNode(&node, graph, NULL, 0, before));
+	OK(cuGraphAddEventRecordNode(&node, graph, &node, 1, after));
+	OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	OK(cuGraphDestroy(graph));
+	return exec;
+}
+
+/* A node waits for the record that precedes its launch, not for a record of its own graph or of a
+ * later launch. */
+static void test_event_ring(void)
+{
+	CUstream other;
+	CUevent a, b;
+	CUgraphExec self, forth, back;
+
+	OK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+	OK(cuEventCreate(&a, 0));
+	OK(cuEventCreate(&b, 0));
+	self = graph_between(a, a);
+	forth = graph_between(a, b);
+	back = graph_between(b, a);
+	alarm(20); /* a wait that never ends fails */
+	held_go = 0;
+	hold(stream);
+	OK(cuGraphLaunch(self, stream));
+	OK(cuGraphLaunch(self, stream));
+	for (int i = 0; i < 2; i++) {
+		OK(cuGraphLaunch(forth, stream));
+		OK(cuGraphLaunch(back, other));
+	}
+	FAILS(cuStreamQuery(other), CUDA_ERROR_NOT_READY);
+	FAILS(cuEventQuery(a), CUDA_ERROR_NOT_READY);
+	release_held();
+	OK(cuStreamSynchronize(stream));
+	OK(cuStreamSynchronize(other));
+	alarm(0);
+	OK(cuEventQuery(a));
+	OK(cuGraphExecDestroy(self));
+	OK(cuGraphExecDestroy(forth));
+	OK(cuGraphExecDestroy(back));
+	OK(cuEventDestroy(a));
+	OK(cuEventDestroy(b));
+	OK(cuStreamDestroy(other));
+}
+
 int main(void)
 {
 	context = use_device(0);
@@ -341,5 +396,6 @@ int main(void)
 	test_params();
 	test_child();
 	test_later_changes();
+	test_event_ring();
 	return 0;
 }

@@ -116,7 +116,7 @@ struct emu_op {
 		struct emu_point *point; /* record: set by it; one reference */
 		struct {
 			struct emu_plan *plan;
-			uint64_t *tickets; /* by step: of `issue`, or points; NULL: none */
+			union emu_ticket *tickets; /* by step; NULL: none */
 		} graph;
 		struct emu_event *event;	       /* graph nodes only */
 		struct emu_graph_memory *graph_memory; /* one reference */

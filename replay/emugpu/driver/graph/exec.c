@@ -80,27 +80,28 @@ EMU_API CUresult cuGraphInstantiateWithParams(CUgraphExec *ret, CUgraph graph,
 }
 
 /* Calls `issue` of the host kernels that have it, and makes the points of event records, for which
- * later calls may wait. Returns 0 or -ENOMEM. */
-static int issue(struct emu_plan *x, uint64_t **ret)
+ * later calls may wait. A wait is for the record that precedes it in the order of the steps, which
+ * run in this order. Returns 0 or -ENOMEM. */
+static int issue(const struct emu_plan *x, union emu_ticket **ret)
 {
-	uint64_t *turns = NULL;
-
 	for (size_t i = 0; i < x->n_steps; i++) {
 		const struct emu_op *op = &x->steps[i].op;
 		int records = op->type == &emu_event_record_type;
+		int waits = op->type == &emu_event_wait_type;
 
-		if (x->steps[i].disabled || (!records && !emu_kernel_issue(op, NULL)))
+		if (x->steps[i].disabled || (!records && !waits && !emu_kernel_issue(op, NULL)))
 			continue;
-		if (!turns)
-			turns = calloc(x->n_steps, sizeof(*turns));
-		if (!turns)
+		if (!*ret)
+			*ret = calloc(x->n_steps, sizeof(**ret));
+		if (!*ret)
 			return -ENOMEM;
-		if (records)
-			turns[i] = (uintptr_t)emu_event_expect(op->event);
-		else
-			emu_kernel_issue(op, &turns[i]);
+		if (waits)
+			(*ret)[i].dep = emu_event_dep(op->event);
+		else if (!records)
+			emu_kernel_issue(op, &(*ret)[i].turn);
+		else if (!((*ret)[i].point = emu_event_expect(op->event)))
+			return -ENOMEM;
 	}
-	*ret = turns;
 	return 0;
 }
 
@@ -142,11 +143,13 @@ EMU_API CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 		return emu_capture_invalidate(s);
 	r = submit_memory(x->plan,
 			  x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH ? 1 : 0);
-	if (!r && issue(op.graph.plan, &op.graph.tickets) < 0)
-		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (r)
 		return r;
 	__atomic_add_fetch(&op.graph.plan->refs, 1, __ATOMIC_RELAXED);
+	if (issue(op.graph.plan, &op.graph.tickets) < 0) {
+		emu_op_done(&op);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	return emu_submit(self, s, &op);
 }
 

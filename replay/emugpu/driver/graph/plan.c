@@ -144,16 +144,8 @@ static int plan_blocks(const struct emu_plan *x)
 	return 0;
 }
 
-/* Takes the point that the step reaches from its ticket, which may be NULL. NULL: none. */
-static struct emu_point *take_point(const struct emu_step *s, uint64_t *ticket)
-{
-	return ticket && s->op.type == &emu_event_record_type
-		       ? (struct emu_point *)(uintptr_t)take(*ticket)
-		       : NULL;
-}
-
 /* `tickets` may be NULL. */
-static int64_t plan_run(struct emu_plan *x, const struct emu_op *launch, uint64_t *tickets,
+static int64_t plan_run(struct emu_plan *x, const struct emu_op *launch, union emu_ticket *tickets,
 			struct emu_track *track, int64_t ready_ns)
 {
 	int64_t end = ready_ns;
@@ -162,17 +154,18 @@ static int64_t plan_run(struct emu_plan *x, const struct emu_op *launch, uint64_
 	for (size_t i = 0; i < x->n_steps; i++) {
 		struct emu_step *s = &x->steps[i];
 		struct emu_track own = *track;
-		struct emu_point *point = take_point(s, tickets ? &tickets[i] : NULL);
 
 		own.tail_ns = ready_ns;
 		for (uint32_t k = 0; k < s->n_deps; k++)
 			own.tail_ns = moment_wait(own.tail_ns,
 						  x->steps[x->deps[s->first_dep + k]].end_ns, 0);
 		if (tickets && s->op.type == &emu_kernel_type)
-			s->op.kernel.ticket = tickets[i];
+			s->op.kernel.ticket = tickets[i].turn;
 		s->op.correlation = launch->correlation;
-		if (point)
-			emu_point_reach(point, own.tail_ns);
+		if (tickets && s->op.type == &emu_event_record_type)
+			emu_point_reach(take(tickets[i].point), own.tail_ns);
+		else if (tickets && s->op.type == &emu_event_wait_type)
+			own.tail_ns = moment_wait(own.tail_ns, emu_dep_wait(&tickets[i].dep), 0);
 		else if (!s->disabled)
 			emu_op_run(&s->op, &own);
 		s->end_ns = own.tail_ns;
@@ -365,11 +358,14 @@ static void launch_release(struct emu_op *op)
 {
 	const struct emu_plan *x = op->graph.plan;
 
+	/* After a launch that did not run, the tickets still have points. */
 	for (size_t i = 0; op->graph.tickets && i < x->n_steps; i++) {
-		struct emu_point *point = take_point(&x->steps[i], &op->graph.tickets[i]);
+		union emu_ticket *t = &op->graph.tickets[i];
 
-		if (point) /* the launch did not run */
-			emu_point_reach(point, 0);
+		if (x->steps[i].op.type == &emu_event_record_type && t->point)
+			emu_point_reach(t->point, 0);
+		else if (x->steps[i].op.type == &emu_event_wait_type)
+			emu_point_drop(t->dep.point);
 	}
 	emu_plan_drop(take(op->graph.plan));
 	free(take(op->graph.tickets));
