@@ -163,8 +163,9 @@ static int parameters(void)
 	int a = 0x11223344;
 	void *b = (void *)0x5566778899;
 	void *params[] = {&a, &b};
-	size_t bytes = 4;
-	void *extra[] = {(void *)1, &a, (void *)2, &bytes, NULL};
+	char packed[16] = "pack";
+	size_t bytes = sizeof(packed);
+	void *extra[] = {(void *)1, packed, (void *)2, &bytes, NULL};
 	char ptx[] = ".version 7.0\n";
 	void *module;
 
@@ -172,6 +173,8 @@ static int parameters(void)
 	CHECK(cuModuleLoadData(&module, ".version 8.0\n") == 0);
 	CHECK(cuModuleLoadData(&module, ptx) == 0);
 	cuLaunchKernel((void *)0x2000, 1, 2, 3, 4, 5, 6, 7, NULL, params, NULL);
+	cuLaunchKernel((void *)0x2000, 1, 2, 3, 4, 5, 6, 7, NULL, NULL, extra);
+	bytes--; /* too few for the parameters, which are not recorded then */
 	cuLaunchKernel((void *)0x2000, 1, 2, 3, 4, 5, 6, 7, NULL, NULL, extra);
 	return cuLaunchKernel((void *)0x3000, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
 }

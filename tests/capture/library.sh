@@ -116,8 +116,9 @@ record captures -p; ended "with 0"
 count "^call [0-9]+ cuCtxSynchronize " 1
 record params; ended "with 0"
 has 'blob 6 arg 9 what 2 of 40 \02\00\00\00\00\00\00\00\04\00\00\00\08\00\00\00\08\00\00\00\00\00\00\00D3"\11\00\00\00\00\99\88wfU\00\00\00'
-has 'blob 7 arg 10 what 3 of 4 D3"\11'
-has 'blob 8 arg 9 what 2 of 8 \00\00\00\00\00\00\00\00'
+has 'blob 7 arg 9 what 2 of 40 \02\00\00\00\00\00\00\00\04\00\00\00\08\00\00\00\08\00\00\00\00\00\00\00pack\00\00\00\00\00\00\00\00\00\00\00\00'
+count '^blob 8 ' 0
+has 'blob 9 arg 9 what 2 of 8 \00\00\00\00\00\00\00\00'
 count "^image 4 arg 1 kind 2 size 13 blob 0 at [0-9]+ id 20 .*capture_cases$" 1
 count "^image 5 arg 1 kind 2 size 13 blob 1 at 0 id 0 $" 1
 count "^blob-[0-9a-f]{32}$" 1
@@ -126,8 +127,8 @@ count "^blob-[0-9a-f]{32}$" 1
 record config; ended "with 0"
 count "^blob [456] arg 0 what 0 of 56 " 3
 count "^blob [45] arg 2 what 2 of 40 " 2
-count "^blob . arg 0 what 4 " 1
-has 'blob 5 arg 0 what 4 of 72 \04\00\00\00\00\00\00\00\02\00\00\00\01\00\00\00\01\00\00\00'
+count "^blob . arg 0 what 3 " 1
+has 'blob 5 arg 0 what 3 of 72 \04\00\00\00\00\00\00\00\02\00\00\00\01\00\00\00\01\00\00\00'
 
 # Scalar results are copied after the call returns, from the described argument and in its width;
 # not if the call failed or the pointer was NULL.

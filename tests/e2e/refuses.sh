@@ -55,6 +55,11 @@ readers() {
 readers >"$work/readers"
 inputs | while IFS='|' read -r input why; do
 	while read -r command; do
+		if [ "$input $command" = 'hollow gputrace verify TRACE' ]; then
+			fails -1 gputrace verify hollow
+			has_line "$why" <"$work/stdout"
+			continue
+		fi
 		# shellcheck disable=SC2046
 		refuses 3 "$why" $(echo "$command" | sed "s|TRACE|$input|")
 	done <"$work/readers"

@@ -19,7 +19,7 @@ done
 command_is id 'echo 1000'
 command_is apt-cache
 command_is apt-get 'echo apt-get was called'
-command_is dpkg-query 'case $4 in python3-pip | libblis-serial-dev) echo install ok installed ;; esac'
+command_is dpkg-query 'case $4 in python3-pip | libblis-serial-dev | liblapack3) echo install ok installed ;; esac'
 command_is pkg-config '! grep -qx -- "$2" "$0.missing"'
 : >pkg-config.missing
 setup() {
