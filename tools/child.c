@@ -10,11 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
 static volatile pid_t child;
 
-static void forward_signal(int signal)
+void child_signal(int signal)
 {
-	if (child > 0)
+	if (child > 0 && signal)
 		kill(child, signal);
 }
 
@@ -23,11 +25,17 @@ void child_set(pid_t pid)
 	child = pid;
 }
 
-/* In the child. exec closes `fd`; if exec fails, writes the errno to it. */
-static void exec_command(char **command, int fd)
+/* In the child, with the signals blocked. They end it from here on, unless they were ignored. exec
+ * closes `fd`; if exec fails, writes the errno to it. */
+static void exec_command(char **command, const sigset_t *mask, int fd)
 {
+	struct sigaction old;
 	int error;
 
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			signal(signals[i], SIG_DFL);
+	sigprocmask(SIG_SETMASK, mask, NULL);
 	execvp(command[0], command);
 	error = errno;
 	_exit(write(fd, &error, sizeof(error)) < 0 ? 126 : 127);
@@ -52,23 +60,27 @@ static int is_begun(int fd)
 
 int child_start(char **command)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
-	struct sigaction action = {.sa_handler = forward_signal};
+	struct sigaction action = {.sa_handler = child_signal};
+	sigset_t blocked, mask;
 	int fd[2], r;
 
 	if (pipe2(fd, O_CLOEXEC) < 0)
 		return -errno;
 	scoped(close_fd) int from = fd[0];
+	sigemptyset(&blocked);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaddset(&blocked, signals[i]);
+	sigprocmask(SIG_BLOCK, &blocked, &mask);
 	child = fork();
 	if (child == 0)
-		exec_command(command, fd[1]);
+		exec_command(command, &mask, fd[1]);
 	r = child < 0 ? -errno : 0;
 	close(fd[1]);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(signals); i++)
 		sigaction(signals[i], &action, NULL);
-	r = is_begun(from);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	if (r == 0)
+		r = is_begun(from);
 	return r < 0 ? r : child;
 }
 

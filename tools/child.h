@@ -12,6 +12,8 @@ void child_set(pid_t pid);
 /* Starts `command`, searched in PATH, and forwards SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and
  * SIGUSR2 to it from then on. Returns its process id, or a negative errno if it cannot be run. */
 int child_start(char **command);
+/* Sends a signal to it, if not 0: one that arrived before child_start(). */
+void child_signal(int signal);
 /* Prints why a command cannot be run. Returns the exit status for main(): 127 or 126, as a shell.
  */
 int child_print_error(int r, const char *command);

@@ -56,3 +56,11 @@ rm -r "$work/killed.raw"
 gpucapture -f -o "$work/killed" -- gpuemu -o "$work/report" -- "$program" 2>"$work/err"
 prints_nothing cat "$work/err"
 prints_nothing find "$work" -maxdepth 1 -name '*.new-*' -o -name '*.raw'
+
+# A signal that arrives before the program is started ends the program.
+if command -v strace >/dev/null; then
+	fails -143 timeout 20 strace -qq -o "$work/calls" -e inject=clone,clone3,fork,vfork:signal=TERM:when=1 \
+		gpucapture -o "$work/ended" -- sleep 60
+else
+	left_out "a signal before the program is started (needs strace)"
+fi

@@ -235,6 +235,7 @@ static int run_both(const struct cli_args *args, struct capture_trace *trace)
 		recording_abandon(trace->recording);
 		return child_print_error(status, args->operands[0]);
 	}
+	child_signal(output_signal());
 	rec_recorder_watch(recorder, program);
 	start_reader(&reader);
 	status = child_wait(reader_ended, &reader);

@@ -282,6 +282,7 @@ int reexecution_record(struct reexecution *job, char *output)
 	r = child_start(command);
 	if (r < 0)
 		return child_print_error(r, recorder);
+	child_signal(output_signal());
 	status = reexecution_is_launched(job) ? launched_watch(&job->launched, r)
 					      : child_wait(NULL, NULL);
 	if (status < 0)
