@@ -34,6 +34,7 @@ def elements():
             'masked': lambda a, b: b.masked_fill(a > 0, 9.)}.items():
         same(name, f, x, y)
     assert torch.arange(2, 20, 3, device='cuda').tolist() == list(range(2, 20, 3))
+    assert torch.arange(-3, 9, 2, dtype=torch.int16, device='cuda').tolist() == list(range(-3, 9, 2))
     assert torch.allclose(torch.arange(0, 1, 0.125, device='cuda').cpu(), torch.arange(0, 1, 0.125))
 
 

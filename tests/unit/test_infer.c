@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What recordings of gpucapture have and profiler files, which inferred.py imports, have not. */
+/* Inference from data that only recordings of gpucapture contain. inferred.py tests inference from
+ * profiler files. */
 #include "formats/run/infer/constants.h"
 #include "tests/unit/scene.h"
 #include "tests/unit/test.h"

@@ -135,6 +135,20 @@ TEST(row_exchanges_out_of_range)
 	}
 }
 
+#define INDEX_FUNCTION(type, function)                                                             \
+	"at::native::indexFuncSmallIndex<" type                                                    \
+	", long, unsigned int, 2, 2, -2, at::native::" function ">"
+
+/* Scaled elements have room for a number only. */
+TEST(functions_of_large_elements)
+{
+	static const char add[] = INDEX_FUNCTION("float", "ReduceAdd");
+	static const char copy[] = INDEX_FUNCTION("at::native::OpaqueType<64>", "TensorAssign");
+
+	ck_assert_ptr_nonnull(emu_torch_kernel(add, add));
+	ck_assert_ptr_null(emu_torch_kernel(copy, copy));
+}
+
 TEST(negative_number_of_elements)
 {
 	static const char name[] =

@@ -168,16 +168,13 @@ static int run_prelu_gradient(const struct emu_torch *t, const struct gpuemu_lau
 
 int emu_torch_cells(struct emu_torch *t, struct emu_part name)
 {
+	struct emu_part rest;
+	int i = EMU_TORCH_ROW(cells, name, &rest);
 	struct emu_part prelu = emu_part_after(
 		emu_part_after(name, "unrolled_elementwise_kernel_for_multi_outputs<"),
 		"::prelu_backward_kernel(");
 
-	for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
-		struct emu_part rest = emu_part_after(name, cells[i].name);
-
-		if (!rest.len)
-			continue;
-		rest = (struct emu_part){rest.at - 1, rest.len + 1};
+	if (i >= 0) {
 		t->op = (uint8_t)i;
 		t->params = cells[i].tensors + 2;
 		t->run = run_cell;

@@ -181,19 +181,16 @@ static const struct {
 
 int emu_torch_groups(struct emu_torch *t, struct emu_part name)
 {
-	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
-		struct emu_part rest = emu_part_after(name, kernels[i].name);
+	struct emu_part rest;
+	int i = EMU_TORCH_ROW(kernels, name, &rest);
 
-		if (!rest.len)
-			continue;
-		rest = (struct emu_part){rest.at - 1, rest.len + 1};
-		t->op = kernels[i].op;
-		t->run = kernels[i].run;
-		t->params = kernels[i].params;
-		if (emu_part_type(emu_part_argument(rest, kernels[i].type), &t->in[0]) < 0)
-			return -ENOTSUP;
-		t->in[1] = emu_torch_computes(t->in[0]);
-		return 0;
-	}
-	return -ENOTSUP;
+	if (i < 0)
+		return -ENOTSUP;
+	t->op = kernels[i].op;
+	t->run = kernels[i].run;
+	t->params = kernels[i].params;
+	if (emu_part_type(emu_part_argument(rest, kernels[i].type), &t->in[0]) < 0)
+		return -ENOTSUP;
+	t->in[1] = emu_torch_computes(t->in[0]);
+	return 0;
 }

@@ -314,7 +314,8 @@ static int parse_index_function(struct emu_torch *t, struct emu_part name)
 	t->run = run_index_function;
 	if (!emu_part_is(emu_part_argument(rest, 2), "unsigned int") ||
 	    parse_function(t, emu_part_argument(rest, t->depth ? 7 : 6),
-			   emu_part_argument(rest, 0)) < 0)
+			   emu_part_argument(rest, 0)) < 0 ||
+	    t->adds == EMU_OP_COPY) /* of elements of any size, which cannot be scaled */
 		return -ENOTSUP;
 	return emu_part_type(emu_part_argument(rest, 1), &t->in[1]);
 }

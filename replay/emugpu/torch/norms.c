@@ -463,28 +463,25 @@ static const struct {
 
 int emu_torch_norms(struct emu_torch *t, struct emu_part name)
 {
+	struct emu_part rest;
+	int i = EMU_TORCH_ROW(kernels, name, &rest);
+
 	if (emu_part_has(name, "kernel_for_multi_outputs<") &&
 	    emu_part_has(name, "::batch_norm_update_stats"))
 		return parse_update(t, name);
-	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
-		struct emu_part rest = emu_part_after(name, kernels[i].name);
+	if (i < 0)
+		return -ENOTSUP;
+	t->run = kernels[i].op == GATHER ? run_gather : run_batch_norm;
+	t->params = kernels[i].params;
+	t->op = kernels[i].op;
+	t->depth = kernels[i].last;
+	t->adds = emu_part_has(emu_part_argument(rest, 0), "Var");
+	t->swapped = emu_part_has(emu_part_argument(rest, 3), "true"); /* training */
+	for (int k = 0; k < 3; k++) {
+		struct emu_part type = emu_part_argument(rest, kernels[i].types[k]);
 
-		if (!rest.len)
-			continue;
-		rest = (struct emu_part){rest.at - 1, rest.len + 1};
-		t->run = kernels[i].op == GATHER ? run_gather : run_batch_norm;
-		t->params = kernels[i].params;
-		t->op = kernels[i].op;
-		t->depth = kernels[i].last;
-		t->adds = emu_part_has(emu_part_argument(rest, 0), "Var");
-		t->swapped = emu_part_has(emu_part_argument(rest, 3), "true"); /* training */
-		for (int k = 0; k < 3; k++) {
-			struct emu_part type = emu_part_argument(rest, kernels[i].types[k]);
-
-			if (emu_part_type(type, &t->in[k]) < 0)
-				return -ENOTSUP;
-		}
-		return 0;
+		if (emu_part_type(type, &t->in[k]) < 0)
+			return -ENOTSUP;
 	}
-	return -ENOTSUP;
+	return 0;
 }

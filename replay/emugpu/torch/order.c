@@ -421,17 +421,14 @@ static const struct {
 
 int emu_torch_order(struct emu_torch *t, struct emu_part name)
 {
-	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
-		struct emu_part rest = emu_part_after(name, kernels[i].name);
+	struct emu_part rest;
+	int i = EMU_TORCH_ROW(kernels, name, &rest);
 
-		if (!rest.len && !emu_part_has(name, kernels[i].name))
-			continue;
-		rest = (struct emu_part){rest.at - 1, rest.len + 1};
-		if (kernels[i].parse && kernels[i].parse(t, rest) < 0)
-			return -ENOTSUP;
-		t->run = kernels[i].run;
-		t->params = kernels[i].params;
-		return 0;
-	}
-	return -ENOTSUP;
+	if (i < 0)
+		return -ENOTSUP;
+	if (kernels[i].parse && kernels[i].parse(t, rest) < 0)
+		return -ENOTSUP;
+	t->run = kernels[i].run;
+	t->params = kernels[i].params;
+	return 0;
 }

@@ -322,24 +322,21 @@ static const struct {
 
 int emu_torch_rows(struct emu_torch *t, struct emu_part name)
 {
-	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
-		struct emu_part rest = emu_part_after(name, kernels[i].name), arguments;
+	struct emu_part arguments;
+	int i = EMU_TORCH_ROW(kernels, name, &arguments);
 
-		if (!rest.len)
-			continue;
-		arguments = (struct emu_part){rest.at - 1, rest.len + 1};
-		t->op = kernels[i].op;
-		if (emu_part_has(name, "LogSoftMax") ||
-		    (kernels[i].flag != NONE &&
-		     emu_part_has(emu_part_argument(arguments, kernels[i].flag), "true")))
-			t->op |= LOG;
-		t->run = kernels[i].run;
-		if (kernels[i].in1 != NONE &&
-		    emu_part_type(emu_part_argument(arguments, kernels[i].in1), &t->in[1]) < 0)
-			return -ENOTSUP;
-		if (emu_part_type(emu_part_argument(arguments, kernels[i].out), &t->out) < 0)
-			return -ENOTSUP;
-		return emu_part_type(emu_part_argument(arguments, kernels[i].in), &t->in[0]);
-	}
-	return -ENOTSUP;
+	if (i < 0)
+		return -ENOTSUP;
+	t->op = kernels[i].op;
+	if (emu_part_has(name, "LogSoftMax") ||
+	    (kernels[i].flag != NONE &&
+	     emu_part_has(emu_part_argument(arguments, kernels[i].flag), "true")))
+		t->op |= LOG;
+	t->run = kernels[i].run;
+	if (kernels[i].in1 != NONE &&
+	    emu_part_type(emu_part_argument(arguments, kernels[i].in1), &t->in[1]) < 0)
+		return -ENOTSUP;
+	if (emu_part_type(emu_part_argument(arguments, kernels[i].out), &t->out) < 0)
+		return -ENOTSUP;
+	return emu_part_type(emu_part_argument(arguments, kernels[i].in), &t->in[0]);
 }

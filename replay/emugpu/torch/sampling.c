@@ -248,19 +248,16 @@ static const struct {
 
 int emu_torch_sampling(struct emu_torch *t, struct emu_part name)
 {
-	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
-		struct emu_part rest = emu_part_after(name, kernels[i].name);
+	struct emu_part rest;
+	int i = EMU_TORCH_ROW(kernels, name, &rest);
 
-		if (!rest.len)
-			continue;
-		rest = (struct emu_part){rest.at - 1, rest.len + 1};
-		t->op = kernels[i].op;
-		t->depth = kernels[i].dims;
-		t->params = kernels[i].params;
-		t->run = kernels[i].run;
-		if (t->run == run_samples && !emu_part_is(emu_part_argument(rest, 1), "int"))
-			return -ENOTSUP;
-		return emu_part_type(emu_part_argument(rest, 0), &t->in[0]);
-	}
-	return -ENOTSUP;
+	if (i < 0)
+		return -ENOTSUP;
+	t->op = kernels[i].op;
+	t->depth = kernels[i].dims;
+	t->params = kernels[i].params;
+	t->run = kernels[i].run;
+	if (t->run == run_samples && !emu_part_is(emu_part_argument(rest, 1), "int"))
+		return -ENOTSUP;
+	return emu_part_type(emu_part_argument(rest, 0), &t->in[0]);
 }

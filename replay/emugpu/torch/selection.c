@@ -329,6 +329,9 @@ static int parse_runs(struct emu_torch *t, struct emu_part name, const char *hub
 
 int emu_torch_selection(struct emu_torch *t, struct emu_part name)
 {
+	struct emu_part rest;
+	int i = EMU_TORCH_ROW(kernels, name, &rest);
+
 	t->op = emu_part_has(name, "::DeviceReduceByKeyKernel<");
 	t->params = t->op ? 12 : 11;
 	if (t->op)
@@ -336,29 +339,22 @@ int emu_torch_selection(struct emu_torch *t, struct emu_part name)
 	if (emu_part_has(name, "::DeviceSelectSweepKernel<"))
 		return parse_runs(t, name, "::select::policy_hub<", 0);
 	t->params = 0;
-	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
-		struct emu_part rest = emu_part_after(name, kernels[i].name);
+	if (i < 0)
+		return -ENOTSUP;
+	t->op = kernels[i].op;
+	t->params = kernels[i].params;
+	t->run = kernels[i].run;
+	if (t->run == run_histogram)
+		return parse_histogram(t, rest);
+	if (t->run == run_scatter || t->run == run_bools || t->run == run_bool_positions)
+		return 0;
+	if (t->run == run_differences) { /* const T* */
+		struct emu_part type = emu_part_argument(rest, 0);
 
-		if (!rest.len && !emu_part_has(name, kernels[i].name))
-			continue;
-		rest = (struct emu_part){rest.at - 1, rest.len + 1};
-		t->op = kernels[i].op;
-		t->params = kernels[i].params;
-		t->run = kernels[i].run;
-		if (t->run == run_histogram)
-			return parse_histogram(t, rest);
-		if (t->run == run_scatter || t->run == run_bools || t->run == run_bool_positions)
-			return 0;
-		if (t->run == run_differences) { /* const T* */
-			struct emu_part type = emu_part_argument(rest, 0);
-
-			type.len = (size_t)(strcspn(type.at, " *>"));
-			return emu_part_type(type, &t->in[0]);
-		}
-		if (t->run == run_search &&
-		    emu_part_type(emu_part_argument(rest, 1), &t->in[1]) < 0)
-			return -ENOTSUP;
-		return emu_part_type(emu_part_argument(rest, 0), &t->in[0]);
+		type.len = (size_t)(strcspn(type.at, " *>"));
+		return emu_part_type(type, &t->in[0]);
 	}
-	return -ENOTSUP;
+	if (t->run == run_search && emu_part_type(emu_part_argument(rest, 1), &t->in[1]) < 0)
+		return -ENOTSUP;
+	return emu_part_type(emu_part_argument(rest, 0), &t->in[0]);
 }

@@ -47,7 +47,7 @@ static int run_range(const struct emu_torch *t, const struct gpuemu_launch *l, v
 	char *to = emu_pointer_of(args, 2);
 	double start, step;
 
-	if (t->in[0] >= EMU_I8 && t->in[0] <= EMU_U64)
+	if (emu_torch_is_integer(t->in[0]) || t->in[0] == EMU_U64)
 		computes = EMU_I64;
 	/* nvcc adds an address to the lambda's contents. */
 	if (l->arg_bytes(l, 1) != 2 * emu_type_bytes(computes) + 8 ||

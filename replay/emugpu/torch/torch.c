@@ -90,6 +90,21 @@ int emu_part_has(struct emu_part p, const char *text)
 	return memmem(p.at, p.len, text, strlen(text)) != NULL;
 }
 
+int emu_torch_row(struct emu_part kernel, const void *table, size_t n, size_t row_bytes,
+		  struct emu_part *rest)
+{
+	for (size_t i = 0; i < n; i++) {
+		const char *name = *(const char *const *)((const char *)table + i * row_bytes);
+
+		*rest = emu_part_after(kernel, name);
+		if (rest->len || emu_part_has(kernel, name)) {
+			*rest = (struct emu_part){rest->at - 1, rest->len + 1};
+			return (int)i;
+		}
+	}
+	return -1;
+}
+
 int emu_part_is(struct emu_part p, const char *text)
 {
 	return strlen(text) == p.len && memcmp(p.at, text, p.len) == 0;

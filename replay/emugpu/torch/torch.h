@@ -30,6 +30,12 @@ struct emu_part emu_part_argument(struct emu_part p, int i);
  * `p` contains `text`. */
 struct emu_part emu_part_after(struct emu_part p, const char *text);
 int emu_part_has(struct emu_part p, const char *text);
+/* Returns the number of the first row of a table whose `name`, its first member, is a part of
+ * `kernel`, and the text from the last character of that part on; -1: none. */
+#define EMU_TORCH_ROW(table, kernel, rest)                                                         \
+	emu_torch_row(kernel, table, sizeof(table) / sizeof((table)[0]), sizeof((table)[0]), rest)
+int emu_torch_row(struct emu_part kernel, const void *table, size_t n, size_t row_bytes,
+		  struct emu_part *rest);
 /* Returns 1 if `p` is `text`. */
 int emu_part_is(struct emu_part p, const char *text);
 /* Finds the element type of a C++ name: 0, or -ENOTSUP. bool is EMU_U8. */

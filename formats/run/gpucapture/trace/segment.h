@@ -18,7 +18,7 @@ struct rec_progress {
 	void *context;
 };
 
-/* What is written of a run. */
+/* The part of a run that is written to the trace. */
 struct rec_window {
 	int64_t first, last;		     /* iterations to keep; -1: all */
 	int64_t first_content, last_content; /* iterations whose contents are kept */

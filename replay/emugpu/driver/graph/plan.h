@@ -30,7 +30,7 @@ struct emu_plan *emu_plan_copy(const struct emu_plan *of);
 void emu_plan_drop(struct emu_plan *x);
 define_cleanup(emu_plan_dropp, struct emu_plan *, emu_plan_drop);
 
-/* What the launch of a graph keeps for a step, from its submission until the step runs. */
+/* The state of one step of a launched graph, from the launch until the step runs. */
 union emu_ticket {
 	uint64_t turn;		 /* a kernel: of `issue` */
 	struct emu_point *point; /* an event record: reached by the step */
