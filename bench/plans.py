@@ -203,6 +203,33 @@ def fsdp(rank, thread, options):
     yield from rank.item(thread)
 
 
+def combined(rank, thread, options):
+    """Tensor parallel in pairs, with kernels on a second stream beside collectives; data parallel
+    across pairs; a small all-reduce of all ranks directly behind the gradients."""
+    pair, side = rank.number // 2, rank.number % 2
+    inner = {'name': f'tp{pair}', 'ranks': [pair * 2, pair * 2 + 1]}
+    outer = {'name': f'dp{side}', 'ranks': list(range(side, options.ranks, 2))}
+    world = {'name': 'world', 'ranks': list(range(options.ranks))}
+    for layer in range(options.layers // 2):
+        rank.kernel(thread, f'gemm{layer % 3}', 180 * US)
+        work = rank.communicate(thread, inner, 'AllReduce', 20 << 20, 20, back=False)
+        rank.join(thread, 13, 7)
+        rank.kernel(thread, 'shared_expert', 150 * US, stream=13)
+        rank.record(thread, 13)
+        rank.wait(thread, 7, work)
+        rank.kernel(thread, 'experts', 200 * US)
+        rank.communicate(thread, inner, 'AllReduce', 4 << 20, 20)
+        rank.wait(thread, 7, rank.last[13])
+        rank.kernel(thread, 'combine', 25 * US)
+        yield None
+    for _ in range(2):
+        rank.communicate(thread, outer, 'AllReduce', 32 << 20, 28)
+    rank.kernel(thread, 'norm', 20 * US)
+    rank.communicate(thread, world, 'AllReduce', 8, 36)
+    yield from rank.item(thread)
+    optimizer(rank, thread)
+
+
 def experts(rank, thread, options):
     """Experts on all ranks: the host reads how much goes where, then the parts are exchanged in
     different sizes."""
@@ -467,5 +494,5 @@ def parallel(rank, thread, options):
 
 
 PLANS = {plan.__name__: plan for plan in (
-    ddp, buckets, tensor, pipeline, schedule, grid, fsdp, experts, interleaved, embeddings, sharded, offload,
+    ddp, buckets, tensor, pipeline, schedule, grid, combined, fsdp, experts, interleaved, embeddings, sharded, offload,
     prefetch, sequence, stalls, small, parallel)}

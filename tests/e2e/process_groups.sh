@@ -47,6 +47,16 @@ for plan in grid pipeline; do
 	rm -r "$work/kernel" "$work/params" "$work/again" "$work"/tables-* "$work"/run-*
 done
 
+# Without names, ends tell the same communicators apart, even if their ranks run in lockstep and one
+# collective directly follows that of another communicator.
+for option in groups no-groups; do
+	make $option --plan=combined --ranks 8 --steps 3 --seed 8 --$option
+	for ranks in "$work/tables-$option"/communicators/*/ranks; do
+		cut -f 1 "$ranks" | paste -s
+	done | sort >"$work/$option.txt"
+done
+cmp "$work/groups.txt" "$work/no-groups.txt" || die "other communicators"
+
 # A number is not the name of a group.
 for rank in 0 1; do
 	cat >"$work/number-$rank.json" <<JSON

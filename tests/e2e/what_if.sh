@@ -16,6 +16,8 @@ errors 0.8,2 fsdp,grid host-bound
 python3 "$SOURCE/bench/what_if.py" --only 'gpu=4x,network=4x' --seed 309 --plan grid --setting host-bound --at-most 0.2,0.4
 # A wait for a collective that had ended, behind the launch of another one; a copy on its own stream.
 errors 0.9,2 embeddings ns-apart,no-records
+# A second stream of kernels begins behind the launch of a collective, and both are awaited.
+errors 0.5,2 combined us-apart
 # Collectives that are awaited one after another, by another thread or in the next step.
 errors 0.5,2 sharded us-apart
 # The host waits for events in order; a wait behind a collective is for an older one. Where nothing ever

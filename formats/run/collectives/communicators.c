@@ -7,6 +7,7 @@
 #include "base/scope.h"
 #include "formats/trace/hash.h"
 
+#include <math.h>
 #include <stdbool.h>
 
 #define US 1000		    /* in ns */
@@ -22,8 +23,8 @@
 #define LEAST_WAITS 3	   /* number of times that one set must have waited for another */
 #define LEAST_OVERLAPS 8   /* operations that show that two sets always overlap */
 #define MORE_US                                                                                    \
-	5 /* and their ends are spread by this much more than 2.5 times its; more if few           \
-	     of their collectives were compared */
+	1 /* and their ends are spread by this much more than 2.5 times its, or that of most rows; \
+	     more if few of their collectives were compared */
 
 /* An operation, in the order of ends. */
 struct ending {
@@ -38,6 +39,7 @@ struct vote {
 	uint32_t n;
 	float us[SAMPLES]; /* differences of ends, the latest ones */
 	float spread;	   /* median deviation of `us` */
+	float apart;	   /* median of their absolute values */
 	float part;	   /* share of the shorter row that agrees */
 };
 
@@ -136,11 +138,13 @@ static void list_endings(const struct fmt_ends *r, struct ending *m)
 		qsort(m, n, sizeof(*m), by_name_and_end);
 }
 
-static int by_spread(const void *x, const void *y)
+/* Orders by the distance of the ends: those of another stream's next collective may be equally
+ * regular. */
+static int by_distance(const void *x, const void *y)
 {
 	const struct vote *a = x, *b = y;
 
-	return array_order(a->spread, b->spread) ?: array_order(a->a, b->a)
+	return array_order(a->apart, b->apart) ?: array_order(a->a, b->a)
 	       ?: array_order(a->b, b->b);
 }
 
@@ -151,19 +155,26 @@ static int by_float(const void *a, const void *b)
 	return array_order(x, y);
 }
 
-/* Ignores a few collectives whose ends are far apart. */
-static float spread_of(const struct vote *v)
+/* Returns the median distance of us[0 .. n) from `from`; sorts `us`. */
+static float median_distance(float *us, uint32_t n, float from)
 {
-	uint32_t n = v->n < SAMPLES ? v->n : SAMPLES;
-	float us[SAMPLES], median;
-
-	memcpy(us, v->us, n * sizeof(*us));
-	qsort(us, n, sizeof(*us), by_float);
-	median = us[n / 2];
 	for (uint32_t i = 0; i < n; i++)
-		us[i] = us[i] < median ? median - us[i] : us[i] - median;
+		us[i] = us[i] < from ? from - us[i] : us[i] - from;
 	qsort(us, n, sizeof(*us), by_float);
 	return us[n / 2];
+}
+
+/* Medians ignore a few collectives whose ends are far apart. */
+static void set_spread(struct vote *v)
+{
+	uint32_t n = v->n < SAMPLES ? v->n : SAMPLES;
+	float us[SAMPLES];
+
+	qsort(v->us, n, sizeof(*v->us), by_float);
+	memcpy(us, v->us, n * sizeof(*us));
+	v->spread = median_distance(us, n, v->us[n / 2]);
+	memcpy(us, v->us, n * sizeof(*us));
+	v->apart = median_distance(us, n, 0);
 }
 
 static int is_send_recv(const struct fmt_ends *r, uint32_t row)
@@ -184,9 +195,22 @@ static void improve_best(struct best *b, float spread, float part)
 	b->part = part > b->part ? part : b->part;
 }
 
-static int is_as_good(const struct best *b, const struct vote *v, float part)
+/* Returns the median spread between rows and those that agree best with them: an exit of this
+ * recording's collectives. `space` is for a value of each row. */
+static float usual_spread(const struct best *best, uint32_t n_rows, float *space)
 {
-	return v->spread <= 2.5F * b->spread + MORE_US * (1 + 4 / (float)v->n) &&
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < n_rows; i++)
+		if (best[i].part > 0)
+			space[n++] = best[i].spread;
+	qsort(space, n, sizeof(*space), by_float);
+	return n > 0 ? space[n / 2] : 0;
+}
+
+static int is_as_good(const struct best *b, float usual, const struct vote *v, float part)
+{
+	return v->spread <= 2.5F * fmaxf(b->spread, usual) + MORE_US * (1 + 4 / (float)v->n) &&
 	       part >= b->part - LESS;
 }
 
@@ -215,13 +239,13 @@ static size_t list_candidates(const struct fmt_ends *r, const struct votes *vote
 		if (v.part < (is_send_recv(r, v.a) ? PART : WHOLE) || r->rows[v.a].group ||
 		    r->rows[v.b].group)
 			continue;
-		v.spread = spread_of(&v);
+		set_spread(&v);
 		improve_best(&best[v.a], v.spread, v.part);
 		improve_best(&best[v.b], v.spread, v.part);
 		out[n++] = v;
 	}
 	if (n > 0)
-		qsort(out, n, sizeof(*out), by_spread);
+		qsort(out, n, sizeof(*out), by_distance);
 	return n;
 }
 
@@ -389,17 +413,20 @@ static int join_by_votes(const struct fmt_ends *r, const struct votes *votes, st
 {
 	scoped(free_ptr) struct vote *v = malloc((votes->n + 1) * sizeof(*v));
 	scoped(free_ptr) struct best *best = calloc(r->n_rows + (size_t)1, sizeof(*best));
+	scoped(free_ptr) float *space = malloc((r->n_rows + (size_t)1) * sizeof(*space));
+	float usual;
 	size_t n;
 
-	if (!v || !best)
+	if (!v || !best || !space)
 		return -ENOMEM;
 	n = list_candidates(r, votes, v, best);
+	usual = usual_spread(best, r->n_rows, space);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t a = root(sets, v[i].a), b = root(sets, v[i].b);
 		float least_part = is_send_recv(r, v[i].a) ? 1 : v[i].part;
 
-		if (a != b && is_as_good(&best[v[i].a], &v[i], least_part) &&
-		    is_as_good(&best[v[i].b], &v[i], least_part) && !share_rank(r, sets, a, b))
+		if (a != b && is_as_good(&best[v[i].a], usual, &v[i], least_part) &&
+		    is_as_good(&best[v[i].b], usual, &v[i], least_part) && !share_rank(r, sets, a, b))
 			join_sets(sets, a, b);
 	}
 	join_uneven(r, v, n, sets);

@@ -66,6 +66,7 @@ static void find_next_launches(struct infer_scan *s)
 	s->own_before = before;
 	keep_least(&after[0], after[1] - before);
 	keep_least(&events[0], events[1] < before ? 0 : events[1] - before);
+	s->own_records = events[0];
 	s->own_after = after[0] && (events[0] > 1 || !s->has_records);
 }
 
@@ -186,6 +187,13 @@ static uint32_t next_awaited(const struct infer_scan *s)
 	return op != INFER_NONE ? op : newest;
 }
 
+static bool is_awaited(const struct infer_scan *s, uint32_t op)
+{
+	uint32_t awaited = s->awaited[s->v->ops[op].stream];
+
+	return awaited != INFER_NONE && awaited >= op;
+}
+
 /* Returns the collective that a wait directly behind the launch of `newest` is for. If an earlier
  * wait was for that one, another is pending. */
 static uint32_t direct_wait(struct infer_scan *s, uint32_t newest)
@@ -194,13 +202,26 @@ static uint32_t direct_wait(struct infer_scan *s, uint32_t newest)
 
 	if (oldest == INFER_NONE)
 		return newest;
-	if (s->awaited[stream] != INFER_NONE && s->awaited[stream] >= newest)
+	if (is_awaited(s, newest))
 		return oldest;
 	if (s->n_direct) {
 		s->n_direct[stream]++;
 		s->n_alone[stream] += oldest == newest;
 	}
 	return s->n_direct || s->in_order[stream] ? oldest : newest;
+}
+
+/* Returns the newest operation, with an event behind it, of a second stream of kernels; else `other`.
+ */
+static uint32_t side_kernel(const struct infer_scan *s, uint32_t stream, uint32_t other)
+{
+	for (uint32_t i = s->n_candidates[1]; i-- > 0;) {
+		uint32_t op = s->candidates[1][i];
+
+		if (s->v->ops[op].stream != stream && s->has_kernels[s->v->ops[op].stream])
+			return op;
+	}
+	return other;
 }
 
 /* PyTorch makes the stream of a process group wait for the current stream before each collective,
@@ -212,7 +233,7 @@ static void guess(struct infer_scan *s, const struct infer_scan_thread *t, struc
 	uint32_t next = INFER_NONE, compute = t->compute != INFER_NONE ? t->compute : s->compute;
 	bool to_compute = false;
 
-	ret->guess = t->is_recorded ? t->launched : INFER_NONE;
+	ret->guess = t->records > 0 ? t->launched : INFER_NONE;
 	if (s->event_of[ret->call] != INFER_NONE)
 		ret->guess = s->event_of[ret->call];
 	if (v->calls[ret->call].api == INFER_API_EVENT_SYNC || ret->next == INFER_NONE)
@@ -227,12 +248,19 @@ static void guess(struct infer_scan *s, const struct infer_scan_thread *t, struc
 		ret->guess = compute;
 		ret->direct = true;
 	} else if (t->launched != INFER_NONE && !t->took_over &&
+		   v->ops[t->launched].kind == FMT_COLLECTIVE && s->own_records > 0 &&
+		   t->records > s->own_records && v->ops[next].kind != FMT_COLLECTIVE &&
+		   compute != INFER_NONE && v->ops[compute].stream != ret->stream) {
+		ret->guess = compute;
+	} else if (t->launched != INFER_NONE && !t->took_over &&
 		   v->ops[t->launched].kind == FMT_COLLECTIVE) {
 		ret->for_work = ret->position >= s->own_after;
 		ret->guess = ret->for_work ? direct_wait(s, t->launched) : INFER_NONE;
+		if (ret->guess == t->launched && is_awaited(s, ret->guess))
+			ret->guess = side_kernel(s, ret->stream, ret->guess);
 		to_compute = ret->position == s->own_after || v->ops[next].kind == FMT_COLLECTIVE;
 	} else if (ret->guess == INFER_NONE || v->ops[ret->guess].stream == ret->stream) {
-		ret->guess = t->is_recorded ? s->collective : next_awaited(s);
+		ret->guess = t->records > 0 ? s->collective : next_awaited(s);
 		/* The stream of the next launch does not wait for itself, and that of a collective
 		 * only by the waits of its launch. */
 		to_compute =
@@ -253,7 +281,7 @@ static void record_event(struct infer_scan *s, struct infer_scan_thread *t)
 {
 	for (uint32_t i = 0; i < s->v->n_streams; i++)
 		add_candidate(s, s->last[i]);
-	t->is_recorded = true;
+	t->records++;
 }
 
 /* The thread continues where others launched meanwhile. */
@@ -263,7 +291,7 @@ static void take_over(const struct infer_scan *s, struct infer_scan_thread *t)
 	t->earlier = s->earlier;
 	t->compute = s->compute;
 	t->position = 0;
-	t->is_recorded = false;
+	t->records = 0;
 	t->took_over = true;
 }
 
@@ -286,7 +314,7 @@ int infer_scan_call(struct infer_scan *s, uint32_t call, struct infer_site *ret)
 		ret->position = t->position++;
 		ret->stream = ret->guess = INFER_NONE;
 		ret->for_work = ret->not_next = false;
-		ret->direct = t->is_recorded;
+		ret->direct = t->records > 0;
 		ret->n = 0;
 		if (!s->n_direct) {
 			list_candidates(s, 0, INFER_CANDIDATES / 4, ret);
@@ -300,7 +328,7 @@ int infer_scan_call(struct infer_scan *s, uint32_t call, struct infer_site *ret)
 		}
 	}
 	if (waits || c->n_ops > 0)
-		t->is_recorded = false;
+		t->records = 0;
 	if (c->n_ops > 0) {
 		s->earlier = t->earlier = t->launched;
 		s->n_launches++;

@@ -38,7 +38,7 @@ struct infer_scan_thread {
 	uint32_t earlier;	    /* the newest of the launch before */
 	uint32_t seen;		    /* launches of all threads up to its last call */
 	uint32_t position;	    /* calls that wait through an event since the last launch */
-	bool is_recorded;	    /* an event, since its last launch or wait */
+	uint32_t records;	    /* events recorded since its last launch or wait */
 	bool took_over;		    /* another thread launched `launched` */
 };
 
@@ -65,6 +65,7 @@ struct infer_scan {
 					 a collective; those with no older collective to wait for */
 	bool has_records;
 	uint32_t own_before, own_after; /* number of waits that belong to launching a collective */
+	uint32_t own_records;		/* of events behind it, at most 2 */
 };
 
 int infer_scan_init(struct infer_scan *s, const struct infer_view *v);
