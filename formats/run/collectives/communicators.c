@@ -426,7 +426,8 @@ static int join_by_votes(const struct fmt_ends *r, const struct votes *votes, st
 		float least_part = is_send_recv(r, v[i].a) ? 1 : v[i].part;
 
 		if (a != b && is_as_good(&best[v[i].a], usual, &v[i], least_part) &&
-		    is_as_good(&best[v[i].b], usual, &v[i], least_part) && !share_rank(r, sets, a, b))
+		    is_as_good(&best[v[i].b], usual, &v[i], least_part) &&
+		    !share_rank(r, sets, a, b))
 			join_sets(sets, a, b);
 	}
 	join_uneven(r, v, n, sets);

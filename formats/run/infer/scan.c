@@ -187,31 +187,8 @@ static uint32_t next_awaited(const struct infer_scan *s)
 	return op != INFER_NONE ? op : newest;
 }
 
-static bool is_awaited(const struct infer_scan *s, uint32_t op)
-{
-	uint32_t awaited = s->awaited[s->v->ops[op].stream];
-
-	return awaited != INFER_NONE && awaited >= op;
-}
-
-/* Returns the collective that a wait directly behind the launch of `newest` is for. If an earlier
- * wait was for that one, another is pending. */
-static uint32_t direct_wait(struct infer_scan *s, uint32_t newest)
-{
-	uint32_t stream = s->v->ops[newest].stream, oldest = oldest_open(s);
-
-	if (oldest == INFER_NONE)
-		return newest;
-	if (is_awaited(s, newest))
-		return oldest;
-	if (s->n_direct) {
-		s->n_direct[stream]++;
-		s->n_alone[stream] += oldest == newest;
-	}
-	return s->n_direct || s->in_order[stream] ? oldest : newest;
-}
-
-/* Returns the newest operation, with an event behind it, of a second stream of kernels; else `other`.
+/* Returns the newest operation, with an event behind it, of a second stream of kernels; else
+ * `other`.
  */
 static uint32_t side_kernel(const struct infer_scan *s, uint32_t stream, uint32_t other)
 {
@@ -224,6 +201,23 @@ static uint32_t side_kernel(const struct infer_scan *s, uint32_t stream, uint32_
 	return other;
 }
 
+/* Returns the collective that a wait directly behind the launch of `newest` is for. If an earlier
+ * wait was for that one, another is pending. */
+static uint32_t direct_wait(struct infer_scan *s, uint32_t newest, uint32_t waiting)
+{
+	uint32_t stream = s->v->ops[newest].stream, oldest = oldest_open(s);
+
+	if (oldest == INFER_NONE)
+		return side_kernel(s, waiting, newest);
+	if (s->awaited[stream] != INFER_NONE && s->awaited[stream] >= newest)
+		return oldest;
+	if (s->n_direct) {
+		s->n_direct[stream]++;
+		s->n_alone[stream] += oldest == newest;
+	}
+	return s->n_direct || s->in_order[stream] ? oldest : newest;
+}
+
 /* PyTorch makes the stream of a process group wait for the current stream before each collective,
  * and `work.wait()` the current stream for the collective. Otherwise, an event that was recorded
  * directly before a wait is most often the awaited one. */
@@ -231,7 +225,8 @@ static void guess(struct infer_scan *s, const struct infer_scan_thread *t, struc
 {
 	const struct infer_view *v = s->v;
 	uint32_t next = INFER_NONE, compute = t->compute != INFER_NONE ? t->compute : s->compute;
-	bool to_compute = false;
+	bool to_compute = false, behind = t->launched != INFER_NONE && !t->took_over &&
+					  v->ops[t->launched].kind == FMT_COLLECTIVE;
 
 	ret->guess = t->records > 0 ? t->launched : INFER_NONE;
 	if (s->event_of[ret->call] != INFER_NONE)
@@ -247,17 +242,13 @@ static void guess(struct infer_scan *s, const struct infer_scan_thread *t, struc
 	if (v->ops[next].kind == FMT_COLLECTIVE && waits_before(s, ret->call) < s->own_before) {
 		ret->guess = compute;
 		ret->direct = true;
-	} else if (t->launched != INFER_NONE && !t->took_over &&
-		   v->ops[t->launched].kind == FMT_COLLECTIVE && s->own_records > 0 &&
-		   t->records > s->own_records && v->ops[next].kind != FMT_COLLECTIVE &&
-		   compute != INFER_NONE && v->ops[compute].stream != ret->stream) {
+	} else if (behind && s->own_records > 0 && t->records > s->own_records &&
+		   v->ops[next].kind != FMT_COLLECTIVE && compute != INFER_NONE &&
+		   v->ops[compute].stream != ret->stream) {
 		ret->guess = compute;
-	} else if (t->launched != INFER_NONE && !t->took_over &&
-		   v->ops[t->launched].kind == FMT_COLLECTIVE) {
+	} else if (behind) {
 		ret->for_work = ret->position >= s->own_after;
-		ret->guess = ret->for_work ? direct_wait(s, t->launched) : INFER_NONE;
-		if (ret->guess == t->launched && is_awaited(s, ret->guess))
-			ret->guess = side_kernel(s, ret->stream, ret->guess);
+		ret->guess = ret->for_work ? direct_wait(s, t->launched, ret->stream) : INFER_NONE;
 		to_compute = ret->position == s->own_after || v->ops[next].kind == FMT_COLLECTIVE;
 	} else if (ret->guess == INFER_NONE || v->ops[ret->guess].stream == ret->stream) {
 		ret->guess = t->records > 0 ? s->collective : next_awaited(s);
