@@ -23,8 +23,8 @@
 #define LEAST_WAITS 3	   /* number of times that one set must have waited for another */
 #define LEAST_OVERLAPS 8   /* operations that show that two sets always overlap */
 #define MORE_US                                                                                    \
-	1 /* and their ends are spread by this much more than 2.5 times its, or that of most rows; \
-	     more if few of their collectives were compared */
+	1 /* and their ends are spread by this much more than 2.5 times its, or than most rows' */
+#define FEW 88 /* few collectives show little: of n, the limit is larger by this / n^3 */
 
 /* An operation, in the order of ends. */
 struct ending {
@@ -210,7 +210,8 @@ static float usual_spread(const struct best *best, uint32_t n_rows, float *space
 
 static int is_as_good(const struct best *b, float usual, const struct vote *v, float part)
 {
-	return v->spread <= 2.5F * fmaxf(b->spread, usual) + MORE_US * (1 + 4 / (float)v->n) &&
+	return v->spread <= 2.5F * fmaxf(b->spread, usual) +
+				    MORE_US * (1 + FEW / (float)(v->n * v->n * v->n)) &&
 	       part >= b->part - LESS;
 }
 

@@ -66,8 +66,8 @@ static void find_next_launches(struct infer_scan *s)
 	s->own_before = before;
 	keep_least(&after[0], after[1] - before);
 	keep_least(&events[0], events[1] < before ? 0 : events[1] - before);
-	s->own_records = events[0];
 	s->own_after = after[0] && (events[0] > 1 || !s->has_records);
+	s->own_records = events[0] - (s->own_after && s->has_records);
 }
 
 /* A wait may be for an operation that another thread launches, to which this thread hands over: if

@@ -65,7 +65,7 @@ struct infer_scan {
 					 a collective; those with no older collective to wait for */
 	bool has_records;
 	uint32_t own_before, own_after; /* number of waits that belong to launching a collective */
-	uint32_t own_records;		/* of events behind it, at most 2 */
+	uint32_t own_records;		/* of events behind it and such waits, at most 2 */
 };
 
 int infer_scan_init(struct infer_scan *s, const struct infer_view *v);
