@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CUDA driver and NCCL for recorded programs. Each call is checked:
+"""The CUDA driver and NCCL for test programs. Each call is checked:
 
     cu.cuCtxSynchronize()
     at = cu.new('cuMemAlloc_v2', 4096)        # the result, which the first argument, or ..., points to
@@ -18,21 +18,36 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../
 from gd128 import gd128  # noqa: E402
 
 NON_BLOCKING = 1  # stream flag
+# CUresult
+INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED, INVALID_IMAGE, INVALID_CONTEXT = 1, 2, 3, 200, 201
+INVALID_HANDLE, NOT_FOUND, NOT_READY, LAUNCH_FAILED, NOT_SUPPORTED = 400, 500, 600, 719, 801
 
 
 def end(failure):
-    """Python continues after an exception in another thread: end the program."""
+    """Python continues after an exception in another thread or in a callback: end the program."""
     sys.excepthook(failure.exc_type, failure.exc_value, failure.exc_traceback)
     os._exit(1)
 
 
-threading.excepthook = end
+threading.excepthook = sys.unraisablehook = end
 
 
 def converted(value):
     if isinstance(value, int):
         return ctypes.c_int64(value) if value < 0 else ctypes.c_uint64(value)
     return value
+
+
+def structure(fields):
+    """A struct type: structure('dst Q, value I, name c*8') has fields of the types of module struct."""
+    types = {'Q': ctypes.c_uint64, 'q': ctypes.c_int64, 'I': ctypes.c_uint32, 'i': ctypes.c_int32, 'H': ctypes.c_uint16,
+             'B': ctypes.c_uint8, 'c': ctypes.c_char, 'f': ctypes.c_float, 'd': ctypes.c_double, 'P': ctypes.c_void_p}
+    made = []
+    for field in fields.split(','):
+        name, kind = field.split()
+        letter, _, n = kind.partition('*')
+        made.append((name, types[letter] * int(n) if n else types[letter]))
+    return type('Structure', (ctypes.Structure,), {'_fields_': made})
 
 
 class Library:
@@ -75,6 +90,11 @@ def load_kernel(head):
     return cu.new('cuModuleGetFunction', cu.new('cuModuleLoadData', ptx.encode()), head.split('(')[0].encode())
 
 
+def unload(kernel):
+    """Unloads the module of a kernel."""
+    cu.cuModuleUnload(cu.new('cuFuncGetModule', kernel))
+
+
 def launch(kernel, stream, *args, block=1):
     values = [ctypes.c_uint64(arg) for arg in args]
     params = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
@@ -89,6 +109,51 @@ def allocation(device):
 def access(device, flags=3):
     """A CUmemAccessDesc; 0: none, 3: read and write."""
     return struct.pack('<3i', 1, device, flags)
+
+
+def read(kind, address):
+    """What a ctypes type, as c_int * 4, has at an address of the device."""
+    ret = kind()
+    cu.cuMemcpyDtoH_v2(ctypes.byref(ret), address, ctypes.sizeof(ret))
+    return ret
+
+
+def record_now():
+    """An event that is recorded on the null stream."""
+    event = cu.new('cuEventCreate', 0)
+    cu.cuEventRecord(event, 0)
+    return event
+
+
+def ms_since(start):
+    """Milliseconds from record_now() until the null stream gets here."""
+    end, ms = record_now(), ctypes.c_float()
+    cu.cuEventSynchronize(end)
+    cu.cuEventElapsedTime_v2(ctypes.byref(ms), start, end)
+    cu.cuEventDestroy_v2(start)
+    cu.cuEventDestroy_v2(end)
+    return ms.value
+
+
+HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class Held:
+    """Streams are held from hold() to release(), so that later launches stay in flight."""
+
+    def __init__(self):
+        released = threading.Event()
+        self.release = released.set
+        self.function = HOST_FUNCTION(lambda _: released.wait())
+
+    def hold(self, stream):
+        cu.cuLaunchHostFunc(stream, self.function, None)
+
+
+def resident_bytes():
+    """Resident memory of this process."""
+    with open('/proc/self/statm', encoding='ascii') as f:
+        return int(f.read().split()[1]) * os.sysconf('SC_PAGESIZE')
 
 
 def mark_iteration():

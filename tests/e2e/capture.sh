@@ -83,7 +83,7 @@ equal "$status" 137
 hands_on_signals gpucapture -o "$work/run" --
 
 # The recorder is killed twice: each successor continues, and nothing is lost.
-program=$programs/tests/emugpu/emugpu_driver
+program=$SOURCE/tests/emugpu/driver.py
 cat >"$work/twice.sh" <<'SH'
 "$1" >/dev/null 2>&1
 >"$0.began"

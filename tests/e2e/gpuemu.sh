@@ -33,8 +33,8 @@ fails -3 gpuemu --kernels "$work/odd.gpu" true
 fails -2 gpuemu
 
 # A program that uses the driver API, on any number of GPUs of each model.
-program=$BUILD/tests/emugpu/emugpu_driver
-gpuemu --gpus 8 --like V100 --json -o "$work/report" -- "$program" 2>"$work/told"
+program=$SOURCE/tests/emugpu/driver.py
+gpuemu --gpus 8 --like V100 --host-speed 1e15 --json -o "$work/report" -- "$program" 2>"$work/told"
 python3 - "$work/report" <<'PY'
 import json, sys
 report = json.load(open(sys.argv[1]))
@@ -47,16 +47,16 @@ PY
 summary() {
 	[ "$(grep -c '^gpuemu: ' "$work/told")" -eq "$1" ] || die "not $1 lines: $(cat "$work/told")"
 }
-gpuemu -- "$program" 2>"$work/told"
+gpuemu --host-speed 1e15 -- "$program" 2>"$work/told"
 grep -q '^gpuemu: 1 launch of 1 kernel had no host kernel; results that depend on them are undefined (nothing)$' "$work/told" ||
 	die "not told of a kernel: $(cat "$work/told")"
 summary 2
 grep -q '^gpuemu: not supported: ' "$work/told" || die "not told of functions: $(cat "$work/told")"
-gpuemu -- "$BUILD/tests/emugpu/emugpu_cudnn" 2>"$work/told"
+gpuemu --host-speed 1e15 -- "$SOURCE/tests/emugpu/cudnn.py" 2>"$work/told"
 grep -q '^gpuemu: 3 launches of 3 kernels exceeded what their host kernels compute; .*gpuemu_conv_fprop.*GPUEMU_COMPUTE=all' "$work/told" ||
 	die "not told of large convolutions: $(cat "$work/told")"
 summary 1
-gpuemu --json -o "$work/report" -- "$BUILD/tests/emugpu/emugpu_counts" counted
+gpuemu --json -o "$work/report" -- "$SOURCE/tests/emugpu/counts.py" counted
 python3 - "$work/report" <<'PY'
 import json, sys
 report = json.load(open(sys.argv[1]))
@@ -64,14 +64,14 @@ assert report['refused'] == [{'library': 'libcuda.so.1', 'name': 'cuGraphicsUnma
 PY
 
 # A message size computed by a kernel without a host kernel: the message names the kernel.
-gpuemu --gpus 2 -- "$BUILD/tests/emugpu/emugpu_arbitrary" 2>"$work/told"
+gpuemu --gpus 2 -- "$SOURCE/tests/emugpu/arbitrary.py" 2>"$work/told"
 grep -q '^gpuemu: ncclSend.*rank 0 sends 64 bytes to rank 1, which expects 0.*count_items.*--kernels' "$work/told" ||
 	die "no reason given it failed: $(cat "$work/told")"
 grep -q 'the program read 1 such result (count_items)$' "$work/told" || die "not told of reads: $(cat "$work/told")"
 summary 2
 
 # A hint if most of the time goes into products.
-gpuemu -- "$BUILD/tests/emugpu/emugpu_products" 2>"$work/told"
+gpuemu -- "$SOURCE/tests/emugpu/products.py" 2>"$work/told"
 grep -q '^gpuemu: cuBLAS computed for .* s; .*GPUEMU_COMPUTE=0' "$work/told" || die "no hint: $(cat "$work/told")"
 
 # The speed of this machine.
@@ -97,19 +97,19 @@ assert [{k: v for k, v in e.items() if k != 'pid'} for e in report['not_exited']
 assert all(e['pid'] > 1 for e in report['not_exited']), report
 PY
 }
-ender=$BUILD/tests/emugpu/emugpu_ended
+ender=$SOURCE/tests/emugpu/ended.py
 ended 0 "$ender" exit
 check_ends '[]' 1
 ended 0 "$ender" _exit
 check_ends '[]' 1
 ended 137 "$ender" 9
-check_ends '[{"name": "emugpu_ended", "signal": 9, "running": false}]' 1
+check_ends '[{"name": "python3", "signal": 9, "running": false}]' 1
 ended 0 "$ender" child 15
-check_ends '[{"name": "exe", "signal": 15, "running": false}]' 1
+check_ends '[{"name": "python3", "signal": 15, "running": false}]' 1
 ended 3 sh -c '"$0" 6; "$0" exit; exit 3' "$ender"
-check_ends '[{"name": "emugpu_ended", "signal": 6, "running": false}]' 2
+check_ends '[{"name": "python3", "signal": 6, "running": false}]' 2
 fails -137 gpuemu -- "$ender" 9
-grep -q '^gpuemu: killed by signal 9 (Killed): emugpu_ended (process [0-9]*)$' "$work/stderr" || die "$(cat "$work/stderr")"
+grep -q '^gpuemu: killed by signal 9 (Killed): python3 (process [0-9]*)$' "$work/stderr" || die "$(cat "$work/stderr")"
 
 # An interrupted run, as by Ctrl-C. (Background commands of this shell ignore SIGINT.)
 python3 - "$work/report" "$ender" <<'PY'
@@ -120,7 +120,7 @@ assert run.stdout.readline() == b'waiting\n'
 run.send_signal(signal.SIGINT)
 assert run.wait(60) == -signal.SIGINT, run.returncode
 PY
-check_ends '[{"name": "emugpu_ended", "signal": 2, "running": false}]' 1
+check_ends '[{"name": "python3", "signal": 2, "running": false}]' 1
 
 # A paced run takes at least its virtual time.
 python3 - "$program" <<'PY'

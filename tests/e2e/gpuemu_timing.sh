@@ -2,7 +2,7 @@
 # Durations come from a recorded run if it has them, otherwise from the model of the GPU.
 . "$(dirname "$0")/lib.sh"
 [ -x "$BUILD/tools/gpuemu" ] || skip "gpuemu was not built (no CUDA headers)"
-program=$BUILD/tests/emugpu/emugpu_durations
+program=$SOURCE/tests/emugpu/durations.py
 virtual_only
 
 # A recording of two ranks: copies of 1 and 4 MiB, and an all-reduce in which one rank waits.

@@ -58,5 +58,5 @@ gpureplay --emulate run.gputrace | has_line 'step time'
 need_capture
 [ "$programs" = "$BUILD" ] || skip "recording: a sanitized program cannot be recorded"
 sed 's/^name .*/name mine/' "$share/gpureplay/gpus/H100-SXM5.gpu" >mine.gpu
-gpucapture -o recorded -- gpuemu --like ./mine.gpu -- "$programs/tests/emugpu/emugpu_driver" >out 2>err || die "$(cat err)"
+gpucapture -o recorded -- gpuemu --like ./mine.gpu -- "$SOURCE/tests/emugpu/driver.py" >out 2>err || die "$(cat err)"
 gputrace info recorded | has_line mine

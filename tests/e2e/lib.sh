@@ -10,6 +10,7 @@ shopt -s inherit_errexit failglob
 # TMPDIR.
 umask 022
 export LC_ALL=C.UTF-8
+export LSAN_OPTIONS=print_suppressions=0:suppressions=$SOURCE/tests/python.supp
 unset LANGUAGE
 case ${TMPDIR:-} in *[!A-Za-z0-9/._-]*) unset TMPDIR ;; esac
 

@@ -173,7 +173,7 @@ done
 # Calls of cuBLAS and cuBLASLt, with scalars on the host and on the device; on another model of GPU,
 # for which the recorded algorithm of cublasLtMatmul is invalid.
 gpucapture --digest=launch --payloads=0-1000 --embed-images -o blas -- \
-	gpuemu -o report -- "$programs/tests/emugpu/emugpu_blas" >/dev/null
+	gpuemu -o report -- "$SOURCE/tests/emugpu/blas.py" >/dev/null
 for model in H200 V100; do
 	gpuemu --like=$model -o report -- gpureplay --cublas=api -f -o blas.again blas | has_line -x 'No differences.'
 	gputrace export -f tsv -o $model blas.again

@@ -84,7 +84,7 @@ fails -3 gpureplay --rank 1 ipc
 grep -Exq 'gpureplay: cannot re-execute rank 1 of ipc alone: cuIpcOpenMemHandle_v2 \(correlation [0-9]+\) uses memory or events of another process' stderr ||
 	die "$(cat stderr)"
 alone --rank 0 ipc | has_line -x 'No differences.'
-recorded graph 2 --digest=launch --payloads=0-9 -- "$programs/tests/capture/capture_collectives" processes 2 2
+recorded graph 2 --digest=launch --payloads=0-9 -- "$SOURCE/tests/capture/collectives.py" processes 2 2
 fails -3 gpureplay --rank 1 graph
 says 'is in a graph, so its data is unknown'
 fails -2 gpureplay --rank 2 ranks2

@@ -1,0 +1,1 @@
+../capture/host_kernels.py
