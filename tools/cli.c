@@ -72,8 +72,11 @@ int cli_fail(int r, const struct fmt_error *err, const char *doing, const char *
 {
 	bool known = err && err->what[0];
 	const char *where = known && !is_same_file(file, err->file) ? err->file : "";
+	size_t n = strlen(file);
 	char offset[40] = "";
 
+	if (strncmp(where, file, n) == 0 && (where[n] == '/' || where[n] == ':'))
+		where += n + 1; /* a member of `file` */
 	if (known && err->offset != FMT_NO_OFFSET)
 		snprintf(offset, sizeof(offset), " at byte %" PRIu64, err->offset);
 	cli_error("cannot %s %s: %s%s%s%s%s%s", doing, file, where, *where ? ": " : "",

@@ -25,7 +25,7 @@ fails -3 gpuemu --timing "$work" true
 "$BUILD/bench/make_trace" "$work/cut" 2 3 200
 truncate -s -3000 "$work/cut/rank-00001.chunks"
 fails -3 gpuemu --timing "$work/cut" true
-says "cut/rank-00001.chunks: truncated at byte"
+says "cut: rank-00001.chunks: truncated at byte"
 fails -2 gpuemu -o "$work/absent/report" touch "$work/ran"
 says "No such file or directory; its directory must exist"
 [ ! -e "$work/ran" ] || die "the program ran although its report cannot be written"

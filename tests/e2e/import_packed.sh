@@ -34,7 +34,7 @@ equal "$(id report)" "$(id report.plain)"
 for name in gz zst; do
 	head -c 300 "whole.json.$name" >"cut.json.$name"
 done
-refuses 3 'cut.json.gz: the gzip file is cut short at byte 300' gputrace import -o out cut.json.gz
-refuses 3 'cut.json.zst: the zstd file is cut short at byte 300' gputrace import -o out cut.json.zst
+refuses 3 'cut.json.gz: the gzip file is truncated at byte 300' gputrace import -o out cut.json.gz
+refuses 3 'cut.json.zst: the zstd file is truncated at byte 300' gputrace import -o out cut.json.zst
 { head -c 300 whole.json.zst; head -c 300 /dev/zero; tail -c +601 whole.json.zst; } >damaged.json.zst
 refuses 3 'damaged.json.zst: the zstd data is damaged' gputrace import -o out damaged.json.zst

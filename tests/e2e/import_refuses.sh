@@ -24,7 +24,7 @@ printf '{"a":1}' >other.json
 refuses 3 'not a profiler trace' gputrace import -o out other.json
 seq 1 20000 | sed "s/.*/$event,/; s/TS/&/" | { printf '{"traceEvents":['; cat; } | gzip >whole.json.gz
 head -c 700 whole.json.gz >cut.json.gz
-refuses 3 'cut.json.gz: the gzip file is cut short at byte 700' gputrace import -o out cut.json.gz
+refuses 3 'cut.json.gz: the gzip file is truncated at byte 700' gputrace import -o out cut.json.gz
 refuses 3 'cannot import nowhere.json: No such file' gputrace import -o out nowhere.json
 # More GPUs than a process can have.
 call='{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":9000,"tid":1,"ts":I,"dur":1,"args":{"correlation":I}}'

@@ -180,7 +180,7 @@ static ssize_t read_some(struct kineto_source *s, uint8_t *buf, size_t n, struct
 		if (got > 0)
 			return got;
 		if (empty && !s->between)
-			return fmt_fail(err, -EBADMSG, s->path, s->done, "the %s file is cut short",
+			return fmt_fail(err, -EBADMSG, s->path, s->done, "the %s file is truncated",
 					name);
 	}
 }

@@ -49,7 +49,7 @@ int fmt_header_open(const uint8_t *data, size_t len, uint8_t tag, struct fmt_cur
 	uint32_t magic = fmt_u32(&c), body = fmt_u32(&c);
 
 	if (c.bad)
-		return bad(why, "cut short in a header");
+		return bad(why, "truncated in a header");
 	if (magic != FMT_SKIP_MAGIC)
 		return bad(why, "missing header");
 	if (body < 9 || body > fmt_left(&c))
@@ -86,7 +86,7 @@ int fmt_file_fields_get(struct fmt_cursor *c, struct fmt_file_header *ret, const
 	h.number = fmt_u32(c);
 	h.names_rank = fmt_u32(c);
 	if (c->bad)
-		return bad(why, "file header cut short");
+		return bad(why, "truncated file header");
 	if (version != FMT_VERSION || required != 0 || reserved != 0) {
 		*why = "written by a newer version of the format";
 		return -ENOTSUP;
@@ -193,7 +193,7 @@ int fmt_chunk_header_get(const uint8_t *data, size_t len, struct fmt_chunk *ret,
 	chunk.raw_bytes = fmt_varint(&c);
 	chunk.hash = fmt_u64(&c);
 	if (c.bad || chunk.frame_bytes > INT64_MAX || chunk.slice > UINT32_MAX)
-		return bad(why, "chunk header cut short");
+		return bad(why, "truncated chunk header");
 	if (chunk.raw_bytes > FMT_CHUNK_RAW_MAX)
 		return bad(why, "chunk too large");
 	*ret = chunk;

@@ -138,7 +138,7 @@ static int open_packed(struct fmt_cursor *c, uint64_t file_bytes, uint8_t **ret,
 		       struct fmt_cursor *inside, const char **why)
 {
 	uint64_t len = fmt_varint(c);
-	int r = c->bad ? bad(why, "index cut short")
+	int r = c->bad ? bad(why, "truncated index")
 		: len / ROW_MAX > file_bytes / CHUNK_MIN
 			? bad(why, "index too large for its file")
 			: fmt_frame_unpack(c->at, fmt_left(c), len, ret, why);
@@ -210,7 +210,7 @@ int fmt_index_get(const uint8_t *data, size_t len, uint64_t file_bytes,
 	for (size_t i = 0; i < count; i++)
 		chunks[i].type = fmt_u8(&c);
 	if (get_columns(&c, chunks, count))
-		return bad(why, "index cut short");
+		return bad(why, "truncated index");
 	r = compute_offsets(chunks, count, h.number, why);
 	if (r < 0)
 		return r;

@@ -203,7 +203,7 @@ static int read_bytes(const struct fmt_member *m, const char *path, const struct
 	int fd;
 
 	if (c->offset > m->source.bytes || bytes > m->source.bytes - c->offset)
-		return fmt_fail(err, -EBADMSG, path, c->offset, "cut short in a chunk");
+		return fmt_fail(err, -EBADMSG, path, c->offset, "truncated in a chunk");
 	data = malloc(bytes ? bytes : 1);
 	if (!data)
 		return fmt_fail(err, -ENOMEM, path, c->offset, "out of memory");
@@ -216,7 +216,7 @@ static int read_bytes(const struct fmt_member *m, const char *path, const struct
 		return fmt_fail(err, n == -EIO ? -EBADMSG : (int)n, path, c->offset,
 				"cannot read: %s", strerror((int)-n));
 	if ((uint64_t)n < bytes)
-		return fmt_fail(err, -EBADMSG, path, c->offset, "cut short in a chunk");
+		return fmt_fail(err, -EBADMSG, path, c->offset, "truncated in a chunk");
 	*ret = take(data);
 	return 0;
 }

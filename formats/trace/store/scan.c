@@ -48,7 +48,7 @@ static int read_other(struct fmt_scan *s, uint64_t offset, uint32_t body, struct
 
 	if (body > HEADER_MAX || offset + len > s->source->bytes ||
 	    s->in_vain / VAIN > s->source->bytes) {
-		f->why = "cut short in a header";
+		f->why = "truncated in a header";
 		return -EBADMSG;
 	}
 	n = read_bytes(s, offset, len);
@@ -74,7 +74,7 @@ static int try_frame(struct fmt_scan *s, uint64_t offset, struct fmt_frame *f)
 	if (n < 0)
 		return (int)n;
 	f->offset = offset;
-	f->why = n < 9 ? "cut short in a header" : "missing header";
+	f->why = n < 9 ? "truncated in a header" : "missing header";
 	if (n < 9 || u32_at(s->buf) != FMT_SKIP_MAGIC)
 		return 0;
 	f->tag = s->buf[8];
@@ -83,7 +83,7 @@ static int try_frame(struct fmt_scan *s, uint64_t offset, struct fmt_frame *f)
 		f->chunk.offset = offset;
 		f->bytes = f->chunk.header_bytes + f->chunk.frame_bytes;
 		if (r == 0 && f->bytes > s->source->bytes - offset) {
-			f->why = "cut short in a chunk";
+			f->why = "truncated in a chunk";
 			return 0;
 		}
 	} else if (f->tag == 'F' || f->tag == 'E' || f->tag == 'I' || f->tag == 'M') {
