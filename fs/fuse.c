@@ -34,7 +34,7 @@ enum asks {
 	INSIDE /* its contents */
 };
 
-static void emulate(const struct fs_call *c)
+static void emulate_run(const struct fs_call *c)
 {
 	struct fs_call own = *c;
 
@@ -50,7 +50,7 @@ static void answer_request(fuse_req_t req, const struct fs_call *c, enum asks as
 	int r;
 
 	if (fs_is_pending(s->fs, c->ino, asks == INSIDE)) {
-		waits.answer = emulate;
+		waits.answer = emulate_run;
 		waits.then = c->answer;
 		r = fs_pool_submit(&s->emulator, &waits);
 		if (r < 0)

@@ -19,7 +19,7 @@ struct fs {
 define_cleanup(fs_freep, struct fs *, fs_close);
 
 /* Maps damage and I/O errors to EIO. No other function does. */
-static int reply(int r)
+static int reply_errno(int r)
 {
 	if (r >= 0 || r == -ENOMEM || r == -ENOENT || r == -ENOTDIR || r == -EINVAL ||
 	    r == -EISDIR || r == -ENOSPC)
@@ -155,7 +155,7 @@ long fs_link(struct fs *fs, fs_ino ino, char *buf, size_t size)
 	int r = find_node(fs, ino, &t, &p);
 
 	if (r < 0)
-		return reply(r);
+		return reply_errno(r);
 	if (!t || p.file != FS_LINK)
 		return -EINVAL;
 	return link_target(t, &p, buf, size);
@@ -177,7 +177,7 @@ static int file_size(struct fs *fs, struct fs_tree *t, const struct fs_node *p, 
 		return 0;
 	}
 	r = fs_content_size(t, p, file_of(p), ret);
-	if (reply(r) == -EIO) {
+	if (reply_errno(r) == -EIO) {
 		*ret = DAMAGED_BYTES;
 		return 0;
 	}
@@ -215,7 +215,7 @@ static int node_attr(struct fs *fs, struct fs_tree *t, const struct fs_node *p, 
 	}
 	if (r == 0)
 		*ret = a;
-	return reply(r);
+	return reply_errno(r);
 }
 
 int fs_stat(struct fs *fs, fs_ino ino, struct fs_attr *ret)
@@ -224,7 +224,7 @@ int fs_stat(struct fs *fs, fs_ino ino, struct fs_attr *ret)
 	struct fs_node p;
 	int r = find_node(fs, ino, &t, &p);
 
-	return r < 0 ? reply(r) : node_attr(fs, t, &p, ret);
+	return r < 0 ? reply_errno(r) : node_attr(fs, t, &p, ret);
 }
 
 bool fs_is_cheap(struct fs *fs, fs_ino ino)
@@ -359,7 +359,7 @@ static int find_changed(struct fs *fs, const char *name, struct fs_attr *ret)
 	int run = name[0] == '.' ? -ENOENT : fs_runs_find(fs->runs, name);
 	struct fs_node p = {.dir = FS_ROOT, .run = (uint32_t)run};
 
-	return run < 0 ? reply(run) : fs_stat(fs, fs_ino_of(p), ret);
+	return run < 0 ? reply_errno(run) : fs_stat(fs, fs_ino_of(p), ret);
 }
 
 int fs_lookup(struct fs *fs, fs_ino parent, const char *name, struct fs_attr *ret)
@@ -374,7 +374,7 @@ int fs_lookup(struct fs *fs, fs_ino parent, const char *name, struct fs_attr *re
 		return fs_stat(fs, parent, ret);
 	r = find_dir(fs, parent, &t, &dir);
 	if (r < 0)
-		return reply(r);
+		return reply_errno(r);
 	if (strcmp(name, "..") == 0) {
 		p = fs_parent_of(t ? t : fs->recorded, dir);
 		return fs_stat(fs, fs_ino_of(p), ret);
@@ -399,7 +399,7 @@ int fs_list(struct fs *fs, fs_ino ino, uint64_t offset, struct fs_entry *ret)
 	int r = find_dir(fs, ino, &t, &dir);
 
 	if (r < 0)
-		return reply(r);
+		return reply_errno(r);
 	if (offset < 2) {
 		p = offset == 0 ? dir : fs_parent_of(t ? t : fs->recorded, dir);
 		snprintf(ret->name, sizeof(ret->name), "%s", offset == 0 ? "." : "..");
@@ -446,13 +446,13 @@ int fs_read(struct fs *fs, fs_ino ino, uint64_t offset, size_t size, struct fs_v
 	size_t len;
 
 	if (r < 0)
-		return reply(r);
+		return reply_errno(r);
 	if (!S_ISREG(fs_type_of(&p)))
 		return S_ISDIR(fs_type_of(&p)) ? -EISDIR : -EINVAL;
 	text = plain_text(fs, t, &p, &len);
 	if (text)
 		return read_plain(fs, text, len, offset, size, view);
-	return reply(fs_content_read(t, &p, file_of(&p), offset, size, view));
+	return reply_errno(fs_content_read(t, &p, file_of(&p), offset, size, view));
 }
 
 uint64_t fs_total_bytes(struct fs *fs)

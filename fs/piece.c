@@ -20,7 +20,7 @@ void fs_text_expect(struct text *text, uint64_t bytes)
 }
 
 /* Releases unused capacity of a text. */
-static void shrink(struct text *t)
+static void shrink_text(struct text *t)
 {
 	char *shrunk = t->cap - t->len > t->len / 8 + 256 ? realloc(t->data, t->len + 1) : NULL;
 
@@ -36,7 +36,7 @@ int fs_blob_of(struct text *text, void **ret, size_t *bytes)
 
 	if (!b)
 		return -ENOMEM;
-	shrink(text);
+	shrink_text(text);
 	*b = (struct fs_blob){.len = text->len, .data = take(text->data)};
 	*bytes = sizeof(*b) + text->cap;
 	*ret = b;

@@ -74,7 +74,7 @@ static void add_printable(struct text *line, const char *text)
 
 /* Adds the line of an invalid spec, in the format of `errors`, unless already present. With the
  * lock held. */
-static void reject(struct fs_runs *r, const char *spec, const char *why)
+static void reject_spec(struct fs_runs *r, const char *spec, const char *why)
 {
 	scoped(text_done) struct text line = {0};
 
@@ -101,7 +101,7 @@ static int find_or_add(struct fs_runs *r, const char *spec)
 			return (int)i;
 	e = r->options.emulate(r->options.context, r->recorded->trace, spec, NULL, &err);
 	if (e == -EINVAL)
-		reject(r, spec, err.what);
+		reject_spec(r, spec, err.what);
 	if (e < 0)
 		return e == -EINVAL ? -ENOENT : e;
 	if (r->end == FS_RUNS)

@@ -47,7 +47,7 @@ int preload_before(const char *variable, const char *first)
 
 /* Returns the length of the sanitizer runtimes at the start of a list, including the colon after
  * them. */
-static size_t sanitizers(const char *list)
+static size_t sanitizers_length(const char *list)
 {
 	static const char *const runtimes[] = {"libasan.", "libtsan.", "liblsan.", "libubsan.",
 					       "libclang_rt."};
@@ -69,7 +69,7 @@ static size_t sanitizers(const char *list)
 int preload_first(const char *list)
 {
 	const char *old = getenv("LD_PRELOAD");
-	size_t n = old ? sanitizers(old) : 0;
+	size_t n = old ? sanitizers_length(old) : 0;
 	char *value;
 
 	if (n == 0)

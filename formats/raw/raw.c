@@ -110,7 +110,7 @@ static int write_at(int fd, const struct text *t, uint64_t at)
 
 /* Allocates space for the chunk, and for the last one after it. File systems without this function
  * are assumed to have space. */
-static int reserve(const struct rec_raw *s, uint64_t bytes)
+static int reserve_disk(const struct rec_raw *s, uint64_t bytes)
 {
 	bytes += s->is_final ? 0 : RESERVE_BYTES;
 	if (fallocate(s->fd, FALLOC_FL_KEEP_SIZE, (off_t)s->bytes, (off_t)bytes) == 0)
@@ -142,7 +142,7 @@ int rec_raw_flush(struct rec_raw *s)
 	if (r == 0 && s->pieces.len > 0)
 		r = pack(&s->pieces, &chunk);
 	if (r == 0 && chunk.len > 0)
-		r = reserve(s, chunk.len);
+		r = reserve_disk(s, chunk.len);
 	if (r == 0)
 		r = write_at(s->fd, &chunk, s->bytes);
 	s->pieces.len = 0;

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "formats/render/grid.h"
-#include "formats/trace/facts.h"
+#include "formats/trace/fact_keys.h"
 #include "formats/trace/memberships.h"
 
 #include <inttypes.h>

@@ -57,7 +57,7 @@ struct fmt_run_rank {
 	size_t n_collectives;
 };
 
-void fmt_run_plan_free(struct fmt_run_plan *p); /* plan.h */
+void fmt_run_plan_free(struct fmt_run_plan *p); /* slicing.h */
 
 /* Frees all data of the rank. */
 static inline void fmt_run_rank_done(struct fmt_run_rank *r)

@@ -4,7 +4,7 @@
  * source provides. One thread. */
 #pragma once
 
-#include "formats/run/plan.h"
+#include "formats/run/slicing.h"
 #include "formats/trace/store/writer.h"
 
 /* `run` has all edges, and at least one iteration; `index` is its index in the names. */

@@ -235,7 +235,7 @@ int sim_declare(struct sim_collectives *m, uint32_t member, int64_t seq, uint32_
 	return 1;
 }
 
-static void seal(struct sim_collectives *m, uint32_t member, int ended)
+static void seal_member(struct sim_collectives *m, uint32_t member, int ended)
 {
 	struct member *who = &m->members[member];
 	int64_t from = who->sealed, to = ended ? INT64_MAX : who->largest + 1;
@@ -262,7 +262,7 @@ void sim_seal(struct sim_collectives *m, uint32_t rank, int ended)
 {
 	m->gone[rank] |= ended != 0;
 	for (uint32_t i = m->of_rank[rank]; i != SIM_NONE; i = m->members[i].next)
-		seal(m, i, ended);
+		seal_member(m, i, ended);
 }
 
 void sim_join(struct sim_collectives *m, uint32_t collective, int64_t at_ns, int64_t duration_ns,

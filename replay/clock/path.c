@@ -341,8 +341,8 @@ static fmt_str name_of(const struct path *p, uint32_t template, enum path_kind k
 }
 
 /* Adds time to the totals, and to those of the kind and the template. */
-static void add(struct path_summary *s, int64_t *sums, uint32_t run, uint32_t rank,
-		enum path_kind kind, uint32_t template, int64_t ns)
+static void add_time(struct path_summary *s, int64_t *sums, uint32_t run, uint32_t rank,
+		     enum path_kind kind, uint32_t template, int64_t ns)
 {
 	sums[(size_t) template * PATH_KINDS + kind] += ns;
 	s->kinds_ns[run * PATH_KINDS + kind] += ns;
@@ -353,16 +353,16 @@ static void add(struct path_summary *s, int64_t *sums, uint32_t run, uint32_t ra
 
 /* Follows the path of a run back from the end of a rank's last iteration to the start of its first.
  * The sums are by template, then kind; those without a template come last. */
-static int follow(struct path *p, uint32_t run, uint32_t rank, int64_t *sums,
-		  struct path_summary *s)
+static int follow_path(struct path *p, uint32_t run, uint32_t rank, int64_t *sums,
+		       struct path_summary *s)
 {
 	const struct span *span = &p->ranks[rank].spans[run];
 	struct moment t, before = {0};
 	int known = find_moment(p, run, SIM_REF(rank, span->last), &t);
 
 	if (known)
-		add(s, sums, run, rank, PATH_HOST, fmt_n_templates(p->names),
-		    fmt_sub(span->end_ns, t.at_ns));
+		add_time(s, sums, run, rank, PATH_HOST, fmt_n_templates(p->names),
+			 fmt_sub(span->end_ns, t.at_ns));
 	while (known && t.at_ns > span->start_ns) {
 		enum path_kind kind;
 		uint64_t from;
@@ -377,7 +377,7 @@ static int follow(struct path *p, uint32_t run, uint32_t rank, int64_t *sums,
 		/* A kernel that fills the device delays the later one. */
 		of = known && kind == PATH_GPU && SIM_REF_MOMENT(t.ref) % 2 == 0 ? before.template
 										 : t.template;
-		add(s, sums, run, SIM_REF_RANK(t.ref), kind, of, fmt_sub(t.at_ns, since));
+		add_time(s, sums, run, SIM_REF_RANK(t.ref), kind, of, fmt_sub(t.at_ns, since));
 		t = before;
 	}
 	return 0;
@@ -436,7 +436,7 @@ int path_follow(struct path *p)
 			continue;
 		if (run == 0)
 			s.n_iterations = p->ranks[rank].n_iterations;
-		r = follow(p, run, rank, sums, &s) ?: add_rows(p, run, sums, &s);
+		r = follow_path(p, run, rank, sums, &s) ?: add_rows(p, run, sums, &s);
 	}
 	if (r < 0)
 		return r;

@@ -385,8 +385,8 @@ static int64_t transfer_of(const struct variants *v, uint32_t k, const struct si
 }
 
 /* Sets *last to the last rank to arrive. */
-static int64_t leave(const struct variants *v, uint32_t k, const struct rank *r,
-		     const struct sim_wait *w, int64_t now, uint64_t *last)
+static int64_t leave_collective(const struct variants *v, uint32_t k, const struct rank *r,
+				const struct sim_wait *w, int64_t now, uint64_t *last)
 {
 	int64_t t = now;
 
@@ -415,7 +415,7 @@ void sim_variants_leave(struct sim *s, struct rank *r, struct track *l, const st
 	for (uint32_t k = 0; k < v->n; k++) {
 		int64_t *now = &r->variant_now[(size_t)(l - r->tracks) * v->n + k];
 		uint64_t last = sim_arrival(s, r, l);
-		int64_t t = leave(v, k, r, w, *now, &last);
+		int64_t t = leave_collective(v, k, r, w, *now, &last);
 
 		if (s->causes)
 			sim_causes_variant(s, k, last);

@@ -177,7 +177,7 @@ static int optional(const char *key)
 	return 0;
 }
 
-static int parse(FILE *in, struct cost_gpu *m, uint8_t *set, char *why, size_t why_size)
+static int parse_model(FILE *in, struct cost_gpu *m, uint8_t *set, char *why, size_t why_size)
 {
 	char line[512];
 	int r = 0;
@@ -220,7 +220,7 @@ static void set_sustained_clock(struct cost_gpu *m, uint8_t *set)
 	}
 }
 
-static int check(const struct cost_gpu *m, const uint8_t *set, char *why, size_t why_size)
+static int check_model(const struct cost_gpu *m, const uint8_t *set, char *why, size_t why_size)
 {
 	for (size_t i = 0; i < N_KEYS; i++) {
 		if (set[i] && (*cost_gpu_value(m, keys[i].key) > 0 || optional(keys[i].key)))
@@ -292,13 +292,13 @@ int cost_gpu_load(const char *like, struct cost_gpu *ret, char *why, size_t why_
 		not_found(like, why, why_size);
 		return r;
 	}
-	r = parse(common, &m, set, why, why_size);
+	r = parse_model(common, &m, set, why, why_size);
 	if (r == 0)
-		r = parse(in, &m, set, why, why_size);
+		r = parse_model(in, &m, set, why, why_size);
 	if (r == 0)
 		set_sustained_clock(&m, set);
 	if (r == 0)
-		r = check(&m, set, why, why_size);
+		r = check_model(&m, set, why, why_size);
 	if (r == 0)
 		*ret = m;
 	return r;

@@ -2,7 +2,7 @@
 #include "replay/device/cut.h"
 
 #include "base/array.h"
-#include "formats/trace/facts.h"
+#include "formats/trace/fact_keys.h"
 #include "formats/trace/images.h"
 #include "formats/trace/store/blobs.h"
 #include "replay/device/build.h"

@@ -204,7 +204,7 @@ static int check_result(struct rex_frame *b, int64_t result)
 				      "address 0x%llx; omit --same-addresses",
 				      (unsigned long long)rex_placement_refused());
 	if (strcmp(name_of(b->call), "cuInit") == 0)
-		return rex_frame_fail(b, -ENODEV, "the driver found no usable GPU: %s (%d)",
+		return rex_frame_fail(b, -ENODEV, "%s (%d); is there a GPU?",
 				      rex_error_name((int32_t)result), (int32_t)result);
 	if (call->library == API_LIBRARY_CUDA && (int32_t)result == INVALID_DEVICE)
 		return rex_frame_fail(b, -ENODEV,

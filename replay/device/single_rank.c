@@ -91,7 +91,7 @@ static bool is_held(const struct rex_process *p, const struct rex_content *buffe
 }
 
 /* Returns 2 if the call writes memory on each rank, 1 if only on its root, 0 if it writes none. */
-static int writes(const struct rex_call *c)
+static int written_on(const struct rex_call *c)
 {
 	static const char *const counts[] = {"count", "sendcount", "recvcount"};
 	bool has_root = false, is_output = false;
@@ -117,7 +117,7 @@ static bool is_recorded(const struct rex_process *p, const struct digests *d,
 	size_t i = array_bound(k, 0, d->n, d->items[k].correlation < c->correlation), n;
 	const struct rex_content *list = rex_find_contents(p, c->correlation, &n);
 	bool has_read = false, has_written = false;
-	int kind = writes(c);
+	int kind = written_on(c);
 
 	for (; i < d->n && d->items[i].correlation == c->correlation; i++) {
 		has_read |= d->items[i].access == FMT_READ;
@@ -254,7 +254,7 @@ bool rex_single_rank_replaces(const struct rex_call *c)
 	return begins_with_one(c->api->name, names, ARRAY_SIZE(names));
 }
 
-static void count(uint64_t *of, uint64_t n)
+static void add_count(uint64_t *of, uint64_t n)
 {
 	__atomic_add_fetch(of, n, __ATOMIC_RELAXED);
 }
@@ -267,12 +267,12 @@ static int compare_input(struct rex_single_rank *a, const struct rex_frame *b,
 	char text[REX_NOTE_BYTES];
 	size_t same = 0;
 
-	count(&a->counts.inputs, 1);
+	add_count(&a->counts.inputs, 1);
 	while (same < len && recorded[same] == here[same])
 		same++;
 	if (same == len)
 		return 0;
-	count(&a->counts.other_inputs, 1);
+	add_count(&a->counts.other_inputs, 1);
 	snprintf(text, sizeof(text),
 		 "%s (correlation %" PRIu64
 		 ") reads different bytes, first at byte %zu of its buffer",
@@ -281,8 +281,8 @@ static int compare_input(struct rex_single_rank *a, const struct rex_frame *b,
 	return 0;
 }
 
-static int transfer(struct rex_single_rank *a, struct rex_frame *b, const struct rex_call *c,
-		    const struct rex_content *content, uint64_t stream)
+static int copy_or_compare(struct rex_single_rank *a, struct rex_frame *b, const struct rex_call *c,
+			   const struct rex_content *content, uint64_t stream)
 {
 	scoped(free_ptr) uint8_t *recorded = NULL;
 	scoped(free_ptr) uint8_t *read = NULL;
@@ -300,7 +300,7 @@ static int transfer(struct rex_single_rank *a, struct rex_frame *b, const struct
 		return rex_frame_fail(b, -ENOENT, "allocation %" PRIu64 " does not exist",
 				      content->allocation);
 	if (content->access == FMT_WRITTEN) {
-		count(&a->counts.delivered_bytes, len);
+		add_count(&a->counts.delivered_bytes, len);
 		return rex_driver.to_device(here, recorded, len, stream) == 0
 			       ? 0
 			       : rex_frame_fail(b, -EIO, "cannot copy what it received");
@@ -325,7 +325,7 @@ static void flush_digests(uint64_t stream)
 		query(stream);
 }
 
-static int deliver(struct rex_single_rank *a, struct rex_frame *b, const struct rex_call *c)
+static int deliver_data(struct rex_single_rank *a, struct rex_frame *b, const struct rex_call *c)
 {
 	size_t n;
 	const struct rex_content *list = rex_find_contents(a->process, c->correlation, &n);
@@ -343,14 +343,14 @@ static int deliver(struct rex_single_rank *a, struct rex_frame *b, const struct 
 		flush_digests(stream);
 	for (size_t i = 0; i < n && r == 0 && a->checks_inputs; i++)
 		if (list[i].access == FMT_READ)
-			r = transfer(a, b, c, &list[i], stream);
+			r = copy_or_compare(a, b, c, &list[i], stream);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		if (list[i].access != FMT_WRITTEN)
 			continue;
-		r = transfer(a, b, c, &list[i], stream);
+		r = copy_or_compare(a, b, c, &list[i], stream);
 		delivered = 1;
 	}
-	count(&a->counts.delivered, delivered);
+	add_count(&a->counts.delivered, delivered);
 	return r;
 }
 
@@ -362,11 +362,11 @@ static int deliver_in_context(struct rex_single_rank *a, struct rex_frame *b,
 	int device, r;
 
 	if (!rex_driver.device || rex_driver.device(&device) == 0)
-		return deliver(a, b, c);
+		return deliver_data(a, b, c);
 	if (rex_driver.retain(&context, rex_device(0, a->process->device)) != 0 ||
 	    rex_driver.push(context) != 0)
 		return rex_frame_fail(b, -EIO, "no context");
-	r = deliver(a, b, c);
+	r = deliver_data(a, b, c);
 	rex_driver.pop(&context);
 	return r;
 }

@@ -23,12 +23,12 @@ struct passes {
 	uint32_t n;
 };
 
-static int same(struct what_if_structure a, struct what_if_structure b)
+static int same_structure(struct what_if_structure a, struct what_if_structure b)
 {
 	return a.overlap == b.overlap && a.copies == b.copies;
 }
 
-static void divide(const struct replay_options *o, struct passes *p)
+static void divide_passes(const struct replay_options *o, struct passes *p)
 {
 	uint32_t n = 0;
 
@@ -36,7 +36,7 @@ static void divide(const struct replay_options *o, struct passes *p)
 	for (uint32_t i = 0; i < o->n_what_ifs; i++) {
 		struct what_if_structure s = what_if_structure(o->what_ifs[i]);
 
-		while (p->pass_of[i] < p->n && !same(p->structures[p->pass_of[i]], s))
+		while (p->pass_of[i] < p->n && !same_structure(p->structures[p->pass_of[i]], s))
 			p->pass_of[i]++;
 		if (p->pass_of[i] == p->n)
 			p->structures[p->n++] = s;
@@ -63,8 +63,8 @@ static const struct replay_row *row_of(const struct replay_report *r, const stru
 }
 
 /* Adds the results of a pass to the report, which has space for all what-ifs. */
-static int join(const struct passes *p, uint32_t pass, const struct replay_report *from,
-		struct replay_report *to)
+static int join_reports(const struct passes *p, uint32_t pass, const struct replay_report *from,
+			struct replay_report *to)
 {
 	const uint32_t *of = &p->what_ifs[p->first[pass]];
 
@@ -99,7 +99,7 @@ static int begin(const struct replay_options *o, const struct passes *p, struct 
 			? path_summary_begin(&r->path, 1 + o->n_what_ifs, &first.path)
 			: -ENOMEM;
 	if (error == 0)
-		error = join(p, 0, &first, r);
+		error = join_reports(p, 0, &first, r);
 	for (size_t i = 0; error == 0 && i < r->n_rows; i++)
 		r->rows[i].predicted = &r->predicted[i * r->n_what_ifs];
 	free(first.predicted);
@@ -139,7 +139,7 @@ int replay_emulate(struct fmt_trace *in, const struct replay_options *options, c
 		r = -EINVAL;
 	if (r < 0)
 		return r;
-	divide(o, &passes);
+	divide_passes(o, &passes);
 	r = run_pass(in, o, &passes, 0, out_path, &report, err);
 	if (r == 0)
 		r = begin(o, &passes, &report);
@@ -152,7 +152,7 @@ int replay_emulate(struct fmt_trace *in, const struct replay_options *options, c
 				     "%s: deadlock: the ranks wait for each other",
 				     other.what_ifs[0]->spec);
 		if (r == 0)
-			r = join(&passes, k, &other, &report);
+			r = join_reports(&passes, k, &other, &report);
 	}
 	if (r < 0)
 		return r;

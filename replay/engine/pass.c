@@ -3,7 +3,7 @@
 
 #include "formats/run/infer/constants.h"
 
-#include "formats/trace/facts.h"
+#include "formats/trace/fact_keys.h"
 #include "replay/engine/reporter.h"
 #include "replay/engine/rewrite.h"
 #include "replay/engine/simulate.h"
@@ -82,8 +82,8 @@ static int continues(const struct emulation *e, uint32_t rank, uint32_t index)
 	return a->iteration.number == b->iteration.number;
 }
 
-static int next(void *context, uint32_t rank, struct fmt_slice **ret, int *more,
-		struct fmt_error *err)
+static int next_slice(void *context, uint32_t rank, struct fmt_slice **ret, int *more,
+		      struct fmt_error *err)
 {
 	struct emulation *e = context;
 	uint32_t index = e->next[rank];
@@ -104,8 +104,8 @@ static int next(void *context, uint32_t rank, struct fmt_slice **ret, int *more,
 	return 1;
 }
 
-static int taken(void *context, uint32_t rank, struct fmt_slice *slice, const int64_t *times,
-		 const int64_t *variants, struct fmt_error *err)
+static int take_times(void *context, uint32_t rank, struct fmt_slice *slice, const int64_t *times,
+		      const int64_t *variants, struct fmt_error *err)
 {
 	scoped(fmt_slice_freep) struct fmt_slice *s = slice;
 	struct emulation *e = context;
@@ -127,7 +127,7 @@ static int taken(void *context, uint32_t rank, struct fmt_slice *slice, const in
 	return r;
 }
 
-static void dropped(void *context, struct fmt_slice *slice)
+static void drop_slice(void *context, struct fmt_slice *slice)
 {
 	fmt_slice_free(slice);
 }
@@ -324,7 +324,7 @@ static int check_network(const struct emulation *e, const struct replay_report *
 	return 0;
 }
 
-static int finish(struct emulation *e, struct replay_report *ret)
+static int finish_report(struct emulation *e, struct replay_report *ret)
 {
 	int r = reporter_finish(e->reporter, ret);
 
@@ -351,9 +351,9 @@ int pass_run(const struct pass *pass, struct replay_report *ret, struct fmt_erro
 		.path_runs = 1 + pass->n_specs,
 		.wants_thread = r == 0 && wants_thread(&e),
 		.context = &e,
-		.next = next,
-		.dropped = dropped,
-		.taken = taken,
+		.next = next_slice,
+		.dropped = drop_slice,
+		.taken = take_times,
 	};
 
 	if (r == 0)
@@ -389,7 +389,7 @@ int pass_run(const struct pass *pass, struct replay_report *ret, struct fmt_erro
 			.within_bytes_per_s = e.copies->links.model.bytes_per_s,
 			.between_bytes_per_s = e.copies->links.model.network_bytes_per_s,
 		};
-	r = finish(&e, ret);
+	r = finish_report(&e, ret);
 	if (r == 0)
 		r = check_network(&e, ret, err);
 	if (r < 0)

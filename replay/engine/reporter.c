@@ -247,8 +247,8 @@ static int find_ops(struct reporter *s, const struct fmt_slice *slice)
 }
 
 /* Adds the operations to the division; `times`: NULL: as recorded. */
-static int collect(const struct reporter *s, struct side *side, const struct fmt_slice *slice,
-		   const int64_t *times)
+static int collect_ops(const struct reporter *s, struct side *side, const struct fmt_slice *slice,
+		       const int64_t *times)
 {
 	struct fmt_busy_ops *ops = &side->busy.ops;
 
@@ -298,7 +298,7 @@ static int add_side(struct reporter *s, struct rank_score *r, uint32_t index,
 		if (index < s->n_busy && fmt_busy_run_begin(&side->busy, side->start_ns) < 0)
 			return -ENOMEM;
 	}
-	if (index < s->n_busy && collect(s, side, slice, times) < 0)
+	if (index < s->n_busy && collect_ops(s, side, slice, times) < 0)
 		return -ENOMEM;
 	if (index == EMULATED)
 		note_errors(s, side, slice, times);

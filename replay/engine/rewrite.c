@@ -74,7 +74,7 @@ void rewrite_free(struct rewrite *w)
 
 define_cleanup(rewrite_free_ptr, struct rewrite *, rewrite_free);
 
-static int fact(struct fmt_names *n, const char *key, const char *value)
+static int add_fact(struct fmt_names *n, const char *key, const char *value)
 {
 	return fmt_names_fact_json(n, FMT_WHOLE_TRACE, key, value, strlen(value));
 }
@@ -82,10 +82,10 @@ static int fact(struct fmt_names *n, const char *key, const char *value)
 static int add_facts(struct rewrite *w)
 {
 	char id[80];
-	int r = fact(w->names, "gputrace.emulated", "true");
+	int r = add_fact(w->names, "gputrace.emulated", "true");
 
 	snprintf(id, sizeof(id), "\"%.64s\"", fmt_trace_id(w->trace));
-	return r < 0 ? r : fact(w->names, "gputrace.emulated_from", id);
+	return r < 0 ? r : add_fact(w->names, "gputrace.emulated_from", id);
 }
 
 static int add_what_if(struct fmt_names *n, const char *what_if)
@@ -268,7 +268,7 @@ static fmt_number renumbered(const struct rank_rewrite *rank, fmt_number n)
 	return n;
 }
 
-static int remember(struct rewrite *w, struct rank_rewrite *rank, const struct fmt_slice *s)
+static int keep_slice(struct rewrite *w, struct rank_rewrite *rank, const struct fmt_slice *s)
 {
 	struct moved *m = &rank->moved[rank->n_moved++ % REMEMBERED];
 
@@ -282,7 +282,7 @@ static int remember(struct rewrite *w, struct rank_rewrite *rank, const struct f
 }
 
 /* Sorts the slice: new times may swap neighbouring events. */
-static int sort(struct rewrite *w, struct rank_rewrite *rank, struct fmt_slice *s)
+static int sort_slice(struct rewrite *w, struct rank_rewrite *rank, struct fmt_slice *s)
 {
 	size_t n_edges = s->n_edges;
 	size_t i = 0;
@@ -298,7 +298,7 @@ static int sort(struct rewrite *w, struct rank_rewrite *rank, struct fmt_slice *
 	rank->done = s->first_number + s->n_events;
 	while (i < s->n_events && w->position[i] == i)
 		i++;
-	if (i < s->n_events && remember(w, rank, s) < 0)
+	if (i < s->n_events && keep_slice(w, rank, s) < 0)
 		return -ENOMEM;
 	for (i = 0; i < s->n_edges; i++) {
 		if (s->edges[i].rank == 0)
@@ -319,7 +319,7 @@ static struct rank_rewrite *other_rank(struct rewrite *w, uint32_t rank, const s
 }
 
 /* Returns 1 if the slice waits for events of other ranks that have no new positions yet. */
-static int waits(struct rewrite *w, uint32_t rank, const struct fmt_slice *s)
+static int must_wait(struct rewrite *w, uint32_t rank, const struct fmt_slice *s)
 {
 	for (size_t i = 0; i < s->n_edges; i++) {
 		const struct rank_rewrite *other = other_rank(w, rank, &s->edges[i]);
@@ -351,7 +351,7 @@ static int write_held(struct rewrite *w, int all, struct fmt_error *err)
 		struct rank_rewrite *rank = &w->ranks[i];
 		size_t n = 0;
 
-		while (n < rank->n_held && r == 0 && (all || !waits(w, i, rank->held[n]))) {
+		while (n < rank->n_held && r == 0 && (all || !must_wait(w, i, rank->held[n]))) {
 			r = write_slice(w, i, rank->held[n], err);
 			fmt_slice_free(rank->held[n++]);
 		}
@@ -379,7 +379,7 @@ static int hold_slice(struct rewrite *w, struct rank_rewrite *rank, const struct
 }
 
 /* Returns the track of the slice's iteration annotation, or the first track. */
-static uint32_t annotated(const struct fmt_slice *s)
+static uint32_t annotated_track(const struct fmt_slice *s)
 {
 	for (size_t i = 0; i < s->n_ranges; i++) {
 		if (s->ranges[i].start_ns == s->iteration.start_ns &&
@@ -393,17 +393,17 @@ int rewrite_add_slice(struct rewrite *w, uint32_t rank, struct fmt_slice *slice,
 		      const int64_t *times, struct fmt_error *err)
 {
 	struct rank_rewrite *r = &w->ranks[rank];
-	uint32_t thread = annotated(slice);
+	uint32_t thread = annotated_track(slice);
 	int res;
 
 	if (make_places(r, slice, times) < 0 || index_calls(w, slice) < 0)
 		return -ENOMEM;
 	set_times(w, r, slice, times);
 	set_iteration(r, thread, slice);
-	res = sort(w, r, slice);
+	res = sort_slice(w, r, slice);
 	if (res == 0)
-		res = r->n_held > 0 || waits(w, rank, slice) ? hold_slice(w, r, slice)
-							     : write_slice(w, rank, slice, err);
+		res = r->n_held > 0 || must_wait(w, rank, slice) ? hold_slice(w, r, slice)
+								 : write_slice(w, rank, slice, err);
 	return res == 0 && w->n_held > 0 ? write_held(w, 0, err) : res;
 }
 

@@ -166,8 +166,8 @@ static int add_ranks(struct sensitivity *s, const struct fmt_trace *trace,
 	return error;
 }
 
-static int choose(struct sensitivity *s, const struct fmt_trace *trace,
-		  const struct replay_report *r)
+static int choose_parts(struct sensitivity *s, const struct fmt_trace *trace,
+			const struct replay_report *r)
 {
 	s->rows = calloc(MOST_ROWS, sizeof(*s->rows));
 	if (!s->rows)
@@ -207,8 +207,8 @@ static void read_gains(struct sensitivity *s, const struct replay_report *r)
 	qsort(s->rows, s->n, sizeof(*s->rows), by_gain);
 }
 
-static int measure(struct fmt_trace *in, const struct replay_options *options,
-		   struct sensitivity *s, struct fmt_error *err)
+static int measure_gains(struct fmt_trace *in, const struct replay_options *options,
+			 struct sensitivity *s, struct fmt_error *err)
 {
 	scoped(replay_report_done) struct replay_report report = {0};
 	struct what_if *specs[MOST_ROWS];
@@ -245,9 +245,9 @@ int replay_sensitivity(struct fmt_trace *in, const struct replay_options *option
 				"the trace has no iteration, or one that is too large for its "
 				"critical path");
 	s.seconds = report.seconds;
-	r = choose(&s, in, &report);
+	r = choose_parts(&s, in, &report);
 	if (r == 0)
-		r = measure(in, options, &s, err);
+		r = measure_gains(in, options, &s, err);
 	if (r == 0) {
 		*ret = s;
 		s = (struct sensitivity){0};

@@ -104,7 +104,7 @@ static int look_ahead(struct simulation *f)
 }
 
 /* Returns 1 while there is work left. */
-static int step(struct simulation *f)
+static int simulate_step(struct simulation *f)
 {
 	uint32_t rank;
 	int r = sim_advance(f->sim);
@@ -138,7 +138,7 @@ int replay_simulate(const struct replay_source *source, struct replay_counts *re
 	if (r < 0)
 		return r;
 	do
-		r = step(&f);
+		r = simulate_step(&f);
 	while (r > 0);
 	if (r == 0)
 		r = release_taken(&f, 1);

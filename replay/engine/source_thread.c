@@ -51,8 +51,8 @@ static int add_job(struct jobs *to, struct job job)
 	return 0;
 }
 
-static int load(const struct source_thread *t, uint32_t rank, struct fmt_slice **ret, int *more,
-		struct fmt_error *err)
+static int load_slice(const struct source_thread *t, uint32_t rank, struct fmt_slice **ret,
+		      int *more, struct fmt_error *err)
 {
 	return t->source->next(t->source->context, rank, ret, more, err);
 }
@@ -66,7 +66,7 @@ static int take_slice(const struct source_thread *t, const struct job *job, stru
 				job->block->times, job->block->variants, err);
 }
 
-static void drop(const struct source_thread *t, struct fmt_slice *slice)
+static void drop_slice(const struct source_thread *t, struct fmt_slice *slice)
 {
 	if (slice && t->source->dropped)
 		t->source->dropped(t->source->context, slice);
@@ -82,7 +82,7 @@ static void run_job(struct source_thread *t, const struct job *job)
 	int r;
 
 	if (!job->block) {
-		l->r = load(t, job->rank, &l->slice, &l->more, &l->err);
+		l->r = load_slice(t, job->rank, &l->slice, &l->more, &l->err);
 		pthread_mutex_lock(&t->lock);
 		l->state = LOADED;
 		return;
@@ -127,7 +127,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static void start(struct source_thread *t)
+static void start_thread(struct source_thread *t)
 {
 	t->threaded = host_n_processors() > 1 && host_thread_start(&t->thread, run, t) == 0;
 }
@@ -148,7 +148,7 @@ int source_thread_new(const struct replay_source *source, struct source_thread *
 	pthread_cond_init(&t->asked, NULL);
 	pthread_cond_init(&t->answered, NULL);
 	if (source->wants_thread)
-		start(t);
+		start_thread(t);
 	*ret = t;
 	return 0;
 }
@@ -165,7 +165,7 @@ void source_thread_free(struct source_thread *t)
 		pthread_join(t->thread, NULL);
 	for (uint32_t i = 0; i < t->source->n_ranks; i++)
 		if (t->loaded[i].state == LOADED && t->loaded[i].r == 1)
-			drop(t, t->loaded[i].slice);
+			drop_slice(t, t->loaded[i].slice);
 	pthread_mutex_destroy(&t->lock);
 	pthread_cond_destroy(&t->asked);
 	pthread_cond_destroy(&t->answered);
@@ -178,7 +178,7 @@ void source_thread_free(struct source_thread *t)
 /* ---- the caller ---- */
 
 /* Queues a job; with the lock held. */
-static int ask(struct source_thread *t, struct job job)
+static int queue_job(struct source_thread *t, struct job job)
 {
 	int r = add_job(&t->jobs, job);
 
@@ -199,10 +199,10 @@ int source_thread_next(struct source_thread *t, uint32_t rank, struct fmt_slice 
 	int r = 0;
 
 	if (!t->threaded)
-		return load(t, rank, ret, more, err);
+		return load_slice(t, rank, ret, more, err);
 	pthread_mutex_lock(&t->lock);
 	if (l->state == NOT_ASKED)
-		r = ask(t, (struct job){rank, NULL});
+		r = queue_job(t, (struct job){rank, NULL});
 	while (r == 0 && l->state == ASKED)
 		pthread_cond_wait(&t->answered, &t->lock);
 	if (r == 0) {
@@ -213,7 +213,7 @@ int source_thread_next(struct source_thread *t, uint32_t rank, struct fmt_slice 
 		*ret = l->slice;
 		*more = l->more;
 		/* If out of memory, the slice is loaded when needed. */
-		ask(t, (struct job){rank, NULL});
+		queue_job(t, (struct job){rank, NULL});
 	} else if (r < 0 && err) {
 		*err = l->err;
 	}
@@ -228,7 +228,7 @@ int source_thread_submit(struct source_thread *t, uint32_t rank, struct sim_bloc
 
 	if (t->threaded) {
 		pthread_mutex_lock(&t->lock);
-		r = ask(t, job);
+		r = queue_job(t, job);
 	} else {
 		t->n_open++;
 		run_job(t, &job);

@@ -164,7 +164,7 @@ static void call_waits(struct compile *c, size_t i, size_t edge, struct sim_poin
 	}
 }
 
-static const struct fmt_edge *blocks(const struct compile *c, size_t i, size_t edge)
+static const struct fmt_edge *edge_blocks(const struct compile *c, size_t i, size_t edge)
 {
 	const struct fmt_edge *in;
 
@@ -178,7 +178,7 @@ static const struct fmt_edge *blocks(const struct compile *c, size_t i, size_t e
 static void call_end(struct compile *c, struct program_track *track, size_t i, size_t edge)
 {
 	const struct fmt_event *e = &c->slice->events[i];
-	const struct fmt_edge *in = blocks(c, i, edge);
+	const struct fmt_edge *in = edge_blocks(c, i, edge);
 	struct sim_point *point;
 	uint32_t start = (uint32_t)(2 * i);
 
@@ -212,7 +212,7 @@ static size_t leave_calls(struct compile *c, struct program_track *track, size_t
 
 		if (i != SIZE_MAX && events[i].start_ns < end_of(outer) &&
 		    end_of(&events[i]) <= end_of(outer) &&
-		    (!blocks(c, open->event, open->edges) ||
+		    (!edge_blocks(c, open->event, open->edges) ||
 		     fmt_sub(events[i].start_ns, outer->start_ns) <=
 			     fmt_sub(end_of(outer), end_of(&events[i]))))
 			break;

@@ -89,7 +89,7 @@ static void join_pairs(struct compile *c, struct sim_point *point, uint32_t comm
 	}
 }
 
-static void count(uint64_t *n, int64_t *ns, const struct fmt_event *e)
+static void count_event(uint64_t *n, int64_t *ns, const struct fmt_event *e)
 {
 	++*n;
 	*ns += e->duration_ns;
@@ -101,14 +101,14 @@ static void op_alone(struct compile *c, const struct fmt_event *e, int collectiv
 	struct change *change = c->p->change;
 
 	if (collective) {
-		count(&c->p->counts.unmatched, &c->p->counts.unmatched_ns, e);
+		count_event(&c->p->counts.unmatched, &c->p->counts.unmatched_ns, e);
 		c->p->counts.alone_ns += e->duration_ns;
 	}
 	compile_scale(
 		c, collective ? change_collective_scale(change, c->index, e->template, SIM_NONE, -1)
 			      : change_op_scale(change, c->index, e->template, e->duration_ns));
 	if (!collective && change_has_no_model(change, e->template))
-		count(&c->p->counts.no_model, &c->p->counts.no_model_ns, e);
+		count_event(&c->p->counts.no_model, &c->p->counts.no_model_ns, e);
 }
 
 static int64_t bytes_of(const struct compile *c, const struct fmt_event *e,
@@ -146,11 +146,11 @@ static void op_join_collective(struct compile *c, struct sim_point *point, size_
 
 	part.scale = change_collective_scale(c->p->change, c->index, e->template, scaled, bytes);
 	if (!separable)
-		count(&c->p->counts.unmatched, &c->p->counts.unmatched_ns, e);
+		count_event(&c->p->counts.unmatched, &c->p->counts.unmatched_ns, e);
 	if (alone)
 		c->p->counts.alone_ns += e->duration_ns;
 	if (change_has_no_latency(c->p->change, e->template, scaled, bytes))
-		count(&c->p->counts.no_latency, &c->p->counts.no_latency_ns, e);
+		count_event(&c->p->counts.no_latency, &c->p->counts.no_latency_ns, e);
 	compile_scale(c, part.scale);
 	if (template->peers) {
 		join_pairs(c, point, comm, seq, &part, template->peers);

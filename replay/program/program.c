@@ -359,7 +359,7 @@ static const char *check_slice(const struct program *p, const struct program_ran
 	return NULL;
 }
 
-static void fill(struct compile *c)
+static void fill_program(struct compile *c)
 {
 	const struct fmt_slice *s = c->slice;
 
@@ -423,7 +423,7 @@ int program_compile_slice(struct program *p, uint32_t rank, const struct fmt_sli
 	c.to = c.block->program;
 	c.points = c.to->points;
 	c.scales = c.to->scales;
-	fill(&c);
+	fill_program(&c);
 	c.to->n_points = c.n_points;
 	if (c.error == 0)
 		c.error = change_error(p->change);

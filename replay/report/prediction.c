@@ -25,7 +25,7 @@ struct unscaled {
 
 #define MOST_UNSCALED 4
 
-static size_t unscaled(const struct replay_report *r, struct unscaled *ret)
+static size_t sum_unscaled(const struct replay_report *r, struct unscaled *ret)
 {
 	size_t n = 0;
 
@@ -73,7 +73,7 @@ void replay_prediction_json(const struct replay_report *r, struct text *out)
 static void json_unscaled(const struct replay_report *r, struct text *out)
 {
 	struct unscaled u[MOST_UNSCALED];
-	size_t n = unscaled(r, u);
+	size_t n = sum_unscaled(r, u);
 
 	text_str(out, " \"not_scaled\": [");
 	for (size_t i = 0; i < n; i++) {
@@ -276,7 +276,7 @@ void replay_leverage_text(const struct replay_report *r, struct text *out)
 static void text_unscaled(const struct replay_report *r, struct text *out)
 {
 	struct unscaled u[MOST_UNSCALED];
-	size_t n = unscaled(r, u);
+	size_t n = sum_unscaled(r, u);
 
 	for (size_t i = 0; i < n; i++) {
 		text_str(out, "not scaled: ");

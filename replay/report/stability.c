@@ -294,8 +294,8 @@ static const struct partner *usual_partner(const struct site *site)
 	return usual;
 }
 
-static struct stability_site describe(const struct stability *s, const struct site *site,
-				      const uint32_t *numbers)
+static struct stability_site describe_site(const struct stability *s, const struct site *site,
+					   const uint32_t *numbers)
 {
 	const struct program *program = &s->programs[site->program];
 	const struct partner *usual = usual_partner(site);
@@ -373,7 +373,7 @@ int stability_finish(struct stability *s, const uint32_t *numbers, struct stabil
 		ret->sites++;
 		/* The partner in the first iteration may have run before the recording. */
 		if (site->n_partners > 1)
-			changing[n++] = describe(s, site, numbers);
+			changing[n++] = describe_site(s, site, numbers);
 		else if (site->seen < 2 || site->seen + 1 < iterations)
 			ret->partial++;
 		else

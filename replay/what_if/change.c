@@ -105,7 +105,7 @@ static int add_comms(struct change *c, struct variant *var)
 }
 
 /* Returns the bits that are set in any of n words. */
-static change_set any(const change_set *sets, uint32_t n)
+static change_set any_set(const change_set *sets, uint32_t n)
 {
 	change_set all = 0;
 
@@ -114,7 +114,7 @@ static change_set any(const change_set *sets, uint32_t n)
 	return all;
 }
 
-static int fail(struct what_if_error *err, const char *what, const char *name)
+static int no_such(struct what_if_error *err, const char *what, const char *name)
 {
 	snprintf(err->why, sizeof(err->why), "the trace has no %s '%.100s'", what, name);
 	return -EINVAL;
@@ -139,10 +139,10 @@ static const char *unknown_rank(const struct change *c, const struct what_if_cha
 }
 
 /* Reports a change that applies to nothing as an error. */
-static int check(const struct change *c, const struct variant *var, struct what_if_error *err)
+static int check_one(const struct change *c, const struct variant *var, struct what_if_error *err)
 {
-	change_set templates = any(var->by_template, c->n_templates);
-	change_set comms = any(var->by_comm, c->n_comms);
+	change_set templates = any_set(var->by_template, c->n_templates);
+	change_set comms = any_set(var->by_comm, c->n_comms);
 	char buf[32];
 
 	for (uint32_t k = 0; k < var->spec->n && k < WHAT_IF_CHANGES; k++) {
@@ -150,13 +150,13 @@ static int check(const struct change *c, const struct variant *var, struct what_
 		const char *rank = unknown_rank(c, w, buf, sizeof(buf));
 
 		if (rank)
-			return fail(err, "rank", rank);
+			return no_such(err, "rank", rank);
 		if (w->kernel && !(templates >> k & 1))
-			return fail(err, "kernel", w->kernel);
+			return no_such(err, "kernel", w->kernel);
 		if (w->op && !(templates >> k & 1))
-			return fail(err, "collective of kind", w->op);
+			return no_such(err, "collective of kind", w->op);
 		if (w->comm && !(comms >> k & 1))
-			return fail(err, "communicator", w->comm);
+			return no_such(err, "communicator", w->comm);
 	}
 	return 0;
 }
@@ -198,7 +198,7 @@ static int add_spec(struct change *c, struct variant *var, const struct what_if 
 
 /* ---- ranks with the same changes ---- */
 
-static int alike(const struct change *c, uint32_t a, uint32_t b)
+static int same_factors(const struct change *c, uint32_t a, uint32_t b)
 {
 	for (uint32_t v = 0; v < c->n_specs; v++)
 		if (c->variants[v].by_rank[a] != c->variants[v].by_rank[b] ||
@@ -215,7 +215,7 @@ static int group_ranks(struct change *c)
 	for (uint32_t i = 0; i < c->n_ranks; i++) {
 		size_t g = c->n_groups;
 
-		while (g > 0 && !alike(c, c->groups[g - 1].first, i))
+		while (g > 0 && !same_factors(c, c->groups[g - 1].first, i))
 			g--;
 		if (g == 0) {
 			if (array_reserve(&c->groups, c->n_groups + 1, &c->groups_cap) < 0)
@@ -258,7 +258,8 @@ int change_new(struct what_if *const *specs, uint32_t n_specs, const struct fmt_
 	    network_init(&c->network, names, n_ranks) < 0)
 		return -ENOMEM;
 	for (*bad = 0; *bad < n_specs; ++*bad) {
-		int r = check(c, &c->variants[*bad], err) ?: add_models(c, &c->variants[*bad], err);
+		int r = check_one(c, &c->variants[*bad], err)
+				?: add_models(c, &c->variants[*bad], err);
 
 		if (r < 0)
 			return r;

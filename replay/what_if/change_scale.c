@@ -19,7 +19,7 @@ static double factor_of(const struct variant *var, change_set set)
 }
 
 /* The scale of c->factors. */
-static uint16_t scale(struct change *c)
+static uint16_t new_scale(struct change *c)
 {
 	uint16_t ret = 0;
 
@@ -29,8 +29,8 @@ static uint16_t scale(struct change *c)
 }
 
 /* Returns the scale of all times of a kind on a rank; `last` is the factor of the last variant. */
-static uint16_t plain(struct change *c, uint16_t *known, uint32_t rank, enum what_if_key key,
-		      double last)
+static uint16_t kind_scale(struct change *c, uint16_t *known, uint32_t rank, enum what_if_key key,
+			   double last)
 {
 	if (*known != NOT_YET)
 		return *known;
@@ -44,26 +44,26 @@ static uint16_t plain(struct change *c, uint16_t *known, uint32_t rank, enum wha
 		c->factors[v] = factor_of(var, set);
 	}
 	c->factors[c->n_specs] = last;
-	return *known = scale(c);
+	return *known = new_scale(c);
 }
 
 uint16_t change_host_scale(struct change *c, uint32_t rank)
 {
-	return c ? plain(c, &c->groups[c->group_of[rank]].host, rank, WHAT_IF_HOST, 1) : 0;
+	return c ? kind_scale(c, &c->groups[c->group_of[rank]].host, rank, WHAT_IF_HOST, 1) : 0;
 }
 
 uint16_t change_launch_scale(struct change *c, uint32_t rank)
 {
-	return c ? plain(c, &c->groups[c->group_of[rank]].launch, rank, WHAT_IF_LAUNCH, 1) : 0;
+	return c ? kind_scale(c, &c->groups[c->group_of[rank]].launch, rank, WHAT_IF_LAUNCH, 1) : 0;
 }
 
 uint16_t change_device_scale(struct change *c, uint32_t rank)
 {
-	return c ? plain(c, &c->groups[c->group_of[rank]].device, rank, WHAT_IF_GPU, 0) : 0;
+	return c ? kind_scale(c, &c->groups[c->group_of[rank]].device, rank, WHAT_IF_GPU, 0) : 0;
 }
 
-static double straggler(const struct change *c, const struct variant *var, uint32_t rank,
-			uint32_t template)
+static double straggler_factor(const struct change *c, const struct variant *var, uint32_t rank,
+			       uint32_t template)
 {
 	if (!var->straggler || !c->factors_of_ranks || template >= c->n_factors)
 		return 1;
@@ -127,11 +127,11 @@ uint16_t change_op_scale(struct change *c, uint32_t rank, uint32_t template, int
 
 		c->factors[v] = factor_of(var, set);
 		if (key == WHAT_IF_GPU)
-			c->factors[v] *= straggler(c, var, rank, template) *
+			c->factors[v] *= straggler_factor(c, var, rank, template) *
 					 model(c, var, set, template, duration_ns);
 	}
 	c->factors[c->n_specs] = 0;
-	return g->by_template[template] = scale(c);
+	return g->by_template[template] = new_scale(c);
 }
 
 /* The factor of the changes of latency and bandwidth in the set. */
@@ -196,7 +196,7 @@ uint16_t change_collective_scale(struct change *c, uint32_t rank, uint32_t templ
 			c->factors[v] *= split_factor(c, var, set, template, comm, bytes);
 	}
 	c->factors[c->n_specs] = 0;
-	return scale(c);
+	return new_scale(c);
 }
 
 /* Returns 1 if a variant changes transfers, other than to zero. */

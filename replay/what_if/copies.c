@@ -63,7 +63,7 @@ static int has_word(const char *name, const char *const *words)
 	return 0;
 }
 
-static int named(const struct search *s, uint32_t comm, const char *const *words)
+static int name_contains(const struct search *s, uint32_t comm, const char *const *words)
 {
 	const struct fmt_comm *c = fmt_comm(s->names, comm);
 
@@ -79,7 +79,7 @@ static uint32_t size_of(const struct search *s, uint32_t comm)
 }
 
 /* Returns the index of the communicator's rank k; s->n_ranks if it is not in the trace. */
-static uint32_t member(const struct search *s, uint32_t comm, uint32_t k)
+static uint32_t rank_of_member(const struct search *s, uint32_t comm, uint32_t k)
 {
 	const struct fmt_comm *c = fmt_comm(s->names, comm);
 
@@ -99,7 +99,7 @@ static int find_data(struct search *s)
 			continue;
 		n++;
 		last = i;
-		if (named(s, i, data)) {
+		if (name_contains(s, i, data)) {
 			s->c->connects[i] = COPIES_SAME_PART;
 			s->c->data = i;
 			found++;
@@ -109,7 +109,7 @@ static int find_data(struct search *s)
 		return 0;
 	if (n == 0)
 		return refuse(s, "the trace has no communicator of several ranks");
-	if (n > 1 || named(s, last, other))
+	if (n > 1 || name_contains(s, last, other))
 		return refuse(
 			s, "no communicator has 'dp' or 'data' in its name, and there are others");
 	s->c->connects[last] = COPIES_SAME_PART;
@@ -119,7 +119,7 @@ static int find_data(struct search *s)
 
 /* Numbers the copies and parts of the model: the k-th rank of each communicator for data
  * parallelism is in copy k. */
-static int divide(struct search *s)
+static int divide_ranks(struct search *s)
 {
 	uint32_t parts = 0, copies = size_of(s, s->c->data);
 
@@ -131,7 +131,7 @@ static int divide(struct search *s)
 		if (size_of(s, i) != copies)
 			return refuse(s, "its communicators have different numbers of ranks");
 		for (uint32_t k = 0; k < copies; k++) {
-			uint32_t rank = member(s, i, k);
+			uint32_t rank = rank_of_member(s, i, k);
 
 			if (rank == s->n_ranks)
 				return refuse(s, "the trace does not contain all of them");
@@ -151,7 +151,7 @@ static int divide(struct search *s)
 }
 
 /* Groups ranks that are connected by the other communicators. */
-static int classify(struct search *s)
+static int group_ranks(struct search *s)
 {
 	for (uint32_t i = 0; i < s->n_comms; i++) {
 		uint32_t n = size_of(s, i), first, same = 1;
@@ -162,9 +162,9 @@ static int classify(struct search *s)
 			s->c->connects[i] = COPIES_ALL;
 			continue;
 		}
-		first = member(s, i, 0);
+		first = rank_of_member(s, i, 0);
 		for (uint32_t k = 0; k < n; k++) {
-			uint32_t rank = member(s, i, k);
+			uint32_t rank = rank_of_member(s, i, k);
 
 			if (rank == s->n_ranks)
 				return refuse(s,
@@ -183,7 +183,7 @@ static int classify(struct search *s)
 /* ---- ranks ---- */
 
 /* A number below n: the high bits of splitmix64. */
-static uint32_t draw(uint64_t *state, uint32_t n)
+static uint32_t draw_below(uint64_t *state, uint32_t n)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15u;
 
@@ -213,7 +213,7 @@ static int make_ranks(struct search *s)
 		next = s->numbers[i] >= next ? s->numbers[i] + 1 : next;
 	}
 	for (uint32_t k = c->n_recorded; k < c->n; k++) {
-		uint32_t from = draw(&state, c->n_recorded);
+		uint32_t from = draw_below(&state, c->n_recorded);
 
 		for (uint32_t i = 0; i < s->n_ranks; i++) {
 			uint32_t rank = k * c->per_copy + s->part[i];
@@ -286,7 +286,7 @@ int copies_new(const struct fmt_names *names, const uint32_t *numbers, uint32_t 
 	for (uint32_t i = 0; i < n_ranks; i++)
 		if (fmt_fact_value(names, i, FMT_FACT_PROCESS))
 			return refuse(&s, "GPUs share a process");
-	r = find_data(&s) ?: divide(&s) ?: classify(&s);
+	r = find_data(&s) ?: divide_ranks(&s) ?: group_ranks(&s);
 	if (r == 0 && (uint64_t)n * c->per_copy > COPIES_RANKS)
 		r = refuse(&s, "more than a million ranks");
 	r = r ?: make_ranks(&s) ?: find_links(&s);

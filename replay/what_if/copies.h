@@ -11,10 +11,10 @@
  * copy, drawn with a fixed seed, so that ranks of a copy keep their differences. Data-parallel
  * collectives take the recorded time multiplied by a ratio: the cost of NCCL's ring or tree with
  * the new and the recorded number of ranks (replay/cost/nccl.h). The links are those of
- * links.h. */
+ * gpu_links.h. */
 #pragma once
 
-#include "replay/what_if/links.h"
+#include "replay/what_if/gpu_links.h"
 #include "replay/what_if/what_if.h"
 
 #define COPIES_SEED 1

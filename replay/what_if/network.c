@@ -98,8 +98,8 @@ static double modelled_share(const struct network *n, const struct fmt_network_f
 }
 
 /* Returns true if the line confirms the model, which also knows when NCCL changes its algorithm. */
-static int agrees(const struct network *n, const struct fmt_network_fit *fit,
-		  const struct modelled *m)
+static int line_agrees(const struct network *n, const struct fmt_network_fit *fit,
+		       const struct modelled *m)
 {
 	struct modelled largest = *m;
 
@@ -119,7 +119,7 @@ double network_factor(const struct network *n, uint32_t template, uint32_t comm,
 	struct modelled m = modelled(n, template, comm, bytes);
 	int has_line = all > 0 && fit->latency_ns > 0;
 
-	if (n->links.known && bytes >= 0 && (!has_line || agrees(n, fit, &m)))
+	if (n->links.known && bytes >= 0 && (!has_line || line_agrees(n, fit, &m)))
 		share = modelled_share(n, fit, &m, bandwidth);
 	else if (has_line)
 		share = (double)fit->latency_ns / all;

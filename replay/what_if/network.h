@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The recorded network, divided into latency and bandwidth: by the lines of
- * formats/run/infer/network.h; by the cost model of the recorded GPU (links.h), if a line agrees
- * with it or there is no line for several sizes. Not thread-safe. */
+ * formats/run/infer/network.h; by the cost model of the recorded GPU (gpu_links.h), if a line
+ * agrees with it or there is no line for several sizes. Not thread-safe. */
 #pragma once
 
-#include "replay/what_if/links.h"
+#include "replay/what_if/gpu_links.h"
 
 struct network {
 	const struct fmt_names *names;

@@ -54,7 +54,7 @@ __attribute__((format(printf, 2, 3))) static int invalid(struct what_if_error *e
 }
 
 /* At most 60 bytes of the text for a message. */
-static int cut(size_t n)
+static int cut_text(size_t n)
 {
 	return n < 60 ? (int)n : 60;
 }
@@ -69,7 +69,7 @@ static size_t key_length(const char *at)
 	return at[n] == '=' ? n : 0;
 }
 
-static int same(const char *at, size_t n, const char *word)
+static int same_word(const char *at, size_t n, const char *word)
 {
 	return strlen(word) == n && memcmp(at, word, n) == 0;
 }
@@ -80,7 +80,7 @@ static enum what_if_key key_at(const char *at)
 	size_t n = key_length(at);
 	enum what_if_key key = 0;
 
-	while (key < WHAT_IF_KEYS && !same(at, n, keys[key].name))
+	while (key < WHAT_IF_KEYS && !same_word(at, n, keys[key].name))
 		key++;
 	return key;
 }
@@ -130,12 +130,12 @@ static int parse_word(const char *at, size_t n, const struct key *key, struct wh
 		      struct what_if_error *err)
 {
 	for (c->number = 0; c->number < 2 && key->words[c->number]; c->number++)
-		if (same(at, n, key->words[c->number])) {
+		if (same_word(at, n, key->words[c->number])) {
 			c->number++;
 			return 0;
 		}
-	return invalid(err, "invalid value '%.*s' for %s; expected %s%s%s", cut(n), at, key->name,
-		       key->words[0], key->words[1] ? " or " : "",
+	return invalid(err, "invalid value '%.*s' for %s; expected %s%s%s", cut_text(n), at,
+		       key->name, key->words[0], key->words[1] ? " or " : "",
 		       key->words[1] ? key->words[1] : "");
 }
 
@@ -156,8 +156,8 @@ static int parse_value(const char *at, size_t n, struct what_if_change *c,
 	if (key->value == COUNT) {
 		if (parse_number(at, &c->number) != at + n || c->number == 0 ||
 		    c->number > WHAT_IF_COPIES_MOST)
-			return invalid(err, "invalid value '%.*s' for %s; expected 1 to %d", cut(n),
-				       at, key->name, WHAT_IF_COPIES_MOST);
+			return invalid(err, "invalid value '%.*s' for %s; expected 1 to %d",
+				       cut_text(n), at, key->name, WHAT_IF_COPIES_MOST);
 		return 0;
 	}
 	if (c->key == WHAT_IF_GPU && n > 1 && isupper((unsigned char)*at))
@@ -166,7 +166,7 @@ static int parse_value(const char *at, size_t n, struct what_if_change *c,
 		return invalid(err,
 			       "invalid value '%.*s' for %s; expected a speed from %gx to %gx "
 			       "such as 2x (twice as fast)%s",
-			       cut(n), at, key->name, WHAT_IF_SLOWEST, (double)WHAT_IF_FASTEST,
+			       cut_text(n), at, key->name, WHAT_IF_SLOWEST, (double)WHAT_IF_FASTEST,
 			       c->key == WHAT_IF_GPU ? ", or a GPU model such as H100" : "");
 	if (c->key == WHAT_IF_BATCH)
 		return invalid(err, "batch is not supported: a recording does not contain which "
@@ -204,7 +204,7 @@ static const char *parse_ranks(const char *at, struct what_if_change *c)
 static int is_op(const char *at, size_t n)
 {
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
-		if (same(at, n, ops[i]))
+		if (same_word(at, n, ops[i]))
 			return 1;
 	return 0;
 }
@@ -234,7 +234,7 @@ static int parse_scope(const char *at, const char *end, struct what_if_change *c
 			return invalid(err,
 				       "invalid ranks '%.*s'; expected a list such as "
 				       "rank1,3-5",
-				       cut(n), at);
+				       cut_text(n), at);
 		*found |= RANKS;
 		return next == end ? 0 : parse_scope(next, end, c, found, err);
 	}
@@ -253,7 +253,7 @@ static int parse_scope(const char *at, const char *end, struct what_if_change *c
 	return invalid(err,
 		       "invalid scope '%.*s'; expected rank1,3-5, kernel~GLOB, comm NAME or a kind "
 		       "of collectives such as all_reduce",
-		       cut(n), at);
+		       cut_text(n), at);
 }
 
 static int check_scope(const struct what_if_change *c, unsigned found, struct what_if_error *err)
@@ -285,7 +285,7 @@ static int parse_change(const char **at, struct what_if_change *c, struct what_i
 		return invalid(
 			err,
 			"invalid change '%.*s'; expected KEY=VALUE with the key " EXPECTED_KEYS,
-			cut(strcspn(*at, ",")), *at);
+			cut_text(strcspn(*at, ",")), *at);
 	r = key > *at ? parse_scope(*at, key, c, &found, err) : 0;
 	if (r == 0)
 		r = check_scope(c, found, err);

@@ -83,7 +83,7 @@ bomb() {
 		got=0
 		# shellcheck disable=SC2086
 		(ulimit -t 60; exec $command) >"$work/stdout" 2>"$work/stderr" || got=$?
-		[ "$got" = "$2" ] || [ "$2" = any ] && [ $got -lt 124 ] || die "$command ended with $got: $(cat "$work/stderr")"
+		[ $got -eq "$2" ] || [ "$2" = any ] && [ $got -lt 124 ] || die "$command ended with $got: $(cat "$work/stderr")"
 		[ "$2" = any ] || says "$3"
 		umount "$work/mnt" 2>/dev/null || true
 		rm -rf out out.json

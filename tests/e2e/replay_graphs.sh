@@ -16,7 +16,7 @@ says 'cuGraphConditionalHandleCreate: conditional nodes of graphs'
 # What a copy node reads from pageable memory is not recorded, and the report says so.
 gpucapture --replayable -o pageable -- gpuemu -o report -- "$program" pageable
 fails -1 gpuemu -o report --kernels "$program.so" -- gpureplay pageable
-has_line '^Contents of 1 copy from the host are not recorded' <stdout
+has_line '^1 copies from the host had contents that are not recorded' <stdout
 
 gpucapture --replayable -o graphs -- gpuemu --gpus 2 -o report -- "$program" | has_line -x 368550
 for hints in 1 0; do

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/render/export/tsv.h"
 
-#include "formats/render/export/order.h"
 #include "formats/render/export/row_template.h"
+#include "formats/render/export/time_order.h"
 #include "tests/unit/made.h"
 #include "tests/unit/test.h"
 
@@ -46,11 +46,11 @@ TEST(test_order)
 {
 	static const int64_t starts[] = {5, 7, 9, 1, 7, 8, 0, 0, 20, 3};
 	static const uint64_t want[] = {6, 7, 3, 9, 0, 1, 4, 5, 2, 8};
-	scoped(fmt_order_done) struct fmt_order o = {0};
+	scoped(fmt_time_order_done) struct fmt_time_order o = {0};
 
 	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
-		ck_assert_int_eq(fmt_order_add(&o, starts[i], i), 0);
-	ck_assert_int_eq(fmt_order_sort(&o), 0);
+		ck_assert_int_eq(fmt_time_order_add(&o, starts[i], i), 0);
+	ck_assert_int_eq(fmt_time_order_sort(&o), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
 		ck_assert_uint_eq(o.items[i].index, want[i]);
 }

@@ -68,28 +68,6 @@ static const struct cli_option options[] = {
 
 extern const struct cli_command gpucapture;
 
-/* --keyframe=N; 0: not given. */
-static int read_interval(const struct cli_args *args, int64_t *ret)
-{
-	const char *value = args->values[OPT_KEYFRAME];
-	char *end;
-
-	*ret = 0;
-	if (!value)
-		return 0;
-	*ret = strtoll(value, &end, 10);
-	if (end == value || *end || *ret <= 0) {
-		cli_error("--keyframe: invalid number '%s'; expected a number of iterations",
-			  value);
-		return -EINVAL;
-	}
-	if (!args->values[OPT_PAYLOADS] && !args->values[OPT_REPLAYABLE]) {
-		cli_error("--keyframe: missing --payloads=A-B or --replayable");
-		return -EINVAL;
-	}
-	return 0;
-}
-
 /* --replayable; the other options have been read. */
 static void make_replayable(struct cap_control *c)
 {
@@ -116,8 +94,12 @@ static int read_settings(const struct cli_args *args, struct cap_control *c)
 	    cli_range(args, options, OPT_ITERATIONS, &c->first_iteration, &c->last_iteration) < 0 ||
 	    cli_range(args, options, OPT_PAYLOADS, &c->first_payload, &c->last_payload) < 0)
 		return -EINVAL;
-	if (read_interval(args, &c->keyframe_every) < 0)
+	if (cli_number(args, &gpucapture, OPT_KEYFRAME, 1, 1000000000, 0, &c->keyframe_every) < 0)
 		return -EINVAL;
+	if (c->keyframe_every && !contents && !replayable) {
+		cli_error("--keyframe: missing --payloads=A-B or --replayable");
+		return -EINVAL;
+	}
 	recording_by_launcher(&c->origin);
 	if ((contents || replayable) && level == CAP_DIGEST_NONE) {
 		cli_error("--%s: nothing is digested with --digest=none; expected comm, step "
@@ -279,7 +261,7 @@ static int begin_recording(const struct capture_trace *t, const struct fmt_origi
 	return r < 0 ? output_fail(r, t->recording->folder, 0) : CLI_OK;
 }
 
-static int record(const struct cli_args *args, struct capture_trace *t)
+static int record_program(const struct cli_args *args, struct capture_trace *t)
 {
 	struct fmt_error err = {0};
 	struct cap_control settings;
@@ -326,7 +308,7 @@ static int run(const struct cli_args *args)
 		cli_error("missing -o OUT");
 		return CLI_USAGE;
 	}
-	return record(args, &trace);
+	return record_program(args, &trace);
 }
 
 const struct cli_command gpucapture = {

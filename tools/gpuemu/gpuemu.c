@@ -79,7 +79,7 @@ static int find_libraries(char **ret)
 }
 
 /* Before other preloaded libraries, but after a capture library, which must see all calls. */
-static int put_in(const char *list)
+static int add_preload(const char *list)
 {
 	const char *old = getenv("LD_PRELOAD");
 	scoped(free_ptr) char *both = NULL;
@@ -92,7 +92,7 @@ static int put_in(const char *list)
 	return 0;
 }
 
-static int preload(const char *folder)
+static int preload_libraries(const char *folder)
 {
 	scoped(text_done) struct text list = {0};
 
@@ -113,7 +113,7 @@ static int preload(const char *folder)
 		text_str(&list, path);
 	}
 	text_char(&list, 0);
-	if (list.error || put_in(list.data) < 0)
+	if (list.error || add_preload(list.data) < 0)
 		return -ENOMEM;
 	return preload_before("LD_LIBRARY_PATH", folder);
 }
@@ -181,7 +181,7 @@ static int use_kernels(const char *file)
 }
 
 /* Sets the environment that configures the libraries. */
-static int set_up(const struct cli_args *args)
+static int set_environment(const struct cli_args *args)
 {
 	const char *speed = args->values[OPT_SPEED];
 	scoped(free_ptr) char *folder = NULL;
@@ -200,7 +200,7 @@ static int set_up(const struct cli_args *args)
 			  speed);
 		return CLI_USAGE;
 	}
-	if (find_libraries(&folder) < 0 || preload(folder) < 0) {
+	if (find_libraries(&folder) < 0 || preload_libraries(folder) < 0) {
 		cli_error("cannot find the emulated libraries beside this program");
 		return CLI_MACHINE;
 	}
@@ -275,7 +275,7 @@ static int run(const struct cli_args *args)
 	const char *path = args->values[OPT_OUTPUT];
 	struct emu_run *totals = NULL;
 	scoped(close_fd) int shared = -1;
-	int r = set_up(args), status;
+	int r = set_environment(args), status;
 	FILE *report;
 	pid_t pid;
 

@@ -146,7 +146,7 @@ static int by_key(const void *a, const void *b)
 	return order;
 }
 
-static void sort(struct rows *l)
+static void sort_rows(struct rows *l)
 {
 	if (l->n > 0)
 		qsort(l->items, l->n, sizeof(l->items[0]), by_key);
@@ -158,7 +158,7 @@ static void join_ranks(struct rows *l)
 {
 	size_t n = 0;
 
-	sort(l);
+	sort_rows(l);
 	for (size_t i = 0; i < l->n; i++) {
 		if (n > 0 && l->items[i].kind == FMT_COLLECTIVE &&
 		    by_key(&l->items[n - 1], &l->items[i]) == 0) {
@@ -172,7 +172,7 @@ static void join_ranks(struct rows *l)
 	for (size_t i = 0; i < n; i++)
 		if (l->items[i].kind == FMT_COLLECTIVE)
 			l->items[i].key[COMM] = l->items[i].key[SEQ] = 0;
-	sort(l);
+	sort_rows(l);
 }
 
 static void write_row(FILE *out, const struct row *r, int64_t ns)

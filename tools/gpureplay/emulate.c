@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int print(struct text *t)
+static int print_text(struct text *t)
 {
 	return fwrite(t->data, 1, t->len, stdout) == t->len ? 0 : -EIO;
 }
@@ -169,7 +169,7 @@ int gpureplay_emulate(const struct cli_args *args)
 	scoped(replay_report_done) struct replay_report report = {0};
 	scoped(sensitivity_done) struct sensitivity sensitivity = {0};
 	scoped(what_ifs_done) struct what_ifs what_ifs = {0};
-	scoped(text_done) struct text out = {.limit = 1 << 16, .flush = print};
+	scoped(text_done) struct text out = {.limit = 1 << 16, .flush = print_text};
 	int r = args->values[OPT_WHAT_IF] ? parse_what_ifs(args->values[OPT_WHAT_IF], &what_ifs)
 					  : CLI_OK;
 

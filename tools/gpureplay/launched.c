@@ -203,7 +203,7 @@ int launched_end(const struct launched *l, int status, const struct rex_counts *
 
 /* Waits until the process whose pipe this is has ended. If it was killed, says so to the others,
  * and ends its program. Does not return. */
-static void guard(const struct launched *l, pid_t program, int pipe)
+static void run_guard(const struct launched *l, pid_t program, int pipe)
 {
 	const struct rex_counts none = {0};
 	struct ended ended;
@@ -233,7 +233,7 @@ static int start_guard(const struct launched *l, pid_t program)
 	pid = fork();
 	if (pid == 0) {
 		close(fd[1]);
-		guard(l, program, fd[0]);
+		run_guard(l, program, fd[0]);
 	}
 	close(fd[0]); /* the other end is closed when this process ends */
 	return pid < 0 ? -errno : 0;

@@ -4,7 +4,7 @@
  * two recordings are compared. */
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/trace/facts.h"
+#include "formats/trace/fact_keys.h"
 #include "formats/trace/store/part.h"
 #include "replay/device/cut.h"
 #include "replay/device/single_rank.h"

@@ -79,10 +79,10 @@ static void put_unknown(const struct rex_counts *n, struct text *out)
 {
 	if (n->seeded > 0)
 		text_printf(out,
-			    "Contents of %" PRIu64
-			    " %s from the host are not recorded (record with "
-			    "--payloads); operations that depend on them cannot be compared.\n",
-			    n->seeded, n->seeded == 1 ? "copy" : "copies");
+			    "%" PRIu64 " copies from the host had contents that are not recorded "
+			    "(record with --payloads); operations that depend on them cannot be "
+			    "compared.\n",
+			    n->seeded);
 	if (n->moved_regions > 0)
 		text_printf(out,
 			    "%" PRIu64 " of %" PRIu64

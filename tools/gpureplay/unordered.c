@@ -2,7 +2,7 @@
 
 /* Keeps in the executed trace which operations differ from themselves. */
 #include "base/scope.h"
-#include "formats/trace/facts.h"
+#include "formats/trace/fact_keys.h"
 #include "formats/trace/store/shared.h"
 #include "tools/gpureplay/reexecution.h"
 

@@ -66,8 +66,8 @@ static int check_both(struct fmt_trace *const *traces, const char *const *paths,
 	return status;
 }
 
-static int compare(struct fmt_trace *const *traces, const char *const *paths, bool calls,
-		   struct fmt_cause *cause)
+static int compare_traces(struct fmt_trace *const *traces, const char *const *paths, bool calls,
+			  struct fmt_cause *cause)
 {
 	struct fmt_error err = {0};
 	int r = 0, at = 0;
@@ -113,8 +113,8 @@ static int run(const struct cli_args *args)
 	if (same_id)
 		status = check_both((struct fmt_trace *[]){a, b}, paths, damage);
 	else
-		status = compare((struct fmt_trace *[]){a, b}, paths, !args->values[OPT_OPERATIONS],
-				 &cause);
+		status = compare_traces((struct fmt_trace *[]){a, b}, paths,
+					!args->values[OPT_OPERATIONS], &cause);
 	if (status != CLI_OK)
 		return status;
 	n_damaged = damage[0].n + damage[1].n;

@@ -6,7 +6,7 @@
 #include "tools/damage.h"
 #include "tools/gputrace/cmd.h"
 #include "tools/gputrace/export_tables.h"
-#include "tools/gputrace/part.h"
+#include "tools/gputrace/part_arg.h"
 #include "tools/gputrace/sink.h"
 #include "tools/output.h"
 #include "tools/progress.h"
@@ -196,7 +196,7 @@ static int run(const struct cli_args *args)
 
 	if (format < 0)
 		return CLI_USAGE;
-	status = part_open(args, &cmd_export, OPT_ITERATION, OPT_GPU, &trace, &job.part);
+	status = part_arg_open(args, &cmd_export, OPT_ITERATION, OPT_GPU, &trace, &job.part);
 	job.trace = trace;
 	progress_begin(&bar);
 	job.part.progress = progress_reading;

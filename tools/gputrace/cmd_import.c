@@ -21,15 +21,15 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-static int print(struct text *t)
+static int print_text(struct text *t)
 {
 	return fwrite(t->data, 1, t->len, stdout) == t->len ? 0 : -EIO;
 }
 
-static int report(const struct cli_args *args, const struct kineto_report *r)
+static int print_report(const struct cli_args *args, const struct kineto_report *r)
 {
 	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
-	scoped(text_done) struct text out = {.limit = 1 << 16, .flush = print};
+	scoped(text_done) struct text out = {.limit = 1 << 16, .flush = print_text};
 	const char *output = args->values[OPT_OUTPUT];
 	struct fmt_error err = {0};
 	int e = fmt_trace_open(output, &trace, &err);
@@ -56,8 +56,8 @@ static const char *hint_of(int r, const struct fmt_error *err)
 }
 
 /* Imports into `target` and renames the trace to the output. */
-static int import(const struct cli_args *args, struct output *target, int64_t level,
-		  struct kineto_report *r)
+static int import_files(const struct cli_args *args, struct output *target, int64_t level,
+			struct kineto_report *r)
 {
 	struct progress bar;
 	struct kineto_options o = {
@@ -137,11 +137,11 @@ static int run(const struct cli_args *args)
 	e = output_begin(&target, output, args->values[OPT_FORCE] != NULL);
 	if (e < 0)
 		return output_fail(e, output, !args->values[OPT_FORCE]);
-	status = import(args, &target, level, &r);
+	status = import_files(args, &target, level, &r);
 	output_done(&target);
 	output_raise();
 	if (status == CLI_OK)
-		status = report(args, &r);
+		status = print_report(args, &r);
 	kineto_report_done(&r);
 	return status;
 }

@@ -3,7 +3,7 @@
 #include "formats/render/report/report.h"
 #include "tools/gputrace/cmd.h"
 #include "tools/gputrace/info_sizes.h"
-#include "tools/gputrace/part.h"
+#include "tools/gputrace/part_arg.h"
 #include "tools/gputrace/sink.h"
 #include "tools/progress.h"
 
@@ -73,7 +73,7 @@ static int run(const struct cli_args *args)
 
 	if (cli_number(args, &cmd_info, OPT_TOP, 1, UINT32_MAX, 0, &top) < 0)
 		return CLI_USAGE;
-	status = part_open(args, &cmd_info, OPT_ITERATION, OPT_GPU, &trace, &part);
+	status = part_arg_open(args, &cmd_info, OPT_ITERATION, OPT_GPU, &trace, &part);
 	if (status != CLI_OK)
 		return status;
 	part.left_out = &left_out;

@@ -67,8 +67,8 @@ static int default_output(const char *input, const struct renaming names[2], cha
 }
 
 /* Makes `output` of `input`, which it verifies. */
-static int convert(const struct cli_args *args, bool packs, int level, const char *input,
-		   const char *output)
+static int convert_trace(const struct cli_args *args, bool packs, int level, const char *input,
+			 const char *output)
 {
 	scoped(output_done) struct output target = {0};
 	struct damage damage = {0};
@@ -111,7 +111,7 @@ static int run(const struct cli_args *args, bool packs, int level)
 	}
 	if (r < 0)
 		return cli_fail(r, NULL, packs ? "pack" : "unpack", input, NULL);
-	status = convert(args, packs, level, input, output ?: name);
+	status = convert_trace(args, packs, level, input, output ?: name);
 	output_raise();
 	return status;
 }

@@ -49,7 +49,7 @@ static void announce_ready(void *context)
 
 /* Forks the server. Returns 1 in the server. Returns 0 in the parent, with its exit status, after
  * the mount is ready or has failed. */
-static int launch(struct launch *l, int *status)
+static int fork_server(struct launch *l, int *status)
 {
 	int fds[2], child_status;
 	pid_t pid;
@@ -91,7 +91,7 @@ static const char *mount_hint(int r, const struct fmt_error *err)
 		       : NULL;
 }
 
-static int serve(struct fs *fs, const struct fs_mount *mount)
+static int serve_mount(struct fs *fs, const struct fs_mount *mount)
 {
 	struct fmt_error err = {.offset = FMT_NO_OFFSET};
 	int r = fs_mount_serve(fs, mount, &err);
@@ -161,13 +161,13 @@ static int mount_trace(const struct cli_args *args, const struct mount_options *
 	mount.options = list;
 	mount.dir = point;
 	if (!stay) {
-		r = launch(&l, &status);
+		r = fork_server(&l, &status);
 		if (r <= 0) {
 			fs_close(fs);
 			return r < 0 ? cli_fail(r, NULL, "mount on", dir, NULL) : status;
 		}
 	}
-	return serve(fs, &mount);
+	return serve_mount(fs, &mount);
 }
 
 static int run(const struct cli_args *args)

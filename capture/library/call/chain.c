@@ -63,7 +63,7 @@ void cap_chain_leave(int mode)
 	cap_self.hooking--;
 }
 
-static int handles(const struct cap_hook *hook, const struct cap_call *c)
+static int hook_handles(const struct cap_hook *hook, const struct cap_call *c)
 {
 	return (c->paused ? hook->always : hook->classes) >> c->class & 1;
 }
@@ -74,7 +74,7 @@ void cap_chain_before(struct cap_call *c)
 
 	memset(&c->notes, 0, sizeof(c->notes));
 	for (int i = 0; (i = next_running((unsigned)i)) >= 0; i++) {
-		if (!handles(chain[i], c))
+		if (!hook_handles(chain[i], c))
 			continue;
 		c->hooks |= 1u << i;
 		if (chain[i]->before)

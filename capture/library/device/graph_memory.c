@@ -23,7 +23,7 @@ static struct {
 } memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* With the lock held. If out of memory, the note is missing. */
-static void add(const struct note *note)
+static void add_note(const struct note *note)
 {
 	for (size_t i = 0; i < memory.n; i++)
 		if (memory.notes[i].graph == note->graph && memory.notes[i].id == note->id)
@@ -53,7 +53,7 @@ void cap_graph_memory_note(uint64_t address, void *graph)
 		return;
 	note.id = r.id;
 	pthread_mutex_lock(&memory.lock);
-	add(&note);
+	add_note(&note);
 	pthread_mutex_unlock(&memory.lock);
 }
 
@@ -115,7 +115,7 @@ static void copy_notes(uint64_t from, uint64_t to)
 	pthread_mutex_lock(&memory.lock);
 	for (size_t i = 0, n = memory.n; i < n; i++)
 		if (memory.notes[i].graph == from)
-			add(&(struct note){to, memory.notes[i].address, memory.notes[i].id});
+			add_note(&(struct note){to, memory.notes[i].address, memory.notes[i].id});
 	pthread_mutex_unlock(&memory.lock);
 }
 

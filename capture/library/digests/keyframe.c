@@ -149,7 +149,7 @@ static bool wait_until_idle(unsigned naps, bool progress)
 	return false;
 }
 
-static void synchronise(void *unused, const struct cap_region *r)
+static void synchronise_region(void *unused, const struct cap_region *r)
 {
 	struct cap_region now;
 	int entered;
@@ -164,7 +164,7 @@ static void synchronise(void *unused, const struct cap_region *r)
 
 static void synchronise_all(void)
 {
-	cap_allocations_for_each(synchronise, NULL);
+	cap_allocations_for_each(synchronise_region, NULL);
 	__atomic_store_n(&synchronises, false, __ATOMIC_SEQ_CST);
 }
 

@@ -83,7 +83,7 @@ void cap_pending_add(const struct cap_stream_ref *ref, const struct cap_buffer *
 
 /* Returns 1 if operations on stream `ref` may follow operations on `s`, in the order of the
  * device. */
-static int follows(const struct cap_stream_ref *ref, const struct stream *s)
+static int stream_follows(const struct cap_stream_ref *ref, const struct stream *s)
 {
 	if (!ref || ref->stream == CU_LEGACY_STREAM || s->ref.stream == CU_LEGACY_STREAM)
 		return 1;
@@ -96,12 +96,12 @@ void cap_pending_flush(const struct cap_stream_ref *ref)
 		return;
 	pthread_mutex_lock(&pending.lock);
 	for (size_t i = 0; i < pending.n; i++)
-		if (pending.streams[i].n > 0 && follows(ref, &pending.streams[i]))
+		if (pending.streams[i].n > 0 && stream_follows(ref, &pending.streams[i]))
 			launch_stream(&pending.streams[i]);
 	pthread_mutex_unlock(&pending.lock);
 }
 
-static int overlaps(const struct stream *s, uint64_t address, uint64_t bytes)
+static int any_overlaps(const struct stream *s, uint64_t address, uint64_t bytes)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (s->buffers[i].address < address + bytes &&
@@ -116,7 +116,7 @@ void cap_pending_flush_range(uint64_t address, uint64_t bytes)
 		return;
 	pthread_mutex_lock(&pending.lock);
 	for (size_t i = 0; i < pending.n; i++)
-		if (overlaps(&pending.streams[i], address, bytes))
+		if (any_overlaps(&pending.streams[i], address, bytes))
 			launch_stream(&pending.streams[i]);
 	pthread_mutex_unlock(&pending.lock);
 }

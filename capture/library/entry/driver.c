@@ -7,7 +7,7 @@
 #include "capture/library/entry/hooks.h"
 #include "capture/library/graphs/graphs.h"
 #include "capture/library/process/exit.h"
-#include "capture/library/process/facts.h"
+#include "capture/library/process/process_facts.h"
 #include "capture/library/ring/ring.h"
 #include "capture/library/times/times.h"
 

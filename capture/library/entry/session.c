@@ -4,8 +4,8 @@
  * or with one of another version, every call is forwarded and none recorded. */
 #include "capture/library/call/chain.h"
 #include "capture/library/entry/unknown.h"
-#include "capture/library/process/facts.h"
 #include "capture/library/process/nvtx.h"
+#include "capture/library/process/process_facts.h"
 #include "capture/library/process/started.h"
 #include "capture/library/ring/ring.h"
 

@@ -3,8 +3,8 @@
 
 #include "base/array.h"
 #include "formats/render/grid.h"
-#include "formats/render/report/facts.h"
 #include "formats/render/report/gpus.h"
+#include "formats/render/report/machine.h"
 
 #include <inttypes.h>
 

@@ -4,8 +4,8 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/render/export/allocation.h"
-#include "formats/render/export/order.h"
 #include "formats/render/export/row_template.h"
+#include "formats/render/export/time_order.h"
 #include "formats/trace/value.h"
 
 #include <pthread.h>
@@ -198,7 +198,7 @@ static int add_row(struct rendering *n, uint64_t index)
 }
 
 /* Collects the events of the table. */
-static int select_rows(const struct rendering *n, struct fmt_order *order)
+static int select_rows(const struct rendering *n, struct fmt_time_order *order)
 {
 	const struct fmt_slice *s = n->slice;
 	size_t end = s->n_events + (n->table == FMT_TABLE_MEMORY ? s->n_ranges : 0);
@@ -209,7 +209,7 @@ static int select_rows(const struct rendering *n, struct fmt_order *order)
 		int r = find_plan(n->x, e->template, &plan);
 
 		if (r == 0 && template_in(plan, n->table))
-			r = fmt_order_add(order, e->start_ns, i);
+			r = fmt_time_order_add(order, e->start_ns, i);
 		if (r < 0)
 			return r;
 	}
@@ -218,11 +218,11 @@ static int select_rows(const struct rendering *n, struct fmt_order *order)
 
 static int event_rows(struct rendering *n)
 {
-	scoped(fmt_order_done) struct fmt_order order = {0};
+	scoped(fmt_time_order_done) struct fmt_time_order order = {0};
 	int r = select_rows(n, &order);
 
 	if (r == 0)
-		r = fmt_order_sort(&order);
+		r = fmt_time_order_sort(&order);
 	for (size_t i = 0; r == 0 && i < order.n; i++)
 		r = add_row(n, order.items[i].index);
 	return r;

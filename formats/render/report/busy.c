@@ -59,7 +59,7 @@ static void merge_runs(struct fmt_busy_op *op, size_t a, size_t b, size_t end,
 }
 
 /* Merges neighbouring ascending runs, until one is left. */
-static int sort(struct fmt_busy_ops *ops)
+static int sort_runs(struct fmt_busy_ops *ops)
 {
 	scoped(free_ptr) struct fmt_busy_op *spare = NULL;
 	size_t b, end;
@@ -104,7 +104,7 @@ int fmt_busy_divide(struct fmt_busy_ops *ops, const struct fmt_busy_span *span,
 		*ret = (struct fmt_busy){0};
 		return 0;
 	}
-	if (sort(ops) < 0)
+	if (sort_runs(ops) < 0)
 		return -ENOMEM;
 	any = of[0] = of[1] = (struct fmt_busy_cover){0, start_ns};
 	for (size_t i = 0; i < ops->n && ops->op[i].start_ns < end_ns; i++) {
@@ -137,7 +137,7 @@ void fmt_busy_ops_done(struct fmt_busy_ops *ops)
 
 /* Sweeps to `ns`, no earlier than before, and measures the unions up to there. Operations [*at ..)
  * are left. */
-static struct fmt_busy_unions sweep(struct fmt_busy_run *run, int64_t ns, size_t *at)
+static struct fmt_busy_unions sweep_to(struct fmt_busy_run *run, int64_t ns, size_t *at)
 {
 	const struct fmt_busy_op *op = run->ops.op;
 	struct fmt_busy_cover all[3]; /* of collectives [1], of the others [0], of all */
@@ -155,8 +155,8 @@ static struct fmt_busy_unions sweep(struct fmt_busy_run *run, int64_t ns, size_t
 	return (struct fmt_busy_unions){length_ns[0], length_ns[1], length_ns[2]};
 }
 
-static void divide(struct fmt_busy *row, const struct fmt_busy_unions *a,
-		   const struct fmt_busy_unions *b)
+static void divide_span(struct fmt_busy *row, const struct fmt_busy_unions *a,
+			const struct fmt_busy_unions *b)
 {
 	row->device_ns = row->end_ns - row->start_ns;
 	row->compute_ns = b->compute_ns - a->compute_ns;
@@ -217,7 +217,7 @@ static void advance_rows(struct fmt_busy_run *run, int64_t ns, const struct fmt_
 			p.before = *now;
 		}
 		if (p.begun && row->end_ns <= ns)
-			divide(row, &p.before, now);
+			divide_span(row, &p.before, now);
 		else
 			run->pending[kept++] = p;
 	}
@@ -230,13 +230,13 @@ static int finish_until(struct fmt_busy_run *run, int64_t cut_ns)
 	struct fmt_busy_ops *ops = &run->ops;
 	size_t at = 0;
 
-	if (close_row(run) < 0 || sort(ops) < 0)
+	if (close_row(run) < 0 || sort_runs(ops) < 0)
 		return -ENOMEM;
 	while (run->swept_ns < cut_ns) {
 		int64_t ns = next_ns(run, cut_ns);
 
 		run->swept_ns = ns > run->swept_ns ? ns : run->swept_ns;
-		run->now = sweep(run, run->swept_ns, &at);
+		run->now = sweep_to(run, run->swept_ns, &at);
 		advance_rows(run, run->swept_ns, &run->now);
 	}
 	ops->n -= at;
@@ -269,7 +269,7 @@ int fmt_busy_run_end(struct fmt_busy_run *run)
 {
 	if (finish_until(run, INT64_MAX) < 0)
 		return -ENOMEM;
-	divide(&run->whole, &run->before, &run->now);
+	divide_span(&run->whole, &run->before, &run->now);
 	return 0;
 }
 

@@ -126,7 +126,7 @@ static bool same_memory(const struct arguments *x, const struct arguments *y, co
 				     x->side->threads);
 }
 
-static void describe(const struct arguments *a, const char *key, uint32_t i, struct text *out)
+static void describe_arg(const struct arguments *a, const char *key, uint32_t i, struct text *out)
 {
 	scoped(text_done) struct text value = {0};
 	int64_t id, offset;
@@ -183,8 +183,8 @@ bool fmt_cause_call_same(const struct fmt_cause_side *a, const struct fmt_cause_
 		if (k == q.template->n_args ||
 		    same_argument(&p, i, &q, k, api_call((unsigned)index)))
 			continue;
-		describe(&p, key_of(&p, i), i, first);
-		describe(&q, key_of(&p, i), k, second);
+		describe_arg(&p, key_of(&p, i), i, first);
+		describe_arg(&q, key_of(&p, i), k, second);
 		return false;
 	}
 	return true;

@@ -3,13 +3,13 @@
 
 #include "base/scope.h"
 #include "formats/render/grid.h"
-#include "formats/render/report/cause_finding.h"
+#include "formats/render/report/cause_candidates.h"
 #include "formats/render/report/cause_side.h"
 #include "formats/trace/store/part.h"
 
 #include <inttypes.h>
 
-static bool is_tainted(const struct fmt_cause_finding *f, const struct fmt_cause_candidate *c)
+static bool is_tainted(const struct fmt_cause_candidates *f, const struct fmt_cause_candidate *c)
 {
 	for (size_t i = 0; c->comm >= 0 && i < f->n_tainted; i++)
 		if (f->tainted[i].comm == c->comm && f->tainted[i].seq == c->seq)
@@ -19,7 +19,7 @@ static bool is_tainted(const struct fmt_cause_finding *f, const struct fmt_cause
 
 /* Returns true if the candidate is not a consequence of another one, or of a nondeterministic
  * operation. */
-static bool is_difference(const struct fmt_cause_finding *f, const struct fmt_cause_candidate *c)
+static bool is_difference(const struct fmt_cause_candidates *f, const struct fmt_cause_candidate *c)
 {
 	switch (c->about.kind) {
 	case FMT_CAUSE_WRITTEN:
@@ -32,7 +32,7 @@ static bool is_difference(const struct fmt_cause_finding *f, const struct fmt_ca
 }
 
 /* Adds the nondeterministic operations. */
-static int add_unordered(struct fmt_cause_finding *f)
+static int add_unordered(struct fmt_cause_candidates *f)
 {
 	int r = 0;
 
@@ -61,7 +61,7 @@ static enum strength strength_of(const struct fmt_cause_candidate *c)
 }
 
 /* Returns the candidate of that strength that starts first, at or after a time, or NULL. */
-static struct fmt_cause_candidate *first_of(struct fmt_cause_finding *f, enum strength strength,
+static struct fmt_cause_candidate *first_of(struct fmt_cause_candidates *f, enum strength strength,
 					    int64_t from_ns)
 {
 	struct fmt_cause_candidate *first = NULL;
@@ -79,7 +79,7 @@ static struct fmt_cause_candidate *first_of(struct fmt_cause_finding *f, enum st
 }
 
 /* Finds the first operation before `before_ns` that read other bytes, which a copy wrote; NULL. */
-static int find_copied(struct fmt_cause_finding *f, struct fmt_trace *t, enum strength strength,
+static int find_copied(struct fmt_cause_candidates *f, struct fmt_trace *t, enum strength strength,
 		       int64_t before_ns, struct fmt_cause_candidate **ret, struct fmt_error *err)
 {
 	struct fmt_cause_candidate *c = first_of(f, strength, INT64_MIN);
@@ -99,7 +99,7 @@ static int find_copied(struct fmt_cause_finding *f, struct fmt_trace *t, enum st
 	return r;
 }
 
-static int choose(struct fmt_cause_finding *f, struct fmt_trace *t, struct fmt_error *err)
+static int choose_cause(struct fmt_cause_candidates *f, struct fmt_trace *t, struct fmt_error *err)
 {
 	struct fmt_cause_candidate *first = first_of(f, OPERATION, INT64_MIN), *brought = NULL;
 	struct fmt_cause_rank *ranks = f->ret->ranks;
@@ -182,7 +182,7 @@ static bool same_ranks(const struct fmt_trace *a, const uint32_t *ranks, uint32_
 int fmt_cause_find(struct fmt_trace *a, struct fmt_trace *b, const struct fmt_cause_scope *scope,
 		   struct fmt_cause *ret, struct fmt_error *err)
 {
-	scoped(fmt_cause_finding_done) struct fmt_cause_finding f = {
+	scoped(fmt_cause_candidates_done) struct fmt_cause_candidates f = {
 		.ret = ret, .scope = *scope, .unordered_ns = INT64_MAX};
 	uint32_t n = fmt_trace_n_ranks(a);
 	scoped(free_ptr) uint32_t *ranks = calloc(n + 1u, sizeof(*ranks));
@@ -200,8 +200,8 @@ int fmt_cause_find(struct fmt_trace *a, struct fmt_trace *b, const struct fmt_ca
 	for (uint32_t i = 0; i < n; i++)
 		ret->ranks[i].number = fmt_trace_rank(a, i)->number;
 	for (uint32_t i = 0; i < n_ranks && r == 0; i++)
-		r = fmt_cause_finding_add(&f, a, b, ranks[i], i, err);
+		r = fmt_cause_candidates_add(&f, a, b, ranks[i], i, err);
 	if (r == 0 && scope->learned)
 		r = add_unordered(&f);
-	return r < 0 ? r : choose(&f, a, err);
+	return r < 0 ? r : choose_cause(&f, a, err);
 }

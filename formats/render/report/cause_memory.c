@@ -2,7 +2,7 @@
 #include "formats/render/report/cause_memory.h"
 
 #include "base/array.h"
-#include "formats/trace/facts.h"
+#include "formats/trace/fact_keys.h"
 #include "formats/trace/json.h"
 
 void fmt_cause_memory_done(struct fmt_cause_memory *m)

@@ -5,7 +5,7 @@
 #include "formats/api/api.h"
 #include "formats/render/grid.h"
 #include "formats/render/report/cause_side.h"
-#include "formats/trace/facts.h"
+#include "formats/trace/fact_keys.h"
 #include "formats/trace/value.h"
 
 #include <stdio.h>

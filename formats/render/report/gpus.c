@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/render/report/facts.h"
+#include "formats/render/report/machine.h"
 #include "formats/trace/json.h"
 
 struct gpu_id {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/render/report/report.h"
 
-#include "formats/render/report/facts.h"
+#include "formats/render/report/machine.h"
 #include "formats/render/report/page.h"
 #include "formats/trace/json.h"
 

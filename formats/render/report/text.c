@@ -3,8 +3,8 @@
 
 #include "base/scope.h"
 #include "formats/render/losses.h"
-#include "formats/render/report/facts.h"
-#include "formats/trace/facts.h"
+#include "formats/render/report/machine.h"
+#include "formats/trace/fact_keys.h"
 #include "formats/trace/json.h"
 #include "formats/trace/origin.h"
 

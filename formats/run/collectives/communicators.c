@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/collectives/ends.h"
+#include "formats/run/collectives/by_ends.h"
 
 #include "formats/run/collectives/sets.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/collectives/ends.h"
+#include "formats/run/collectives/by_ends.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -138,7 +138,7 @@ static int tie_ranks(const struct fmt_ends *e, const uint32_t *first, uint32_t a
 }
 
 /* Joins the sets of two ranks. Returns false if they are in one set. */
-static bool join(const struct tie *t, uint32_t n_ranks, uint32_t *set)
+static bool join_sets(const struct tie *t, uint32_t n_ranks, uint32_t *set)
 {
 	uint32_t from = set[t->b];
 
@@ -202,7 +202,7 @@ int fmt_sequences_align_clocks(const struct fmt_ends *e, struct fmt_clock *clock
 	if (n > 0)
 		qsort(ties, n, sizeof(*ties), by_apart);
 	for (size_t i = 0; i < n; i++)
-		if (join(&ties[i], e->n_ranks, set) && add_sightings(e, &ties[i], &ends) < 0)
+		if (join_sets(&ties[i], e->n_ranks, set) && add_sightings(e, &ties[i], &ends) < 0)
 			return -ENOMEM;
 	return fmt_clocks_align(ends.s, ends.n, true, clocks, e->n_ranks);
 }

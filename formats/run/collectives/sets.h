@@ -3,7 +3,7 @@
 /* Sets of rows that become communicators. Private to communicators.c. */
 #pragma once
 
-#include "formats/run/collectives/ends.h"
+#include "formats/run/collectives/by_ends.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,10 +4,10 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/run/gpucapture/calls/processes.h"
-#include "formats/run/gpucapture/trace/facts.h"
 #include "formats/run/gpucapture/trace/hosts.h"
+#include "formats/run/gpucapture/trace/recording_facts.h"
 #include "formats/run/gpucapture/trace/trace_writer.h"
-#include "formats/trace/facts.h"
+#include "formats/trace/fact_keys.h"
 #include "formats/trace/json.h"
 #include "formats/trace/store/output.h"
 

@@ -22,7 +22,7 @@
 #define MOST_EVENT_NS (60 * US)
 
 /* Sorts `n` values and returns the mean of those within `within` of their median. */
-static int64_t typical(int64_t *values, size_t n, int64_t within)
+static int64_t mean_near_median(int64_t *values, size_t n, int64_t within)
 {
 	int64_t median, sum = 0, count = 0;
 
@@ -46,7 +46,7 @@ static size_t count_close(const int64_t *values, size_t n, size_t first)
 
 /* Sorts the latencies of n launches. Undelayed launches form a dense group at the beginning:
  * returns the mean of that first group. A group of one does not count if there are many values. */
-static int64_t earliest(int64_t *values, size_t n)
+static int64_t earliest_latency(int64_t *values, size_t n)
 {
 	size_t least = n / 64 < 2 ? n / 64 + 1 : 3, first = 0, n_close;
 	int64_t sum = 0;
@@ -141,13 +141,13 @@ static int64_t typical_launch(const struct infer_view *v, const struct look *loo
 			      int64_t *spread_ns)
 {
 	size_t n = collect_launches(v, look, -IDLE_NS, seen);
-	int64_t launch_ns = n > 0 ? earliest(seen, n) : INT64_MAX;
+	int64_t launch_ns = n > 0 ? earliest_latency(seen, n) : INT64_MAX;
 
 	*spread_ns = INT64_MAX;
 	n = n > 0 ? collect_launches(v, look, launch_ns - 5 * US, seen) : 0;
 	if (n == 0)
 		return launch_ns;
-	launch_ns = earliest(seen, n);
+	launch_ns = earliest_latency(seen, n);
 	if (n >= LEAST_LAUNCHES)
 		*spread_ns = seen[n * 3 / 4] - seen[n / 4];
 	return launch_ns;
@@ -220,7 +220,7 @@ static int launch_of_copies(const struct infer_view *v, int64_t *ret)
 		if (v->calls[i].n_ops > 0 && ns <= MOST_CALL_NS)
 			seen[n++] = ns;
 	}
-	*ret = v->constants.launch_ns + (n > 0 ? typical(seen, n, LAUNCH_NS) : COPY_NS);
+	*ret = v->constants.launch_ns + (n > 0 ? mean_near_median(seen, n, LAUNCH_NS) : COPY_NS);
 	return 0;
 }
 
@@ -360,7 +360,7 @@ static int calibrate_class(struct infer_view *v, int class, int64_t *ret)
 			seen[n++] = after;
 	}
 	if (n >= 3)
-		*ret = typical(seen, n, 20 * US);
+		*ret = mean_near_median(seen, n, 20 * US);
 	return 0;
 }
 

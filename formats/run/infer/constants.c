@@ -24,13 +24,13 @@ static const struct {
 /* The most frequent gap, then gaps by class: class before, class after, gap. */
 #define GAPS "\"gaps_ns\":"
 
-static int64_t *field(struct fmt_constants *c, size_t i)
+static int64_t *constant_at(struct fmt_constants *c, size_t i)
 {
 	return (int64_t *)((char *)c + fields[i].offset);
 }
 
 /* Times of a stranger's file are kept within a range in which sums cannot overflow. */
-static int64_t number(const char **at)
+static int64_t read_number(const char **at)
 {
 	const int64_t most = INT64_MAX / 4;
 	char *end;
@@ -47,7 +47,7 @@ static int next_number(const char **at, int64_t *ret)
 
 	*at += strspn(*at, "[], ");
 	was = *at;
-	*ret = number(at);
+	*ret = read_number(at);
 	return *at != was;
 }
 
@@ -102,11 +102,11 @@ int fmt_constants_get(const struct fmt_names *n, uint32_t rank, struct fmt_const
 	for (size_t i = 0; i < N_FIELDS; i++) {
 		const char *value = find_key(text, at, fields[i].key);
 
-		*field(ret, i) = fields[i].otherwise;
+		*constant_at(ret, i) = fields[i].otherwise;
 		if (!value)
 			continue;
 		at = value;
-		*field(ret, i) = number(&at);
+		*constant_at(ret, i) = read_number(&at);
 	}
 	if (!text)
 		return 0;
@@ -124,7 +124,7 @@ int fmt_constants_put(struct fmt_names *n, uint32_t rank, const struct fmt_const
 
 	for (size_t i = 0; i < N_FIELDS; i++)
 		text_printf(&out, "%c%s%" PRId64, i == 0 ? '{' : ',', fields[i].key,
-			    *field(&copy, i));
+			    *constant_at(&copy, i));
 	text_printf(&out, "," GAPS "[%" PRId64, most);
 	for (int a = 0; a < FMT_GAP_CLASSES; a++)
 		for (int b = 0; b < FMT_GAP_CLASSES; b++)

@@ -5,9 +5,9 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "formats/run/infer/calibrate.h"
-#include "formats/run/infer/ends.h"
+#include "formats/run/infer/collectives.h"
+#include "formats/run/infer/event_links.h"
 #include "formats/run/infer/gap.h"
-#include "formats/run/infer/links.h"
 #include "formats/run/infer/process.h"
 #include "formats/run/infer/walk.h"
 
@@ -114,7 +114,7 @@ static int explain_process(struct job *j, uint32_t rank)
 
 /* Measures the constants of each rank, or copies those of an earlier part. Recorded links must be
  * known. */
-static int calibrate(struct job *j)
+static int calibrate_ranks(struct job *j)
 {
 	int r = fmt_template_gaps_init(&j->template_gaps, fmt_n_templates(j->run->names));
 
@@ -143,7 +143,7 @@ static int find_edges(struct job *j)
 	for (uint32_t i = 0; i < j->n && r == 0; i++)
 		r = explain_process(j, i);
 	if (r == 0)
-		r = calibrate(j);
+		r = calibrate_ranks(j);
 	if (r == 0)
 		r = infer_shapes_measure(j->shapes, j->views, j->n);
 	if (r == 0)
@@ -170,10 +170,10 @@ static int find_edges(struct job *j)
 static int match_ranks(struct job *j)
 {
 	scoped(free_ptr) struct fmt_clock *clocks = calloc(j->n + (size_t)1, sizeof(*clocks));
-	int r = clocks ? infer_ends_init(&j->ends, j->views, j->n) : -ENOMEM;
+	int r = clocks ? infer_match_init(&j->ends, j->views, j->n) : -ENOMEM;
 
 	if (r == 0)
-		r = infer_ends_align(&j->ends, j->views, clocks);
+		r = infer_match_align(&j->ends, j->views, clocks);
 	if (r == 0)
 		r = fmt_ends_find_comms(&j->ends);
 	if (r == 0)

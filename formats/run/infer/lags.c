@@ -30,8 +30,8 @@ static int by_share(const void *a, const void *b)
 	return by_kind(x, y) ?: array_order(x->share, y->share);
 }
 
-static struct lag describe(const struct infer_view *v, struct infer_shapes *shapes,
-			   struct infer_edge *e)
+static struct lag describe_edge(const struct infer_view *v, struct infer_shapes *shapes,
+				struct infer_edge *e)
 {
 	const struct infer_op *from = &v->ops[e->from_op], *to = &v->ops[e->to_op];
 	struct lag l = {.edge = e, .whole_ns = 1};
@@ -72,7 +72,7 @@ int infer_resolve_lags(struct infer_view *views, uint32_t n_views, struct infer_
 				continue;
 			if (array_reserve(&lags, n + 1, &cap) < 0)
 				return -ENOMEM;
-			lags[n++] = describe(&views[i], shapes, e);
+			lags[n++] = describe_edge(&views[i], shapes, e);
 		}
 	if (n > 0)
 		qsort(lags, n, sizeof(*lags), by_share);

@@ -3,7 +3,7 @@
 /* The ranks of a communicator: those in the recording, and those that the recorder listed. */
 #pragma once
 
-#include "formats/run/infer/ends.h"
+#include "formats/run/infer/collectives.h"
 
 /* Sorts the `n` recorded ranks of a communicator and drops duplicates. If the recorded list of its
  * process group contains all of them, replaces them by that list. Reallocates *ranks. `row` is any

@@ -20,7 +20,7 @@ void fmt_network_done(struct fmt_network *n)
 
 /* ---- the fact ---- */
 
-static double number(const char *object, size_t len, const char *key)
+static double number_of_key(const char *object, size_t len, const char *key)
 {
 	const char *value;
 	size_t n;
@@ -35,18 +35,18 @@ static double number(const char *object, size_t len, const char *key)
 static int read_fit(const char *object, size_t len, struct fmt_network *to)
 {
 	struct fmt_network_fit f = {
-		.comm = (uint32_t)number(object, len, "comm"),
-		.collectives = (int64_t)number(object, len, "collectives"),
-		.sizes = (int64_t)number(object, len, "sizes"),
-		.largest_bytes = (int64_t)number(object, len, "largest_bytes"),
-		.typical_ns = (int64_t)number(object, len, "typical_ns"),
-		.latency_ns = (int64_t)number(object, len, "latency_ns"),
-		.ns_per_byte = number(object, len, "ns_per_byte"),
-		.residual_ns = (int64_t)number(object, len, "residual_ns"),
-		.noise_share = fmin(number(object, len, "noise_share"), 1),
-		.first_exit_ns = (int64_t)number(object, len, "first_exit_ns"),
-		.exit_ns = (int64_t)number(object, len, "exit_ns"),
-		.uneven = number(object, len, "uneven") > 0,
+		.comm = (uint32_t)number_of_key(object, len, "comm"),
+		.collectives = (int64_t)number_of_key(object, len, "collectives"),
+		.sizes = (int64_t)number_of_key(object, len, "sizes"),
+		.largest_bytes = (int64_t)number_of_key(object, len, "largest_bytes"),
+		.typical_ns = (int64_t)number_of_key(object, len, "typical_ns"),
+		.latency_ns = (int64_t)number_of_key(object, len, "latency_ns"),
+		.ns_per_byte = number_of_key(object, len, "ns_per_byte"),
+		.residual_ns = (int64_t)number_of_key(object, len, "residual_ns"),
+		.noise_share = fmin(number_of_key(object, len, "noise_share"), 1),
+		.first_exit_ns = (int64_t)number_of_key(object, len, "first_exit_ns"),
+		.exit_ns = (int64_t)number_of_key(object, len, "exit_ns"),
+		.uneven = number_of_key(object, len, "uneven") > 0,
 	};
 	const char *name;
 	size_t n = fmt_json_member_text(object, len, "collective", &name);

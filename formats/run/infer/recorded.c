@@ -4,7 +4,7 @@
  * for, the event that a stream waited for, and the call that had recorded the event, which may have
  * been on another GPU of the process. */
 #include "formats/run/infer/edge.h"
-#include "formats/run/infer/links.h"
+#include "formats/run/infer/event_links.h"
 #include "formats/run/infer/process.h"
 
 #include "base/array.h"
@@ -81,7 +81,7 @@ static uint32_t record_of(const struct job *j, const struct part *p, uint32_t ev
 	return call;
 }
 
-static int append(struct job *j, struct list *l, struct infer_ref op)
+static int append_op(struct job *j, struct list *l, struct infer_ref op)
 {
 	if (l->n == MOST_WAITED)
 		return 0;
@@ -93,7 +93,7 @@ static int append(struct job *j, struct list *l, struct infer_ref op)
 }
 
 /* The event represents the stream's newest operation and the present dependencies of the stream. */
-static int record(struct job *j, struct part *p, uint32_t call)
+static int record_event(struct job *j, struct part *p, uint32_t call)
 {
 	uint32_t stream = p->stream_of[call];
 	struct list l = {.first = j->n_ops};
@@ -102,9 +102,9 @@ static int record(struct job *j, struct part *p, uint32_t call)
 	if (stream == INFER_NONE)
 		return 0;
 	if (p->last[stream] != INFER_NONE)
-		r = append(j, &l, (struct infer_ref){p->v, p->last[stream]});
+		r = append_op(j, &l, (struct infer_ref){p->v, p->last[stream]});
 	for (size_t i = 0; i < p->waits[stream].n && r == 0; i++)
-		r = append(j, &l, j->ops[p->waits[stream].first + i]);
+		r = append_op(j, &l, j->ops[p->waits[stream].first + i]);
 	p->events[call] = l;
 	return r;
 }
@@ -130,10 +130,10 @@ static int stream_wait(struct job *j, struct part *p, uint32_t call, uint32_t sy
 		r = infer_add_link(
 			v, &(struct infer_add_link){call, op.op, op.view, stream, INFER_NONE, 1});
 		if (r == 0)
-			r = append(j, &l, op);
+			r = append_op(j, &l, op);
 	}
 	for (size_t i = 0; i < p->waits[stream].n && r == 0; i++)
-		r = append(j, &l, j->ops[p->waits[stream].first + i]);
+		r = append_op(j, &l, j->ops[p->waits[stream].first + i]);
 	p->waits[stream] = l;
 	return r;
 }
@@ -181,7 +181,7 @@ static int read_call(struct job *j, struct part *p, uint32_t call)
 		p->waits[v->ops[op].stream].n = 0;
 	}
 	if (c->api == INFER_API_RECORD_EVENT)
-		return record(j, p, call);
+		return record_event(j, p, call);
 	if (sync == INFER_NONE)
 		return 0;
 	if (c->api == INFER_API_STREAM_WAIT)
@@ -210,7 +210,7 @@ static int part_init(struct part *p, struct infer_view *v)
 }
 
 /* Joins synchronisations to their calls, and to the calls that recorded their events. */
-static void join(struct job *j, struct part *p)
+static void join_syncs(struct job *j, struct part *p)
 {
 	const struct infer_view *v = p->v;
 
@@ -243,7 +243,7 @@ int infer_add_recorded_links(const struct infer_process *p)
 	for (uint32_t i = 0; i < p->n && r == 0; i++)
 		r = part_init(&j.parts[i], p->views[i]);
 	for (uint32_t i = 0; i < p->n && r == 0; i++)
-		join(&j, &j.parts[i]);
+		join_syncs(&j, &j.parts[i]);
 	infer_process_rewind(p);
 	while (r == 0 && (call = infer_process_next(p, &view)) != INFER_NONE)
 		r = read_call(&j, &j.parts[view], call);

@@ -65,7 +65,7 @@ static struct machine machine_of(const struct infer_view *v, const struct fmt_tr
 }
 
 /* Returns the product of "[17,64,2]"; 0 if it is not such a list. */
-static int64_t product(const char *list)
+static int64_t product_of_list(const char *list)
 {
 	uint32_t dims[3];
 	int64_t all = 1;
@@ -101,8 +101,8 @@ static uint32_t waves_of(const struct infer_view *v, const struct infer_op *op, 
 {
 	const struct fmt_track *track = fmt_track(v->names, v->index, v->streams[op->stream].track);
 	struct machine m = machine_of(v, track);
-	int64_t blocks = product(fmt_string(v->names, (fmt_str)grid, NULL));
-	int64_t threads = product(fmt_string(v->names, (fmt_str)block, NULL));
+	int64_t blocks = product_of_list(fmt_string(v->names, (fmt_str)grid, NULL));
+	int64_t threads = product_of_list(fmt_string(v->names, (fmt_str)block, NULL));
 	int64_t registers, shared = 0, slots;
 
 	if (blocks == 0 || threads == 0 || threads > 1024 ||

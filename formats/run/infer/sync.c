@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/infer/walk.h"
 
-#include "formats/run/infer/links.h"
+#include "formats/run/infer/event_links.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -228,7 +228,7 @@ static int sync_device(struct infer_walk *w, uint32_t call)
 /* A call that copies from pageable memory may return when the last piece is in a staging buffer, so
  * its own part after the copy's end is negative. A call that copies to pageable memory does not;
  * but if its end was recorded by an event, the recorded end may be later. */
-static int staged(const struct infer_view *v, uint32_t op, const struct infer_call *c)
+static int returns_when_staged(const struct infer_view *v, uint32_t op, const struct infer_call *c)
 {
 	const struct infer_op *o = &v->ops[op];
 
@@ -253,7 +253,7 @@ static int sync_copy(struct infer_walk *w, uint32_t call)
 		waits = c->end_ns - c->start_ns > 2 * WAITED_NS &&
 			end_of(v, op) > c->end_ns - 30 * INFER_US;
 	if (o->kind != FMT_MEMCPY || !waits ||
-	    (!ended_before_return(v, op, c) && !staged(v, op, c)))
+	    (!ended_before_return(v, op, c) && !returns_when_staged(v, op, c)))
 		return 0;
 	return add_returns(w, call, &op, 1, INFER_COPY);
 }

@@ -4,8 +4,8 @@
  * together: each ends when the data of its last partner have arrived, which in an exchange of parts
  * of different sizes can be milliseconds apart. The transfer is measured for each rank, from the
  * start of the last rank that it waits for. */
+#include "formats/run/infer/collectives.h"
 #include "formats/run/infer/edge.h"
-#include "formats/run/infer/ends.h"
 
 #include "formats/run/infer/network.h"
 #include "formats/run/peers.h"
@@ -46,7 +46,7 @@ static int64_t latest_of(const struct fmt_participation *m, size_t n,
 }
 
 /* Adds the edges of one collective, m[0 .. n). */
-static int add(const struct fmt_participation *m, size_t n, struct infer_view *views)
+static int add_collective(const struct fmt_participation *m, size_t n, struct infer_view *views)
 {
 	int64_t latest = latest_of(m, n, views, NULL);
 	int r = 0;
@@ -134,7 +134,7 @@ int infer_add_transfers(const struct fmt_participation *m, size_t n, struct infe
 	for (size_t first = 0, end; first < n && r == 0; first = end) {
 		end = fmt_participations_end(sorted, first, n);
 		if (end - first > 1)
-			r = add(&sorted[first], end - first, views);
+			r = add_collective(&sorted[first], end - first, views);
 	}
 	return r;
 }

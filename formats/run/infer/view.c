@@ -176,8 +176,8 @@ static void order_thread(struct infer_view *v, const struct infer_span *t)
 }
 
 /* Merges two runs of `from` into `to`. */
-static void merge(const struct infer_view *v, const uint32_t *from, uint32_t *to, size_t first,
-		  size_t middle, size_t end)
+static void merge_runs(const struct infer_view *v, const uint32_t *from, uint32_t *to, size_t first,
+		       size_t middle, size_t end)
 {
 	size_t a = first, b = middle;
 
@@ -209,7 +209,7 @@ static int order_calls(struct infer_view *v)
 		for (size_t i = 0; i < n; i += 2) {
 			size_t middle = ends[i], end = i + 1 < n ? ends[i + 1] : middle;
 
-			merge(v, v->order, other, first, middle, end);
+			merge_runs(v, v->order, other, first, middle, end);
 			ends[i / 2] = end;
 			first = end;
 		}
@@ -253,7 +253,7 @@ uint32_t infer_find_call(const struct infer_view *v, uint64_t correlation)
 }
 
 /* Joins operations to their calls by correlation. */
-static int join(struct infer_view *v)
+static int join_ops_to_calls(struct infer_view *v)
 {
 	int r = index_calls(v);
 
@@ -326,7 +326,7 @@ int infer_view_init(struct infer_view *v, const struct fmt_names *names,
 	if (r == 0)
 		r = order_calls(v);
 	if (r == 0)
-		r = join(v);
+		r = join_ops_to_calls(v);
 	if (r == 0)
 		list_launched(v);
 	mark_waits(v);

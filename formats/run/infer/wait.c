@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/infer/walk.h"
 
-#include "formats/run/infer/links.h"
+#include "formats/run/infer/event_links.h"
 
 #define TOLERANCE INFER_TOLERANCE_NS
 #define BACK 64 /* maximum number of collectives of a stream to search for one that has ended */

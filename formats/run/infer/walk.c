@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/run/infer/walk.h"
 
-#include "formats/run/infer/links.h"
+#include "formats/run/infer/event_links.h"
 
 #include "base/scope.h"
 

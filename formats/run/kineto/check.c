@@ -39,8 +39,8 @@ int64_t kineto_rank_of_name(const char *path)
 	return found >= 0 ? found : local;
 }
 
-static const char *fact(const struct kineto_import *im, const struct kineto_rank *k,
-			const char *key)
+static const char *fact_of(const struct kineto_import *im, const struct kineto_rank *k,
+			   const char *key)
 {
 	for (size_t i = 0; i < k->n_facts; i++) {
 		if (strcmp(im->strings.strings[k->facts[i].key].s, key) == 0)
@@ -124,7 +124,7 @@ static int same_member(struct kineto_import *im, const char *key, struct fmt_err
 
 	for (size_t i = 0; i < im->n_ranks; i++) {
 		const struct kineto_rank *k = im->ranks[i];
-		const char *info = fact(im, k, "distributedInfo");
+		const char *info = fact_of(im, k, "distributedInfo");
 
 		if (!info || !fmt_json_member(info, strlen(info), key, &other, &n))
 			continue;

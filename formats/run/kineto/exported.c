@@ -35,7 +35,7 @@ static struct kineto_rank *last_rank(const struct reading *r)
 
 /* ---- values ------------------------------------------------------------------------------ */
 
-static int member(const struct value *of, const char *key, struct value *ret)
+static int json_member(const struct value *of, const char *key, struct value *ret)
 {
 	return fmt_json_member(of->json, of->len, key, &ret->json, &ret->len);
 }
@@ -46,7 +46,7 @@ static bool is_string(const struct value *v)
 }
 
 /* Returns the number of a text, given as the JSON between its quotes. */
-static int intern(const struct reading *r, const char *json, size_t len, uint32_t *ret)
+static int intern_json(const struct reading *r, const char *json, size_t len, uint32_t *ret)
 {
 	scoped(text_done) struct text t = {0};
 
@@ -61,7 +61,7 @@ static int read_id(const struct reading *r, const struct value *v, struct kineto
 
 	*ret = (struct kineto_arg){.type = FMT_INT};
 	if (is_string(v)) {
-		e = intern(r, v->json + 1, v->len - 2, &string);
+		e = intern_json(r, v->json + 1, v->len - 2, &string);
 		ret->type = FMT_STRING;
 		ret->value = string;
 		return e;
@@ -107,7 +107,7 @@ static int read_name(struct reading *r, const struct value *v)
 
 	if (!read_elements(v, parts, 4) || !is_string(&parts[0]))
 		return -EBADMSG;
-	e = intern(r, parts[0].json + 1, parts[0].len - 2, &m.name);
+	e = intern_json(r, parts[0].json + 1, parts[0].len - 2, &m.name);
 	if (e == 0)
 		e = read_id(r, &parts[1], &m.pid);
 	if (e == 0)
@@ -141,7 +141,7 @@ static int read_facts(struct reading *r, const struct value *facts)
 
 	while (e == 0 && *facts->json == '{' &&
 	       fmt_json_next_member(&at, end, &key.json, &key.len, &v.json, &v.len)) {
-		e = intern(r, key.json, key.len, &number);
+		e = intern_json(r, key.json, key.len, &number);
 		if (e == 0)
 			e = read_fact(r, number, &v);
 	}
@@ -212,9 +212,9 @@ static int read_rank(struct reading *r, const struct value *v)
 	if (e < 0)
 		return e;
 	last->number = number;
-	if (member(v, "facts", &value))
+	if (json_member(v, "facts", &value))
 		e = read_facts(r, &value);
-	if (e == 0 && member(v, "pids", &value) && *value.json == '[')
+	if (e == 0 && json_member(v, "pids", &value) && *value.json == '[')
 		e = for_each_element(r, &value, read_pid);
 	return e;
 }
@@ -229,7 +229,7 @@ int kineto_exported_read(struct kineto_exported *x, struct kineto_import *im, si
 
 	x->is_present = true;
 	x->has_base = fmt_json_member_integer(json, len, "base_ns", &x->base_ns);
-	e = member(&all, "ranks", &ranks) ? for_each_element(&r, &ranks, read_rank) : -EBADMSG;
+	e = json_member(&all, "ranks", &ranks) ? for_each_element(&r, &ranks, read_rank) : -EBADMSG;
 	if (e == -EBADMSG)
 		*why = r.why ?: "invalid \"gputrace\"";
 	return e;

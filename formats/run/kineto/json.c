@@ -53,7 +53,7 @@ struct reader {
 	struct guess shapes[SHAPES][SHAPE_KEYS];
 };
 
-static bool refuse(struct reader *r, const char *why)
+static bool refuse_file(struct reader *r, const char *why)
 {
 	r->why = why;
 	r->error = -EBADMSG;
@@ -62,7 +62,7 @@ static bool refuse(struct reader *r, const char *why)
 
 /* ---- values ------------------------------------------------------------------------------ */
 
-static bool intern(struct reader *r, const char *s, size_t len, uint32_t *ret)
+static bool intern_text(struct reader *r, const char *s, size_t len, uint32_t *ret)
 {
 	r->error = fmt_strings_add(r->j->strings, s, len, ret);
 	return r->error == 0;
@@ -87,7 +87,7 @@ static bool read_string(struct reader *r, uint32_t *guess, uint32_t *ret)
 		return false;
 	len = (size_t)(r->scan.at - from) - 1;
 	if (plain) {
-		if (!intern(r, from, len, ret))
+		if (!intern_text(r, from, len, ret))
 			return false;
 		*guess = *ret;
 		return true;
@@ -95,7 +95,7 @@ static bool read_string(struct reader *r, uint32_t *guess, uint32_t *ret)
 	r->text.len = 0;
 	fmt_json_unescape(&r->text, from, len);
 	r->error = r->text.error;
-	return r->error == 0 && intern(r, r->text.data, r->text.len, ret);
+	return r->error == 0 && intern_text(r, r->text.data, r->text.len, ret);
 }
 
 /* Reads a key and the colon after it. */
@@ -109,7 +109,7 @@ static bool read_key(struct reader *r, uint32_t *guess, uint32_t *ret)
 }
 
 /* Copies a value to r->capture as JSON text without white space. */
-static bool capture(struct reader *r)
+static bool capture_value(struct reader *r)
 {
 	bool good;
 
@@ -136,7 +136,7 @@ static bool read_value(struct reader *r, struct guess *guess, struct kineto_arg 
 		ret->value = string;
 		return true;
 	}
-	if (!capture(r))
+	if (!capture_value(r))
 		return false;
 	json = r->capture.data;
 	len = r->capture.len;
@@ -150,7 +150,7 @@ static bool read_value(struct reader *r, struct guess *guess, struct kineto_arg 
 		len -= 2;
 	}
 	if (!fmt_strings_is(r->j->strings, guess->json, json, len) &&
-	    !intern(r, json, len, &guess->json))
+	    !intern_text(r, json, len, &guess->json))
 		return false;
 	ret->value = guess->json;
 	return true;
@@ -264,7 +264,7 @@ static bool read_event(struct reader *r)
 
 	if (c != '{')
 		return strchr("\"[-0123456789tfn", c) && c
-			       ? refuse(r, "an event is not an object")
+			       ? refuse_file(r, "an event is not an object")
 			       : fmt_json_expected(&r->scan, "an event");
 	r->e = (struct kineto_event){.offset = r->base + (uint64_t)(r->scan.at - r->window),
 				     .pid = {.type = FMT_JSON},
@@ -295,7 +295,7 @@ static bool read_start(struct reader *r)
 		return true;
 	}
 	if (fmt_json_peek(&r->scan) == '"' || fmt_json_peek(&r->scan) == 'N')
-		return refuse(r, "not a trace: neither an object nor an array");
+		return refuse_file(r, "not a trace: neither an object nor an array");
 	return fmt_json_expected(&r->scan, "an object or an array");
 }
 
@@ -315,7 +315,7 @@ static bool read_top_member(struct reader *r)
 		r->state = EVENT;
 		return true;
 	}
-	if (!capture(r) || r->scan.at == r->scan.end)
+	if (!capture_value(r) || r->scan.at == r->scan.end)
 		return false; /* a number at the end of the window may continue */
 	r->error = r->j->member(r->j->context, key, r->capture.data, r->capture.len);
 	r->state = AFTER_MEMBER;

@@ -112,8 +112,8 @@ static int name_template(struct kineto_naming *t, struct kineto_template *s)
 
 /* The values of an event of which some were constants of the importer's template, or are strings.
  */
-static int convert(struct kineto_naming *t, const struct kineto_template *s, const int64_t *from,
-		   int64_t *to)
+static int convert_values(struct kineto_naming *t, const struct kineto_template *s,
+			  const int64_t *from, int64_t *to)
 {
 	const struct kineto_slot_arg *args = kineto_template_args(t->templates, s);
 
@@ -147,7 +147,7 @@ int kineto_name_event(struct kineto_naming *t, struct fmt_event *e, const int64_
 		(*values)[(*n)++] = 0;
 	}
 	if (s->converts) {
-		r = convert(t, s, from, *values + *n);
+		r = convert_values(t, s, from, *values + *n);
 		*n += fmt_template(t->names, s->fmt - 1)->n_values - (*n - first);
 	} else {
 		for (uint32_t i = 0; i < s->n_varying; i++)

@@ -179,7 +179,7 @@ struct arguments {
 };
 
 /* The key with `dots` dots before it. */
-static int dotted(struct kineto_templates *templates, uint32_t key, uint32_t *ret)
+static int dotted_key(struct kineto_templates *templates, uint32_t key, uint32_t *ret)
 {
 	const struct fmt_interned *s = &templates->strings->strings[key];
 	char buf[256];
@@ -247,13 +247,13 @@ static int add_others(struct arguments *a, struct kineto_templates *templates,
 	int r;
 
 	if (e->ph != KINETO_COMPLETE && e->ph != KINETO_INSTANT) {
-		r = dotted(templates, KINETO_PH, &key);
+		r = dotted_key(templates, KINETO_PH, &key);
 		if (r < 0)
 			return r;
 		add_argument(a, templates, e, key, FMT_STRING, e->ph);
 	}
 	for (size_t i = 0; i < e->n_others; i++) {
-		r = dotted(templates, e->others[i].key, &key);
+		r = dotted_key(templates, e->others[i].key, &key);
 		if (r < 0)
 			return r;
 		add_argument(a, templates, e, key, (uint8_t)e->others[i].type, e->others[i].value);
@@ -286,7 +286,7 @@ static int add_args(struct arguments *a, struct kineto_templates *templates,
 			continue;
 		}
 		if (key >= KINETO_KNOWN && templates->strings->strings[key].s[0] == '.') {
-			int r = dotted(templates, key, &key);
+			int r = dotted_key(templates, key, &key);
 
 			if (r < 0)
 				return r;

@@ -59,7 +59,7 @@ struct kineto_rank {
 	size_t n_groups, groups_cap;
 	int64_t first_ns, last_ns; /* span of all kept events */
 	struct kineto_tally tally;
-	uint32_t *call_of;  /* owned: of each event, the call that launched it (order.h) */
+	uint32_t *call_of;  /* owned: of each event, the call that launched it (sort.h) */
 	uint32_t *track_of; /* owned: new number of each track after kineto_sort_events(); for the
 			       ranges */
 

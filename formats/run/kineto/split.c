@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/run/kineto/order.h"
+#include "formats/run/kineto/sort.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -195,7 +195,7 @@ void kineto_spool_reader_free(struct kineto_spool_reader *r)
 	free(r);
 }
 
-static int refill(struct input *in, int fd)
+static int refill_input(struct input *in, int fd)
 {
 	size_t keep = fmt_left(&in->c), len = keep;
 
@@ -219,9 +219,9 @@ static int refill(struct input *in, int fd)
 }
 
 /* Decodes the run's next record into in->e. */
-static int decode(struct input *in, const struct kineto_spool *p)
+static int decode_range(struct input *in, const struct kineto_spool *p)
 {
-	int fd = p->spill->fd, r = fmt_left(&in->c) < HEAD ? refill(in, fd) : 0;
+	int fd = p->spill->fd, r = fmt_left(&in->c) < HEAD ? refill_input(in, fd) : 0;
 	uint32_t n;
 
 	if (r < 0)
@@ -236,7 +236,7 @@ static int decode(struct input *in, const struct kineto_spool *p)
 	if (array_reserve(&in->values, n, &in->values_cap) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n && r == 0; i++) {
-		r = fmt_left(&in->c) < HEAD ? refill(in, fd) : 0;
+		r = fmt_left(&in->c) < HEAD ? refill_input(in, fd) : 0;
 		in->values[i] = fmt_svarint(&in->c);
 	}
 	in->records--;
@@ -264,7 +264,7 @@ int kineto_spool_read(const struct kineto_spool *p, struct kineto_spool_reader *
 		in->left = p->runs[i].bytes;
 		in->records = p->runs[i].records;
 		in->c = fmt_cursor(in->buffer, 0);
-		e = decode(in, p);
+		e = decode_range(in, p);
 		if (e < 0)
 			return e;
 	}
@@ -273,14 +273,14 @@ int kineto_spool_read(const struct kineto_spool *p, struct kineto_spool_reader *
 }
 
 /* Advances the run whose record was returned. */
-static int advance(struct kineto_spool_reader *r)
+static int advance_run(struct kineto_spool_reader *r)
 {
 	struct input **last = take(r->last);
 
 	if (!last)
 		return 0;
 	if ((*last)->records > 0)
-		return decode(*last, r->spool);
+		return decode_range(*last, r->spool);
 	input_free(*last);
 	*last = r->inputs[--r->n_inputs];
 	return 0;
@@ -298,7 +298,7 @@ int kineto_spool_next(struct kineto_spool_reader *r, struct fmt_event *ret, cons
 		*values = p->values ? p->values + ret->first_value : NULL;
 		return 1;
 	}
-	e = advance(r);
+	e = advance_run(r);
 	if (e < 0 || r->n_inputs == 0)
 		return e;
 	r->last = r->inputs;

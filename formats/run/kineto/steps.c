@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
-#include "formats/run/iterations.h"
+#include "formats/run/repetition.h"
 
 #include <stdbool.h>
 

@@ -4,7 +4,7 @@
  * repetitions of the launches; else one iteration for the whole run. One thread. */
 #pragma once
 
-#include "formats/run/kineto/order.h"
+#include "formats/run/kineto/sort.h"
 
 /* `k` is sorted, and its operations are joined to calls. *ret is an allocated array of *n_ret
  * iterations, by start, with different numbers. Returns 0 or -ENOMEM. */

@@ -93,8 +93,8 @@ static int describe_range(struct kineto_templates *t, struct kineto_template *s,
 	return ends_in_number(t, s);
 }
 
-static int describe(struct kineto_templates *t, struct kineto_template *s,
-		    const struct kineto_slot_arg *args)
+static int describe_template(struct kineto_templates *t, struct kineto_template *s,
+			     const struct kineto_slot_arg *args)
 {
 	s->kind = kinds[s->class];
 	s->message_bytes = -1;
@@ -160,8 +160,8 @@ static int review_variation(struct kineto_templates *t, bool last);
 
 /* Adds a template, or finds an equal one. A refined template shares the arguments of its
  * original. */
-static int intern(struct kineto_templates *t, struct kineto_template *s,
-		  const struct kineto_slot_arg *args, uint32_t *ret)
+static int intern_template(struct kineto_templates *t, struct kineto_template *s,
+			   const struct kineto_slot_arg *args, uint32_t *ret)
 {
 	uint32_t hash = hash_of(s, args);
 	struct fmt_hash_slot *slot;
@@ -175,7 +175,7 @@ static int intern(struct kineto_templates *t, struct kineto_template *s,
 		t->templates[*ret].events++;
 		return 0;
 	}
-	r = s->refined ? 0 : describe(t, s, args);
+	r = s->refined ? 0 : describe_template(t, s, args);
 	if (r < 0)
 		return r;
 	s->events = 1;
@@ -193,7 +193,7 @@ int kineto_templates_add(struct kineto_templates *t, enum kineto_class class, ui
 	struct kineto_template s = {
 		.class = (uint8_t) class, .cat = cat, .name = name, .n_args = (uint32_t)n_args};
 
-	return intern(t, &s, args, ret);
+	return intern_template(t, &s, args, ret);
 }
 
 int kineto_templates_refine(struct kineto_templates *t, uint32_t template, uint32_t op,
@@ -205,7 +205,7 @@ int kineto_templates_refine(struct kineto_templates *t, uint32_t template, uint3
 	s.op = op;
 	s.dtype = dtype;
 	s.message_bytes = message_bytes;
-	return intern(t, &s, t->args + s.args, ret);
+	return intern_template(t, &s, t->args + s.args, ret);
 }
 
 /* ---- varying arguments ------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 
 #include "formats/run/kineto/kineto.h"
 #include "formats/run/kineto/name.h"
-#include "formats/run/kineto/order.h"
+#include "formats/run/kineto/sort.h"
 #include "formats/run/write.h"
 
 /* Numbers the events of the rank for edges to other ranks of its process. */

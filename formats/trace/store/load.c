@@ -161,8 +161,8 @@ static void release_base(struct fmt_trace *t, struct fmt_cached *c)
 
 /* Decodes the payload at *raw, and keeps it if other slices need it; only its header if `ret` is
  * NULL. */
-static int decode(struct fmt_trace *t, uint32_t rank, uint8_t **raw, const struct fmt_chunk *c,
-		  struct fmt_slice **ret, struct fmt_error *err)
+static int decode_slice(struct fmt_trace *t, uint32_t rank, uint8_t **raw,
+			const struct fmt_chunk *c, struct fmt_slice **ret, struct fmt_error *err)
 {
 	struct fmt_cached *base = NULL, *own = NULL;
 	struct fmt_slice_head head;
@@ -220,8 +220,8 @@ struct fmt_slice *fmt_slice_copy(const struct fmt_slice *s)
 	return lost ? NULL : take(c);
 }
 
-static int load(struct fmt_trace *t, uint32_t rank, uint32_t slice, struct fmt_slice **ret,
-		struct fmt_error *err)
+static int load_slice(struct fmt_trace *t, uint32_t rank, uint32_t slice, struct fmt_slice **ret,
+		      struct fmt_error *err)
 {
 	scoped(free_ptr) uint8_t *raw = NULL;
 	struct fmt_rank_state *state = rank < t->n_ranks ? &t->ranks[rank] : NULL;
@@ -241,7 +241,7 @@ static int load(struct fmt_trace *t, uint32_t rank, uint32_t slice, struct fmt_s
 	c = state->member.chunks[state->chunk_of[slice] - 1];
 	r = fmt_member_read(&state->member, path, &c, &raw, &why);
 	if (r == 0) {
-		r = decode(t, rank, &raw, &c, ret, &why);
+		r = decode_slice(t, rank, &raw, &c, ret, &why);
 		if (r < 0 && !why.file[0])
 			snprintf(why.file, sizeof(why.file), "%.255s", path);
 	}
@@ -292,7 +292,7 @@ int fmt_slice_check(struct fmt_trace *t, uint32_t rank, uint32_t slice, struct f
 	scoped(free_ptr) uint8_t *raw = NULL;
 	struct fmt_error why = {.file = ""};
 	struct fmt_chunk c;
-	int r = load(t, rank, slice, NULL, err);
+	int r = load_slice(t, rank, slice, NULL, err);
 
 	if (r < 0 || info->n_digests == 0)
 		return r;
@@ -316,7 +316,7 @@ int fmt_slice_load(struct fmt_trace *t, uint32_t rank, uint32_t slice, unsigned 
 	/* All columns of a slice are decoded, whatever parts are requested. */
 	if (n == 0 && t->keeper.find && t->keeper.find(t->keeper.context, rank, slice, ret) == 1)
 		return 0;
-	r = load(t, rank, slice, &s, err);
+	r = load_slice(t, rank, slice, &s, err);
 	if (r == 0 && n > 0) {
 		r = load_digests(t, s, n, &why);
 		if (r == -EBADMSG)

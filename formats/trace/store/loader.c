@@ -76,7 +76,7 @@ static struct loaded *take_slice(struct fmt_loader *l)
 	return k;
 }
 
-static void *decode(void *arg)
+static void *decode_chunks(void *arg)
 {
 	struct fmt_loader *l = arg;
 	struct loaded *k;
@@ -103,7 +103,7 @@ static void start_threads(struct fmt_loader *l)
 	if (n < 2)
 		return;
 	for (unsigned i = 0; i < n && i < THREADS_MAX; i++)
-		if (host_thread_start(&l->threads[l->n_threads], decode, l) == 0)
+		if (host_thread_start(&l->threads[l->n_threads], decode_chunks, l) == 0)
 			l->n_threads++;
 }
 

@@ -56,10 +56,10 @@ static int add_member(struct fmt_trace *t, const struct fmt_source *source, size
 	t->bytes += source->bytes;
 	if (!fmt_member_kind(source->name, &kind, &number))
 		return leave_out(t, -EBADMSG, source, source->data_at,
-				 "not the name of a file of a trace");
+				 "not a name of a trace's file");
 	single = single_member(t, kind);
 	if (single && single->source.name)
-		return leave_out(t, -EBADMSG, source, source->data_at, "duplicate file");
+		return leave_out(t, -EBADMSG, source, source->data_at, "another %s", source->name);
 	if (!single && array_reserve(&t->ranks, (size_t)t->n_ranks + 1, cap) < 0)
 		return fmt_fail(err, -ENOMEM, t->path, FMT_NO_OFFSET, "out of memory");
 	copy.name = strdup(source->name);

@@ -74,8 +74,8 @@ static int write_header(struct fmt_output *o, struct fmt_error *err)
 	return append_bytes(o, &o->buf, err);
 }
 
-static int init(struct fmt_output *o, const char *path, const struct fmt_file_header *h,
-		struct fmt_error *err)
+static int init_output(struct fmt_output *o, const char *path, const struct fmt_file_header *h,
+		       struct fmt_error *err)
 {
 	memset(o, 0, sizeof(*o));
 	o->fd = -1;
@@ -88,7 +88,7 @@ int fmt_output_open(struct fmt_output *o, const char *path, const struct fmt_fil
 		    struct fmt_error *err)
 {
 	scoped(close_fd) int fd = -1;
-	int r = init(o, path, h, err);
+	int r = init_output(o, path, h, err);
 
 	if (r < 0)
 		return r;
@@ -102,7 +102,7 @@ int fmt_output_open(struct fmt_output *o, const char *path, const struct fmt_fil
 int fmt_output_part(struct fmt_output *o, int fd, const char *path, const struct fmt_file_header *h,
 		    struct fmt_error *err)
 {
-	int r = init(o, path, h, err);
+	int r = init_output(o, path, h, err);
 
 	if (r < 0)
 		return r;

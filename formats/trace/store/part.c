@@ -18,7 +18,7 @@ struct fmt_walk fmt_walk(const struct fmt_trace *t, const struct fmt_part *part)
 }
 
 /* Compares the iteration of a slice with that of the walk. */
-static int compare(const struct fmt_walk *w, uint32_t slice)
+static int compare_iteration(const struct fmt_walk *w, uint32_t slice)
 {
 	const struct fmt_slice_info *info = fmt_trace_slice(w->trace, w->rank, slice);
 
@@ -34,13 +34,13 @@ static uint32_t nth_slice(const struct fmt_rank *rank, size_t n)
 /* Returns true if the slice precedes those that the walk has not visited. */
 static bool is_before(const struct fmt_walk *w, uint32_t slice)
 {
-	int order = compare(w, slice);
+	int order = compare_iteration(w, slice);
 
 	return order < 0 || (order == 0 && slice < w->next);
 }
 
 /* Returns the next slice of the rank in the part, or the rank's number of slices. */
-static uint32_t seek(const struct fmt_walk *w, const struct fmt_rank *rank)
+static uint32_t seek_slice(const struct fmt_walk *w, const struct fmt_rank *rank)
 {
 	uint32_t n = rank->n_slices, slice;
 	size_t at;
@@ -49,14 +49,14 @@ static uint32_t seek(const struct fmt_walk *w, const struct fmt_rank *rank)
 		return w->next;
 	at = array_bound(i, 0, n, is_before(w, nth_slice(rank, i)));
 	slice = at < n ? nth_slice(rank, at) : n;
-	return slice < n && compare(w, slice) == 0 ? slice : n;
+	return slice < n && compare_iteration(w, slice) == 0 ? slice : n;
 }
 
 bool fmt_walk_next(struct fmt_walk *w)
 {
 	while (w->rank < fmt_trace_n_ranks(w->trace)) {
 		const struct fmt_rank *rank = fmt_trace_rank(w->trace, w->rank);
-		uint32_t found = seek(w, rank);
+		uint32_t found = seek_slice(w, rank);
 
 		w->done += found - w->next;
 		if (found < rank->n_slices) {

@@ -60,7 +60,7 @@ static int packed_bytes(const uint8_t *from, size_t len, uint64_t *ret)
 
 /* Divides the frame of a slice in proportion to the sizes of its two parts when compressed
  * alone. */
-static int divide(struct fmt_size_row *rows, const struct fmt_chunk *c, const uint8_t *raw)
+static int divide_frame(struct fmt_size_row *rows, const struct fmt_chunk *c, const uint8_t *raw)
 {
 	struct fmt_slice_head head;
 	uint64_t structure = 0, times = 0, records = 0;
@@ -96,7 +96,7 @@ static int count_slice(const struct fmt_trace *t, const struct fmt_member *m,
 
 	fmt_member_path(t, m, path, sizeof(path));
 	r = fmt_member_read(m, path, &c, &raw, NULL);
-	return r < 0 ? r : divide(rows, &c, raw);
+	return r < 0 ? r : divide_frame(rows, &c, raw);
 }
 
 static int count_member(struct fmt_trace *t, const struct fmt_member *m, struct fmt_size_row *rows,

@@ -374,7 +374,7 @@ static int by_offset(const void *a, const void *b)
 				 &((const struct fmt_problem *)b)->error);
 }
 
-static void sort(struct verifying *v)
+static void sort_problems(struct verifying *v)
 {
 	if (v->n > 0)
 		qsort(v->problems, v->n, sizeof(*v->problems), by_offset);
@@ -439,12 +439,12 @@ int fmt_verify_to(const char *path, enum fmt_verify_depth depth,
 	if (r < 0)
 		return fmt_fail(err, r, v.path, FMT_NO_OFFSET, "cannot read: %s", strerror(-r));
 	check_packed(&v);
-	sort(&v);
+	sort_problems(&v);
 	v.first = v.n;
 	r = fmt_trace_damage(v.t, take_damage, &v);
 	if (r < 0)
 		return fmt_fail(err, r, path, FMT_NO_OFFSET, "%s", strerror(-r));
-	sort(&v);
+	sort_problems(&v);
 	ret->problems = v.n;
 	snprintf(ret->id, sizeof(ret->id), "%s", fmt_trace_id(v.t));
 	for (size_t i = 0; r == 0 && each && i < v.n; i++)

@@ -30,11 +30,11 @@ static int check_kind(const struct fmt_member *m, const char *path, struct fmt_e
 	uint32_t number;
 
 	if (!fmt_member_kind(m->source.name, &kind, &number))
-		return fmt_fail(err, -EBADMSG, path, 0, "not the name of a file of a trace");
+		return fmt_fail(err, -EBADMSG, path, 0, "not a name of a trace's file");
 	if (m->header.kind != kind)
 		return fmt_fail(err, -EBADMSG, path, 0, "not a file of %s", files[kind]);
 	if (kind == FMT_FILE_RANK && m->header.number != number)
-		return fmt_fail(err, -EBADMSG, path, 0, "contains rank %u", m->header.number);
+		return fmt_fail(err, -EBADMSG, path, 0, "a file of rank %u", m->header.number);
 	return 0;
 }
 

@@ -29,24 +29,24 @@ static size_t bytes_of(cudnnBackendAttributeType_t type)
 	}
 }
 
-static void drop(struct emu_dnn_descriptor *d);
+static void free_desc(struct emu_dnn_descriptor *d);
 
-static void forget(struct emu_dnn_attribute *a)
+static void clear_attr(struct emu_dnn_attribute *a)
 {
 	struct emu_dnn_descriptor **children = a->values;
 
 	for (int64_t i = 0; a->type == CUDNN_TYPE_BACKEND_DESCRIPTOR && i < a->n; i++)
-		drop(children[i]);
+		free_desc(children[i]);
 	free(a->values);
 	*a = (struct emu_dnn_attribute){.name = a->name};
 }
 
-static void drop(struct emu_dnn_descriptor *d)
+static void free_desc(struct emu_dnn_descriptor *d)
 {
 	if (!d || __atomic_sub_fetch(&d->refs, 1, __ATOMIC_ACQ_REL) > 0)
 		return;
 	for (size_t i = 0; i < d->n; i++)
-		forget(&d->attributes[i]);
+		clear_attr(&d->attributes[i]);
 	free(d->attributes);
 	free(d);
 }
@@ -97,8 +97,8 @@ double emu_dnn_number(const struct emu_dnn_descriptor *d, cudnnBackendAttributeN
 	return a->type == CUDNN_TYPE_FLOAT ? *(float *)a->values : *(double *)a->values;
 }
 
-static cudnnStatus_t set(struct emu_dnn_descriptor *d, cudnnBackendAttributeName_t name,
-			 cudnnBackendAttributeType_t type, int64_t n, const void *values)
+static cudnnStatus_t set_attr(struct emu_dnn_descriptor *d, cudnnBackendAttributeName_t name,
+			      cudnnBackendAttributeType_t type, int64_t n, const void *values)
 {
 	struct emu_dnn_attribute new = {name, type, n, NULL};
 	struct emu_dnn_descriptor *const *children = values;
@@ -119,7 +119,7 @@ static cudnnStatus_t set(struct emu_dnn_descriptor *d, cudnnBackendAttributeName
 	if (i == d->n)
 		d->n++;
 	else
-		forget(&d->attributes[i]);
+		clear_attr(&d->attributes[i]);
 	d->attributes[i] = new;
 	return CUDNN_STATUS_SUCCESS;
 }
@@ -133,8 +133,8 @@ static cudnnStatus_t copy(struct emu_dnn_descriptor *to, const struct emu_dnn_de
 		return CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE;
 	to->finalized = from->finalized;
 	for (size_t i = 0; i < from->n && r == CUDNN_STATUS_SUCCESS; i++)
-		r = set(to, from->attributes[i].name, from->attributes[i].type,
-			from->attributes[i].n, from->attributes[i].values);
+		r = set_attr(to, from->attributes[i].name, from->attributes[i].type,
+			     from->attributes[i].n, from->attributes[i].values);
 	return r;
 }
 
@@ -160,7 +160,7 @@ EMU_API cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t 
 
 EMU_API cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t d)
 {
-	drop(d);
+	free_desc(d);
 	return CUDNN_STATUS_SUCCESS;
 }
 
@@ -180,7 +180,7 @@ EMU_API cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t d,
 		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
 	if (n < 0 || to->finalized)
 		return CUDNN_STATUS_BAD_PARAM;
-	return set(to, name, type, n, values);
+	return set_attr(to, name, type, n, values);
 }
 
 EMU_API cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t d)
@@ -223,16 +223,16 @@ static cudnnStatus_t fill_config(const struct emu_dnn_descriptor *heuristic, int
 
 	if (!engine)
 		return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-	r = set(engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
-		&graph);
+	r = set_attr(engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+		     &graph);
 	if (r == CUDNN_STATUS_SUCCESS)
-		r = set(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &i);
+		r = set_attr(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &i);
 	engine->finalized = 1;
 	if (r == CUDNN_STATUS_SUCCESS)
-		r = set(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
-			&engine);
+		r = set_attr(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+			     &engine);
 	config->finalized = 1;
-	drop(engine);
+	free_desc(engine);
 	return r;
 }
 

@@ -337,7 +337,7 @@ EMU_API cusolverStatus_t cusolverDnXgeev(cusolverDnHandle_t handle, cusolverDnPa
 	if (emu_type_of(dataTypeA, &a) < 0 || dataTypeW != dataTypeA ||
 	    (l.first == 'V' && dataTypeVL != dataTypeA) ||
 	    (l.second == 'V' && dataTypeVR != dataTypeA)) {
-		emu_refuse_use("libcusolver.so.12", "cusolverDnXgeev with mixed types");
+		emu_refuse_use("libcusolver.so.12", "cusolverDnXgeev (these types)");
 		return CUSOLVER_STATUS_NOT_SUPPORTED;
 	}
 	l.matrix[EMU_LAPACK_A] = matrix(A, a, lda);

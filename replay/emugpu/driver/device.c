@@ -15,7 +15,7 @@ struct emu_device *emu_device(CUdevice ordinal)
 	return ordinal >= 0 && ordinal < emu.n_devices ? &emu.devices[ordinal] : NULL;
 }
 
-static long number_of(const char *name, long missing)
+static long number_in_environment(const char *name, long missing)
 {
 	const char *value = getenv(name);
 	char *end;
@@ -114,7 +114,7 @@ static CUresult init_devices(void)
 {
 	static struct cost_gpu models[EMU_DEVICES];
 	int physical[EMU_DEVICES];
-	long n = number_of("GPUEMU_GPUS", 1);
+	long n = number_in_environment("GPUEMU_GPUS", 1);
 
 	if (n < 0 || n > EMU_DEVICES)
 		n = EMU_DEVICES;
@@ -142,7 +142,7 @@ static void shut_down(void)
 }
 
 /* NVIDIA's driver names its threads in this file, and fails if it cannot open it. */
-static CUresult check_names(void)
+static CUresult check_thread_names(void)
 {
 	char path[64];
 	FILE *f;
@@ -161,7 +161,7 @@ CUresult emu_init(void)
 	pthread_mutex_lock(&emu.lock);
 	if (!emu.ready) {
 		emu_vmm_init();
-		emu.init_error = check_names() ?: init_devices();
+		emu.init_error = check_thread_names() ?: init_devices();
 		atexit(shut_down);
 		__atomic_store_n(&emu.ready, 1, __ATOMIC_RELEASE);
 	}

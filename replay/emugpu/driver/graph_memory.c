@@ -53,7 +53,7 @@ static void drop_memory(struct emu_graph_memory *m)
 	free(m);
 }
 
-static int allocate(struct emu_graph_memory *m)
+static int allocate_memory(struct emu_graph_memory *m)
 {
 	cuuint64_t *held = &all.counts[m->device->ordinal].held;
 	cuuint64_t *highest = &all.counts[m->device->ordinal].highest;
@@ -71,7 +71,7 @@ static int allocate(struct emu_graph_memory *m)
 	return 0;
 }
 
-static void release(struct emu_graph_memory *m)
+static void release_memory(struct emu_graph_memory *m)
 {
 	if (!m->is_allocated)
 		return;
@@ -177,9 +177,9 @@ int emu_graph_memory_submit(const struct emu_op *op)
 		return 0;
 	pthread_mutex_lock(&all.lock);
 	if (op->type == &emu_graph_alloc_type)
-		r = allocate(op->graph_memory);
+		r = allocate_memory(op->graph_memory);
 	else
-		release(op->graph_memory);
+		release_memory(op->graph_memory);
 	pthread_mutex_unlock(&all.lock);
 	return r;
 }
@@ -189,7 +189,7 @@ void emu_graph_memory_free_allocated(const struct emu_op *op)
 	if (op->type != &emu_graph_alloc_type)
 		return;
 	pthread_mutex_lock(&all.lock);
-	release(op->graph_memory);
+	release_memory(op->graph_memory);
 	pthread_mutex_unlock(&all.lock);
 }
 
@@ -203,7 +203,7 @@ int emu_graph_memory_free(uintptr_t at)
 	if (m)
 		r = m->is_allocated ? 1 : -EINVAL;
 	if (m)
-		release(m);
+		release_memory(m);
 	pthread_mutex_unlock(&all.lock);
 	return r;
 }

@@ -85,7 +85,7 @@ static size_t first_above(const struct spans *s, uintptr_t at)
 	return array_bound(i, 0, s->n, s->items[i].base <= at);
 }
 
-static int insert(struct spans *s, size_t i, struct span span)
+static int insert_span(struct spans *s, size_t i, struct span span)
 {
 	if (array_reserve(&s->items, s->n + 1, &s->cap) < 0)
 		return -ENOMEM;
@@ -95,7 +95,7 @@ static int insert(struct spans *s, size_t i, struct span span)
 	return 0;
 }
 
-static void erase(struct spans *s, size_t i)
+static void erase_span(struct spans *s, size_t i)
 {
 	s->n--;
 	memmove(&s->items[i], &s->items[i + 1], (s->n - i) * sizeof(s->items[0]));
@@ -128,12 +128,12 @@ static int alloc_locked(struct emu_memory *m, size_t bytes, uintptr_t *ret)
 	struct span *gap = &m->gaps.items[i];
 	struct span got = {gap->base, bytes, emu_new_id()};
 
-	if (insert(&m->held, first_above(&m->held, got.base), got) < 0)
+	if (insert_span(&m->held, first_above(&m->held, got.base), got) < 0)
 		return -ENOMEM;
 	gap->base += bytes;
 	gap->bytes -= bytes;
 	if (gap->bytes == 0)
-		erase(&m->gaps, i);
+		erase_span(&m->gaps, i);
 	m->used += bytes;
 	*ret = got.base;
 	return 0;
@@ -163,7 +163,7 @@ static int add_gap(struct spans *gaps, struct span s)
 		before->bytes += s.bytes;
 		if (after && before->base + before->bytes == after->base) {
 			before->bytes += after->bytes;
-			erase(gaps, i);
+			erase_span(gaps, i);
 		}
 		return 0;
 	}
@@ -172,7 +172,7 @@ static int add_gap(struct spans *gaps, struct span s)
 		after->bytes += s.bytes;
 		return 0;
 	}
-	return insert(gaps, i, s);
+	return insert_span(gaps, i, s);
 }
 
 int emu_memory_free(struct emu_memory *m, uintptr_t at, size_t *bytes)
@@ -185,7 +185,7 @@ int emu_memory_free(struct emu_memory *m, uintptr_t at, size_t *bytes)
 	if (i > 0 && m->held.items[i - 1].base == at) {
 		struct span s = m->held.items[i - 1];
 
-		erase(&m->held, i - 1);
+		erase_span(&m->held, i - 1);
 		m->used -= s.bytes;
 		s.id = 0;
 		if (s.bytes >= GIVE_BACK_BYTES)

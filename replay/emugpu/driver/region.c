@@ -16,7 +16,7 @@ static size_t first_above(uintptr_t at)
 }
 
 /* Mappings are within reservations; other regions do not overlap. */
-static int overlaps(size_t i, const struct emu_region *r)
+static int region_overlaps(size_t i, const struct emu_region *r)
 {
 	const struct emu_region *before = i > 0 ? &regions.items[i - 1] : NULL;
 	const struct emu_region *after = i < regions.n ? &regions.items[i] : NULL;
@@ -33,7 +33,7 @@ int emu_region_add(const struct emu_region *r)
 	pthread_rwlock_wrlock(&regions.lock);
 	size_t i = first_above(r->base);
 
-	if (overlaps(i, r)) {
+	if (region_overlaps(i, r)) {
 		error = -EEXIST;
 	} else if (array_reserve(&regions.items, regions.n + 1, &regions.cap) < 0) {
 		error = -ENOMEM;

@@ -42,7 +42,7 @@ static int is_valid(const struct tensor *t, cuuint32_t least_rank)
 	return 1;
 }
 
-static void encode(CUtensorMap *map, const struct tensor *t)
+static void encode_map(CUtensorMap *map, const struct tensor *t)
 {
 	cuuint64_t *to = map->opaque;
 
@@ -75,7 +75,7 @@ EMU_API CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType ty
 	for (cuuint32_t i = 0; i < rank; i++)
 		if (box[i] == 0 || box[i] > 256)
 			return CUDA_ERROR_INVALID_VALUE;
-	encode(map, &t);
+	encode_map(map, &t);
 	for (cuuint32_t i = 0; i < rank; i++)
 		map->opaque[10 + i / 4] |= (cuuint64_t)box[i] << 16 * (i % 4);
 	return CUDA_SUCCESS;
@@ -95,7 +95,7 @@ EMU_API CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType t
 
 	if (!map || !lower || !upper || channels > 256 || pixels > 1024 || !is_valid(&t, 3))
 		return CUDA_ERROR_INVALID_VALUE;
-	encode(map, &t);
+	encode_map(map, &t);
 	for (cuuint32_t i = 0; i + 2 < rank; i++) {
 		map->opaque[12] |= (cuuint64_t)(uint16_t)lower[i] << 16 * i;
 		map->opaque[13] |= (cuuint64_t)(uint16_t)upper[i] << 16 * i;

@@ -112,7 +112,7 @@ cublasStatus_t emu_blas_status(CUresult r)
 
 /* Returns 0 if $GPUEMU_COMPUTE is 0: products take virtual time and compute nothing. Prints this
  * once. */
-static int computes(void)
+static int computes_products(void)
 {
 	static int known; /* 1: no, 2: yes */
 	const char *value;
@@ -150,7 +150,7 @@ static int run_timed(const struct emu_work *w)
 
 static void run_work(struct gpuemu_launch *launch, void *const *args)
 {
-	int r = computes() ? run_timed(args[0]) : 0;
+	int r = computes_products() ? run_timed(args[0]) : 0;
 
 	launch->skipped = r > 0;
 	if (r == -ENOMEM)

@@ -91,7 +91,7 @@ static char *image_of(const struct emu_kernels *k)
 	return fclose(out) == 0 ? text : NULL;
 }
 
-static CUresult load(const struct emu_gpu *g, struct emu_kernels *k)
+static CUresult load_kernels(const struct emu_gpu *g, struct emu_kernels *k)
 {
 	scoped(free_ptr) char *image = image_of(k);
 	CUlibrary library;
@@ -129,7 +129,7 @@ CUresult emu_gpu_launch(struct emu_kernels *kernels, unsigned number, CUstream s
 	if (!__atomic_load_n(&kernels->state, __ATOMIC_ACQUIRE)) {
 		pthread_mutex_lock(&loading);
 		if (!kernels->state)
-			r = load(g, kernels);
+			r = load_kernels(g, kernels);
 		pthread_mutex_unlock(&loading);
 		if (r != CUDA_SUCCESS)
 			return r;

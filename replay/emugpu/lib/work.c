@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static void resolve(const struct emu_scalar *s, double ret[2])
+static void resolve_scalar(const struct emu_scalar *s, double ret[2])
 {
 	double complex v;
 
@@ -27,7 +27,7 @@ static double scale_of(const struct emu_scalar *s)
 {
 	double v[2];
 
-	resolve(s, v);
+	resolve_scalar(s, v);
 	return s->address ? v[0] : 1;
 }
 
@@ -149,8 +149,8 @@ static int run_gemm(const struct emu_gemm_work *w)
 	double alpha[2], beta[2];
 	int r = 0;
 
-	resolve(&w->alpha, alpha);
-	resolve(&w->beta, beta);
+	resolve_scalar(&w->alpha, alpha);
+	resolve_scalar(&w->beta, beta);
 	for (int64_t i = 0; r == 0 && i < w->batch; i++) {
 		struct emu_epilogue e = w->epilogue;
 
@@ -185,8 +185,8 @@ static void run_geam(const struct emu_gemm_work *w)
 {
 	struct emu_gemm g = {w->m, w->n, 0, w->compute, .epilogue = NULL};
 
-	resolve(&w->alpha, g.alpha);
-	resolve(&w->beta, g.beta);
+	resolve_scalar(&w->alpha, g.alpha);
+	resolve_scalar(&w->beta, g.beta);
 	g.a = w->a.m;
 	g.b = w->b.m;
 	g.d = w->d.m;
@@ -214,8 +214,8 @@ static int run_vector(const struct emu_work *work)
 	double s[4];
 
 	if (work->kind == EMU_WORK_MAP) {
-		resolve(&w->a, s);
-		resolve(&w->b, s + 2);
+		resolve_scalar(&w->a, s);
+		resolve_scalar(&w->b, s + 2);
 		emu_map(w->map, w->n, s, w->x, w->y);
 		return 0;
 	}
@@ -237,7 +237,7 @@ static int run_triangle(const struct emu_work *work)
 	for (int64_t i = 0; r == 0 && i < w->batch; i++) {
 		struct emu_triangle t = w->t;
 
-		resolve(&w->alpha, t.alpha);
+		resolve_scalar(&w->alpha, t.alpha);
 		if (w->pointers) {
 			t.a.data = pointer_in(w->t.a.data, i);
 			t.b.data = pointer_in(w->t.b.data, i);
@@ -341,8 +341,8 @@ static int run_sparse(const struct emu_sparse_work *w)
 	double alpha[2], beta[2];
 	int r = 0;
 
-	resolve(&w->alpha, alpha);
-	resolve(&w->beta, beta);
+	resolve_scalar(&w->alpha, alpha);
+	resolve_scalar(&w->beta, beta);
 	for (int64_t i = 0; r == 0 && i < w->batch; i++) {
 		struct emu_matrix b = matrix_of(&w->b, i), c = matrix_of(&w->c, i);
 		struct emu_sparse a = w->a;
@@ -359,7 +359,7 @@ static int run_sparse(const struct emu_sparse_work *w)
 /* A host executes so many operations in about half a second. */
 #define MOST_OPERATIONS 5e8
 
-static int computes(const struct emu_work *w)
+static int computes_work(const struct emu_work *w)
 {
 	const char *value = getenv("GPUEMU_COMPUTE");
 
@@ -371,7 +371,7 @@ int emu_work_run(const struct emu_work *w)
 {
 	if (w->kind == EMU_WORK_LAPACK && (w->lapack.batch < 0 || !emu_lapack_valid(&w->lapack.l)))
 		return -EINVAL;
-	if (!computes(w)) {
+	if (!computes_work(w)) {
 		if (w->kind == EMU_WORK_FACTOR || w->kind == EMU_WORK_SOLVE)
 			skip_factor(w);
 		else if (w->kind == EMU_WORK_LAPACK && w->lapack.info)

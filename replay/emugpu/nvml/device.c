@@ -86,7 +86,7 @@ EMU_API nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned
 	return emu_nvml_text(text, uuid, length);
 }
 
-static int attribute(CUdevice d, CUdevice_attribute what)
+static int device_attribute(CUdevice d, CUdevice_attribute what)
 {
 	int value = 0;
 
@@ -104,9 +104,9 @@ EMU_API nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t 
 	if (r != NVML_SUCCESS)
 		return r;
 	memset(pci, 0, sizeof(*pci));
-	pci->domain = (unsigned)attribute(d, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID);
-	pci->bus = (unsigned)attribute(d, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID);
-	pci->device = (unsigned)attribute(d, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID);
+	pci->domain = (unsigned)device_attribute(d, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID);
+	pci->bus = (unsigned)device_attribute(d, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID);
+	pci->device = (unsigned)device_attribute(d, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID);
 	snprintf(pci->busId, sizeof(pci->busId), "%08X:%02X:%02X.0", pci->domain, pci->bus,
 		 pci->device);
 	snprintf(pci->busIdLegacy, sizeof(pci->busIdLegacy), "%04X:%02X:%02X.0",
@@ -218,9 +218,9 @@ EMU_API nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, nvmlClockType_t
 		return r;
 	if (type != NVML_CLOCK_GRAPHICS && type != NVML_CLOCK_SM && type != NVML_CLOCK_MEM)
 		return NVML_ERROR_NOT_SUPPORTED;
-	*clock = (unsigned)attribute(d, type == NVML_CLOCK_MEM
-						? CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE
-						: CU_DEVICE_ATTRIBUTE_CLOCK_RATE) /
+	*clock = (unsigned)device_attribute(d, type == NVML_CLOCK_MEM
+						       ? CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE
+						       : CU_DEVICE_ATTRIBUTE_CLOCK_RATE) /
 		 1000;
 	return NVML_SUCCESS;
 }
@@ -234,8 +234,8 @@ EMU_API nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int
 		r = NVML_ERROR_INVALID_ARGUMENT;
 	if (r != NVML_SUCCESS)
 		return r;
-	*major = attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-	*minor = attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+	*major = device_attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+	*minor = device_attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
 	return NVML_SUCCESS;
 }
 
@@ -252,7 +252,7 @@ EMU_API nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device,
 		r = NVML_ERROR_INVALID_ARGUMENT;
 	if (r != NVML_SUCCESS)
 		return r;
-	if (attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) < 9)
+	if (device_attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) < 9)
 		return NVML_ERROR_NOT_SUPPORTED;
 	none.version = gpuFabricInfo->version;
 	if (none.version == nvmlGpuFabricInfo_v3)

@@ -56,8 +56,8 @@ static cudaError_t launched(CUresult r)
 	return rt_result(r);
 }
 
-static cudaError_t launch(CUkernel k, dim3 grid, dim3 block, void **args, size_t shared_bytes,
-			  cudaStream_t stream)
+static cudaError_t launch_kernel(CUkernel k, dim3 grid, dim3 block, void **args,
+				 size_t shared_bytes, cudaStream_t stream)
 {
 	cudaError_t e = rt_ready();
 
@@ -75,14 +75,14 @@ static cudaError_t launch(CUkernel k, dim3 grid, dim3 block, void **args, size_t
 EMU_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args,
 				       size_t shared_bytes, cudaStream_t stream)
 {
-	return launch((CUkernel)kernel, grid, block, args, shared_bytes, stream);
+	return launch_kernel((CUkernel)kernel, grid, block, args, shared_bytes, stream);
 }
 
 EMU_API cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void **args,
 					    size_t shared_bytes, cudaStream_t stream)
 {
-	return launch((CUkernel)kernel, grid, block, args, shared_bytes,
-		      stream ? stream : cudaStreamPerThread);
+	return launch_kernel((CUkernel)kernel, grid, block, args, shared_bytes,
+			     stream ? stream : cudaStreamPerThread);
 }
 
 EMU_API cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **args,
@@ -91,7 +91,7 @@ EMU_API cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block
 	CUkernel k;
 	cudaError_t e = rt_kernel(function, &k);
 
-	return e ? e : launch(k, grid, block, args, shared_bytes, stream);
+	return e ? e : launch_kernel(k, grid, block, args, shared_bytes, stream);
 }
 
 EMU_API cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block,

@@ -91,7 +91,7 @@ static struct symbol *find_symbol(const void *host)
 	return s && !s->image->gone ? s : NULL;
 }
 
-static cudaError_t load(struct image *i)
+static cudaError_t load_image(struct image *i)
 {
 	CUresult r = CUDA_SUCCESS;
 
@@ -119,7 +119,7 @@ cudaError_t rt_kernel(const void *function, CUkernel *ret)
 		return cudaSuccess;
 	}
 	if (!s->kernel) {
-		e = load(s->image);
+		e = load_image(s->image);
 		if (e)
 			return e;
 		if (RT_DRIVER(cuLibraryGetKernel)(&s->kernel, s->image->library, s->name))
@@ -138,7 +138,7 @@ cudaError_t rt_symbol(const void *symbol, CUdeviceptr *ret, size_t *bytes)
 		return e;
 	if (!s || s->kind == KERNEL)
 		return rt_error(cudaErrorInvalidSymbol);
-	e = load(s->image);
+	e = load_image(s->image);
 	if (e)
 		return e;
 	if (RT_DRIVER(cuLibraryGetGlobal)(ret, bytes, s->image->library, s->name))
@@ -228,7 +228,7 @@ EMU_API char __cudaInitModule(void **handle)
 	CUdeviceptr at;
 	char done = 1;
 
-	if (rt_ready() || load(image))
+	if (rt_ready() || load_image(image))
 		return 0;
 	current = rt_current();
 	RT_DRIVER(cuCtxSetCurrent)(NULL);

@@ -111,8 +111,8 @@ static struct rec_graph_node *find_node(struct rec_graph *reported, const struct
 
 /* Appends the nodes of the graph, then those of each child graph, in the order of the driver's
  * queries; at most `most`. */
-static int append(const struct rec_graphs *all, const struct rec_graph *g, size_t most,
-		  unsigned depth, struct rec_graph *to)
+static int append_all(const struct rec_graphs *all, const struct rec_graph *g, size_t most,
+		      unsigned depth, struct rec_graph *to)
 {
 	int r = to->n_nodes + g->n_nodes > most || depth > MOST_DEEP ? -E2BIG : 0;
 
@@ -120,7 +120,8 @@ static int append(const struct rec_graphs *all, const struct rec_graph *g, size_
 		r = rec_graph_add_node(to, &g->nodes[i].node, g->nodes[i].handle);
 	for (size_t i = 0; i < g->n_nodes && r == 0; i++)
 		if (g->nodes[i].child)
-			r = append(all, &all->graphs[g->nodes[i].child - 1], most, depth + 1, to);
+			r = append_all(all, &all->graphs[g->nodes[i].child - 1], most, depth + 1,
+				       to);
 	return r;
 }
 
@@ -164,7 +165,7 @@ int rec_graph_copy_collectives(struct rec_call *c, const struct rec_graph *befor
 
 	if (all->n_collectives == 0)
 		return 0;
-	r = append(all, before, before->n_nodes + reported->n_nodes, 0, &whole);
+	r = append_all(all, before, before->n_nodes + reported->n_nodes, 0, &whole);
 	return r == 0	     ? copy_all(c, &whole, reported)
 	       : r == -E2BIG ? copy_all(c, before, reported)
 			     : r;

@@ -97,7 +97,7 @@ int rec_graph_add_version(struct rec_graphs *all, size_t graph, uint32_t *ret_ve
 }
 
 /* Updates the node from the call. Returns false if the node is a child graph. */
-static bool change(struct rec_call *c, struct rec_node *node)
+static bool update_node(struct rec_call *c, struct rec_node *node)
 {
 	if (rec_call_is(c, "cuGraphNodeSetEnabled")) {
 		node->disabled = rec_call_value(c, "isEnabled", 1) == 0;
@@ -133,7 +133,7 @@ int rec_graph_change_exec(struct rec_call *c)
 		return 0;
 	}
 	node = g->nodes[at].node;
-	if (!change(c, &node)) {
+	if (!update_node(c, &node)) {
 		p->counts.graph_changes++;
 		return 0;
 	}

@@ -74,8 +74,8 @@ static fmt_str three_in(struct rec_call *c, const struct api_view *v, const char
 	return fmt_names_string(c->process->names, text, (size_t)len, &s) < 0 ? 0 : s;
 }
 
-static void describe(struct rec_call *c, const struct api_view *v, const char *prefix,
-		     struct rec_node *node)
+static void describe_node(struct rec_call *c, const struct api_view *v, const char *prefix,
+			  struct rec_node *node)
 {
 	struct rec_copy between = {0};
 	char copy[40];
@@ -138,7 +138,7 @@ static void describe_any(struct rec_call *c, const struct api_view *v, struct re
 	node->kind = fmt_string(c->process->names, s, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
 		if (strcmp(node->kind, prefixes[i][0]) == 0)
-			describe(c, v, prefixes[i][1], node);
+			describe_node(c, v, prefixes[i][1], node);
 }
 
 int rec_graph_node_at(const struct rec_call *c, const struct rec_graph *g, const char *arg,
@@ -161,12 +161,12 @@ void rec_graph_read_params(struct rec_call *c, struct rec_node *node)
 	if (strcmp(v.layout->name, "CUgraphNodeParams") == 0)
 		describe_any(c, &v, node);
 	else
-		describe(c, &v, "", node);
+		describe_node(c, &v, "", node);
 }
 
 void rec_graph_read_struct(struct rec_call *c, const struct api_view *v, struct rec_node *node)
 {
-	describe(c, v, "", node);
+	describe_node(c, v, "", node);
 }
 
 /* Returns the graph that the call adds as a child node. */

@@ -28,8 +28,8 @@ static bool find_layout(unsigned kind, const struct cap_node_record *r, struct a
 }
 
 /* Fields that were not reported remain as previously known. */
-static void describe(struct rec_call *c, const struct cap_node_record *r,
-		     const struct rec_graph_node *before, struct rec_node *ret)
+static void describe_node(struct rec_call *c, const struct cap_node_record *r,
+			  const struct rec_graph_node *before, struct rec_node *ret)
 {
 	unsigned kind = r->head.flags;
 	struct api_view v;
@@ -58,7 +58,7 @@ static int add_node(struct rec_call *c, const struct cap_node_record *r,
 	struct rec_node node;
 	int e;
 
-	describe(c, r, r->node < before->n_nodes ? &before->nodes[r->node] : NULL, &node);
+	describe_node(c, r, r->node < before->n_nodes ? &before->nodes[r->node] : NULL, &node);
 	e = rec_graph_add_node(reported, &node, r->handle);
 	if (e < 0)
 		return e;

@@ -236,7 +236,7 @@ struct ending {
 };
 
 /* Removes a stream or event from the ended capture. */
-static void leave(struct rec_object *t, void *context)
+static void leave_capture(struct rec_object *t, void *context)
 {
 	const struct ending *e = context;
 
@@ -264,7 +264,7 @@ static int end_capture(struct rec_call *c)
 			return -ENOMEM;
 		g->number = made->number;
 	}
-	rec_handles_for_each(c->process->handles, leave, &e);
+	rec_handles_for_each(c->process->handles, leave_capture, &e);
 	return 0;
 }
 
@@ -285,7 +285,7 @@ int rec_graph_copy(const struct rec_graph *from, struct rec_graph *to, bool hand
 	return r;
 }
 
-static int clone(struct rec_call *c)
+static int clone_graph(struct rec_call *c)
 {
 	uint64_t handle;
 	const struct rec_graph *from;
@@ -317,7 +317,7 @@ static struct rec_graph_exec *exec_of(struct rec_call *c, uint64_t handle)
 	return e;
 }
 
-static int instantiate(struct rec_call *c, uint64_t handle, bool anew)
+static int instantiate_graph(struct rec_call *c, uint64_t handle, bool anew)
 {
 	struct rec_graphs *all = graphs_of(c);
 	struct rec_graph *g = rec_graph_get(c, (uint64_t)rec_call_value(c, "hGraph", 0));
@@ -361,7 +361,7 @@ static int by_name(struct rec_call *c)
 	uint64_t exec;
 
 	if (rec_call_is(c, "cuGraphClone"))
-		return clone(c);
+		return clone_graph(c);
 	if (rec_call_is(c, "cuGraphAddDependencies") || rec_call_is(c, "cuGraphRemoveDependencies"))
 		return rec_graph_change_edges(c, rec_call_is(c, "cuGraphAddDependencies"));
 	if (rec_call_is(c, "cuStreamUpdateCaptureDependencies"))
@@ -375,10 +375,10 @@ static int by_name(struct rec_call *c)
 	if (rec_call_is(c, "cuGraphNodeSetEnabled"))
 		return rec_graph_change_exec(c);
 	if (rec_call_is(c, "cuGraphExecUpdate"))
-		return instantiate(c, (uint64_t)rec_call_value(c, "hGraphExec", 0), false);
+		return instantiate_graph(c, (uint64_t)rec_call_value(c, "hGraphExec", 0), false);
 	if (strncmp(c->name, "cuGraphInstantiate", 18) == 0 &&
 	    rec_blob_number(rec_call_blob(c, "phGraphExec", CAP_BLOB_AFTER), 0, 8, &exec))
-		return instantiate(c, exec, true);
+		return instantiate_graph(c, exec, true);
 	return 0;
 }
 

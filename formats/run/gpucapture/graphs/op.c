@@ -66,7 +66,7 @@ static void put_device(struct rec_call *c, int device)
 		thread->device = (int16_t)device;
 }
 
-static int remember(struct rec_call *c, const struct rec_launched_op *l)
+static int remember_launch(struct rec_call *c, const struct rec_launched_op *l)
 {
 	struct rec_thread *t = c->thread;
 
@@ -79,7 +79,7 @@ static int remember(struct rec_call *c, const struct rec_launched_op *l)
 }
 
 /* Adds the operation as a node of the graph that its stream is captured into. */
-static int capture(struct rec_call *c, const struct rec_object *stream, const struct rec_op *o)
+static int capture_op(struct rec_call *c, const struct rec_object *stream, const struct rec_op *o)
 {
 	struct rec_node node = {.kind = fmt_kind_name(o->kind), .name = o->name, .bytes = -1};
 	struct rec_graph_node_ref at = {.node = REC_NONE};
@@ -108,11 +108,11 @@ static int capture(struct rec_call *c, const struct rec_object *stream, const st
 		return r;
 	if (strcmp(node.kind, "graph") == 0)
 		rec_graph_set_launch(c->process, &at, o->exec);
-	return remember(c, &(struct rec_launched_op){.event = c->event,
-						     .captured = true,
-						     .graph = at.graph,
-						     .node = at.node,
-						     .stream = number});
+	return remember_launch(c, &(struct rec_launched_op){.event = c->event,
+							    .captured = true,
+							    .graph = at.graph,
+							    .node = at.node,
+							    .stream = number});
 }
 
 static int add_event(struct rec_process *p, const struct rec_op *o, struct rec_event *e,
@@ -142,10 +142,10 @@ int rec_op_add_event(struct rec_call *c, struct rec_object *stream, const struct
 		r = add_event(p, o, &e, &event);
 	p->counts.ops += r == 0;
 	return r < 0 ? r
-		     : remember(c, &(struct rec_launched_op){.event = event,
-							     .track = e.track,
-							     .kind = e.kind,
-							     .name = o->name});
+		     : remember_launch(c, &(struct rec_launched_op){.event = event,
+								    .track = e.track,
+								    .kind = e.kind,
+								    .name = o->name});
 }
 
 int rec_op_add(struct rec_call *c, struct rec_object *stream, struct rec_op *o)
@@ -156,7 +156,7 @@ int rec_op_add(struct rec_call *c, struct rec_object *stream, struct rec_op *o)
 	int r = o->error;
 
 	if (r == 0 && stream->capturing)
-		return capture(c, stream, o);
+		return capture_op(c, stream, o);
 	if (r == 0 && c->process->only_plan)
 		return rec_op_add_event(c, stream, o);
 	if (r == 0)

@@ -10,7 +10,7 @@
 
 /* ---- structs */
 
-static const struct rec_blob *behind(const struct rec_call *c, int arg, unsigned field)
+static const struct rec_blob *blob_of_field(const struct rec_call *c, int arg, unsigned field)
 {
 	for (uint32_t i = 0; arg >= 0 && i < c->n_blobs; i++)
 		if (c->blobs[i].arg == arg && c->blobs[i].what == CAP_BLOB_FIELD &&
@@ -57,7 +57,7 @@ static void put_field(struct rec_args *m, const struct rec_call *c, struct rec_a
 		      const struct api_view *v, unsigned i, int arg)
 {
 	const struct api_field *f = &v->layout->fields[i];
-	const struct rec_blob *b = behind(c, arg, i);
+	const struct rec_blob *b = blob_of_field(c, arg, i);
 	const struct rec_arg_key dot = rec_arg_key_name(&prefix, "."),
 				 key = rec_arg_key_name(&dot, f->arg.name);
 	uint64_t value;

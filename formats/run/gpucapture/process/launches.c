@@ -74,7 +74,7 @@ static int find_starts(struct rec_launches *l, bool is_last, size_t **starts, si
 
 /* Adds the iterations among the launches. Unless these are the last, keeps the last iteration,
  * whose end is not known. */
-static int search(struct rec_launches *l, bool is_last)
+static int add_iterations(struct rec_launches *l, bool is_last)
 {
 	scoped(free_ptr) size_t *starts = NULL;
 	int64_t duration_ns = 0;
@@ -101,7 +101,7 @@ static int search(struct rec_launches *l, bool is_last)
 
 int rec_launches_add(struct rec_launches *l, const struct rec_launch *launch)
 {
-	int r = l->n < MOST_LAUNCHES ? 0 : search(l, false);
+	int r = l->n < MOST_LAUNCHES ? 0 : add_iterations(l, false);
 
 	if (r == 0 && array_reserve(&l->list, l->n + 1, &l->cap) < 0)
 		r = -ENOMEM;
@@ -113,5 +113,5 @@ int rec_launches_add(struct rec_launches *l, const struct rec_launch *launch)
 
 int rec_launches_end(struct rec_launches *l)
 {
-	return l->n > 0 ? search(l, true) : 0;
+	return l->n > 0 ? add_iterations(l, true) : 0;
 }

@@ -4,7 +4,7 @@
  * markers. Keeps only the latest launches in memory. One thread. */
 #pragma once
 
-#include "formats/run/iterations.h"
+#include "formats/run/repetition.h"
 
 #include <stdbool.h>
 

@@ -3,7 +3,7 @@
 /* The events of a traced process (process.h). */
 #pragma once
 
-#include "formats/run/collectives/order.h"
+#include "formats/run/collectives/by_order.h"
 #include "formats/run/gpucapture/process/pending.h"
 #include "formats/trace/model.h"
 

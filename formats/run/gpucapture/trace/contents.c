@@ -208,7 +208,7 @@ static void contents_done(struct contents *c)
 
 int rec_contents_write(const char *folder, struct fmt_writer *writer,
 		       struct rec_process *const *processes, size_t n_processes,
-		       struct fmt_run_part_reader *read, const struct rec_ranks *ranks,
+		       struct fmt_rank_data_reader *read, const struct rec_ranks *ranks,
 		       struct fmt_names *names, struct rec_contents_result *ret,
 		       struct fmt_error *err)
 {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "formats/run/gpucapture/trace/ranks.h"
-#include "formats/run/part.h"
+#include "formats/run/rank_data.h"
 #include "formats/trace/error.h"
 
 /* Why a content is not in the trace. */
@@ -29,6 +29,6 @@ void rec_contents_path(const char *folder, const uint64_t hash[2], char *ret, si
  * contents to `names`, and counts to `ret`. Returns 0 or a negative errno. */
 int rec_contents_write(const char *folder, struct fmt_writer *writer,
 		       struct rec_process *const *processes, size_t n_processes,
-		       struct fmt_run_part_reader *read, const struct rec_ranks *ranks,
+		       struct fmt_rank_data_reader *read, const struct rec_ranks *ranks,
 		       struct fmt_names *names, struct rec_contents_result *ret,
 		       struct fmt_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Matches the collectives of all processes, by the order in their communicators
- * (formats/run/collectives/order.h). One thread. */
+ * (formats/run/collectives/by_order.h). One thread. */
 #pragma once
 
 #include "formats/run/gpucapture/trace/ranks.h"

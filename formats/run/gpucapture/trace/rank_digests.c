@@ -41,7 +41,7 @@ struct keyframe {
 };
 
 /* When the event's call, or it itself, began. */
-static int64_t launch_time(const struct fmt_run_rank *run, const struct fmt_run_part *part,
+static int64_t launch_time(const struct fmt_run_rank *run, const struct fmt_rank_data *part,
 			   uint32_t i)
 {
 	uint32_t call = part->call_of ? part->call_of[i] : FMT_RUN_NONE;
@@ -125,7 +125,7 @@ static int list_events(const struct rec_process *p, struct by_id **ret, size_t *
 
 /* Adds the digest, and its pages, to the part; its operation is set. */
 static int add_digest(const struct rec_process *p, const struct rec_digest *from,
-		      struct fmt_digest made, struct fmt_run_part *part)
+		      struct fmt_digest made, struct fmt_rank_data *part)
 {
 	size_t words = 2 * (size_t)made.n_pages;
 

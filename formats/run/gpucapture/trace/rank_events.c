@@ -121,7 +121,7 @@ static void lists_done(struct all_lists *l)
 
 /* Nested calls sort after the enclosing call; on a stream, an operation without duration sorts
  * before the next. */
-static int compare(const void *a, const void *b)
+static int compare_events(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
 	const struct rec_event *e = x->of, *f = y->of;
@@ -141,7 +141,7 @@ static int insert_item(struct list *list, const struct item *item)
 	if (array_reserve(&list->items, list->n + 1, &list->cap) < 0)
 		return -ENOMEM;
 	at = list->items + list->n++;
-	for (; !list->is_unsorted && at > list->items && compare(at - 1, item) > 0; at--) {
+	for (; !list->is_unsorted && at > list->items && compare_events(at - 1, item) > 0; at--) {
 		list->is_unsorted = ++list->moves > MOST_MOVES * list->n + MOST_MOVES_AT_START;
 		*at = at[-1];
 	}
@@ -191,7 +191,7 @@ static int sort_events(const struct adding *a, const uint32_t *ends, struct all_
 			struct list *list = &l->lists[i].of_track[k];
 
 			if (list->is_unsorted)
-				qsort(list->items, list->n, sizeof(*list->items), compare);
+				qsort(list->items, list->n, sizeof(*list->items), compare_events);
 		}
 	return r;
 }
@@ -230,7 +230,7 @@ static void add_event(const struct adding *a, const struct item *item, uint32_t 
 		      uint32_t track)
 {
 	struct fmt_run_rank *run = &a->segment->run.ranks[rank];
-	struct fmt_run_part *part = &a->segment->parts[rank];
+	struct fmt_rank_data *part = &a->segment->parts[rank];
 	struct rec_event *e = item->of;
 	struct fmt_event *to = &run->events[run->n_events];
 
@@ -244,13 +244,13 @@ static void add_event(const struct adding *a, const struct item *item, uint32_t 
 		to->correlation = 0; /* correlations are only unique within one process */
 	e->index = (uint32_t)run->n_events;
 	part->call_of[run->n_events++] = e->call;
-	fmt_run_part_extend(part, to);
+	fmt_rank_data_extend(part, to);
 }
 
 static int add_events(const struct adding *a, const struct lists *l, uint32_t rank)
 {
 	struct fmt_run_rank *run = &a->segment->run.ranks[rank];
-	struct fmt_run_part *part = &a->segment->parts[rank];
+	struct fmt_rank_data *part = &a->segment->parts[rank];
 	size_t n = 0;
 
 	for (size_t i = 0; i < l->n; i++)
@@ -306,7 +306,7 @@ static int add_ranges(struct rec_segment *s, const struct rec_ranks *ranks, stru
 		struct fmt_event made = {.start_ns = e->start_ns,
 					 .duration_ns = e->duration_ns,
 					 .template = e->template};
-		struct fmt_run_part *part;
+		struct fmt_rank_data *part;
 		int r;
 
 		if (rank == REC_NONE || e->start_ns >= s->ranks[rank].to_ns ||
@@ -320,7 +320,7 @@ static int add_ranges(struct rec_segment *s, const struct rec_ranks *ranks, stru
 		if (r < 0)
 			return r;
 		part->ranges[part->n_ranges++] = made;
-		fmt_run_part_extend(part, &made);
+		fmt_rank_data_extend(part, &made);
 	}
 	return 0;
 }
@@ -341,6 +341,6 @@ int rec_rank_events_add(struct rec_segment *s, struct rec_process *const *proces
 			r = rec_rank_add_digests(s, &plan->ranks, processes[i]);
 	}
 	for (uint32_t i = 0; i < s->run.n_ranks && r == 0; i++)
-		fmt_run_part_sort(&s->parts[i]);
+		fmt_rank_data_sort(&s->parts[i]);
 	return r;
 }

@@ -120,7 +120,7 @@ static void extend_iterations(const struct rec_rank_progress *p, struct rec_segm
 static void add_part(const struct rec_rank_progress *p, struct rec_segment *s, uint32_t rank)
 {
 	const struct fmt_iteration *within = p->next > 0 ? &p->of->all.list[p->next - 1] : NULL;
-	const struct fmt_run_part *part = &s->parts[rank];
+	const struct fmt_rank_data *part = &s->parts[rank];
 	struct fmt_run_rank *run = &s->run.ranks[rank];
 	int64_t from_ns = p->from_ns == INT64_MIN ? part->first_ns : p->from_ns;
 	int64_t to_ns = s->is_last ? part->last_ns : s->ranks[rank].to_ns;

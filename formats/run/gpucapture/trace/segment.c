@@ -14,7 +14,7 @@ void rec_segment_free(struct rec_segment *s)
 	for (uint32_t i = 0; i < s->run.n_ranks; i++) {
 		s->run.ranks[i].values = NULL;
 		fmt_run_rank_done(&s->run.ranks[i]);
-		fmt_run_part_done(&s->parts[i]);
+		fmt_rank_data_done(&s->parts[i]);
 	}
 	free(s->run.ranks);
 	if (!s->borrows_values)
@@ -27,7 +27,7 @@ void rec_segment_free(struct rec_segment *s)
 
 /* ---- from the events of the processes */
 
-static int allocate(struct rec_segment *s, const struct rec_ranks *ranks)
+static int allocate_ranks(struct rec_segment *s, const struct rec_ranks *ranks)
 {
 	s->run.ranks = calloc(ranks->n + (size_t)1, sizeof(*s->run.ranks));
 	s->ranks = calloc(ranks->n + (size_t)1, sizeof(*s->ranks));
@@ -50,7 +50,7 @@ struct rec_segment *rec_segment_new(const struct rec_ranks *ranks, const struct 
 {
 	scoped(rec_segment_freep) struct rec_segment *s = calloc(1, sizeof(*s));
 
-	if (!s || allocate(s, ranks) < 0)
+	if (!s || allocate_ranks(s, ranks) < 0)
 		return NULL;
 	s->run.names = names;
 	s->window = window;
@@ -93,7 +93,7 @@ static int show_slice(void *shown, size_t done, size_t total)
 static struct fmt_run_source source_of(struct rec_segment *s, uint32_t i)
 {
 	struct rec_segment_rank *rank = &s->ranks[i];
-	struct fmt_run_source source = fmt_run_part_source(&s->parts[i], rank->reading);
+	struct fmt_run_source source = fmt_rank_data_source(&s->parts[i], rank->reading);
 
 	source.before = rank->has_before ? &rank->before : NULL;
 	source.more = !s->is_last;
@@ -167,7 +167,7 @@ static void *write_others(void *writing)
 	return NULL;
 }
 
-static int infer(struct rec_segment *s)
+static int infer_edges(struct rec_segment *s)
 {
 	if (!s->is_inferred)
 		return 0;
@@ -181,7 +181,7 @@ int rec_segment_write(struct rec_segment *s, int n_threads, struct fmt_error *er
 	int n = 0;
 
 	s->run.names = s->names ? s->names : s->run.names;
-	w.r = infer(s);
+	w.r = infer_edges(s);
 	if (w.r == 0 && s->is_inferred)
 		w.r = number_ranks(s);
 	n_threads = n_threads < MOST_THREADS ? n_threads : MOST_THREADS;

@@ -55,9 +55,9 @@ struct rec_segment_rank {
 			  operations by that of their calls */
 	int64_t first_ns, last_ns; /* kept: events from first_ns to last_ns, and earlier calls that
 				      the prologue needs */
-	struct rec_skipped *skipped;	     /* not owned: counts collectives before first_ns */
-	struct fmt_run_part_reader *reading; /* not owned */
-	struct fmt_iteration before;	     /* the iteration before the first one */
+	struct rec_skipped *skipped;	      /* not owned: counts collectives before first_ns */
+	struct fmt_rank_data_reader *reading; /* not owned */
+	struct fmt_iteration before;	      /* the iteration before the first one */
 	bool has_before;
 	bool is_written;	      /* by this segment */
 	struct fmt_rank_writer *file; /* not owned */
@@ -68,7 +68,7 @@ struct rec_segment {
 	int64_t *values;     /* of the events of all ranks; owned unless `borrows_values` */
 	bool borrows_values; /* of the only process */
 	struct rec_segment_rank *ranks; /* owned */
-	struct fmt_run_part *parts;	/* owned: by rank */
+	struct fmt_rank_data *parts;	/* owned: by rank */
 	struct fmt_names *names; /* owned copy of the names, used by `run`; NULL: `run` uses the
 				    shared names */
 	bool is_first, is_last;

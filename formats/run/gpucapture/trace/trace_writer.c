@@ -4,9 +4,9 @@
 #include "base/host.h"
 #include "base/scope.h"
 #include "formats/run/gpucapture/process/times.h"
-#include "formats/run/gpucapture/trace/facts.h"
 #include "formats/run/gpucapture/trace/rank_events.h"
 #include "formats/run/gpucapture/trace/rank_progress.h"
+#include "formats/run/gpucapture/trace/recording_facts.h"
 #include "formats/run/gpucapture/trace/segment_bounds.h"
 #include "formats/trace/store/names_code.h"
 
@@ -23,7 +23,7 @@ struct rec_trace_writer {
 	char *path;
 	struct rec_rank_progress *ranks; /* owned: by rank, as the next two */
 	struct fmt_rank_writer **files;	 /* the elements belong to the writer */
-	struct fmt_run_part_reader *read;
+	struct fmt_rank_data_reader *read;
 	struct fmt_writer *writer; /* NULL: nothing is written yet */
 	bool is_inferred;	   /* a segment was */
 	struct rec_trace_counts result;
@@ -61,7 +61,7 @@ void rec_trace_writer_free(struct rec_trace_writer *m)
 	fmt_writer_abandon(m->writer);
 	for (uint32_t i = 0; m->ranks && m->read && i < m->plan->ranks.n; i++) {
 		rec_rank_progress_done(&m->ranks[i]);
-		fmt_run_part_reader_done(&m->read[i]);
+		fmt_rank_data_reader_done(&m->read[i]);
 	}
 	free(m->read);
 	free(m->ranks);

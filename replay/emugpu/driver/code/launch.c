@@ -77,8 +77,8 @@ static CUresult check_cooperative(struct emu_device *d, const struct emu_functio
 		       : CUDA_SUCCESS;
 }
 
-static CUresult launch(struct emu_thread *self, CUfunction function, CUstream stream,
-		       struct emu_op *op, int is_cooperative, void **params, void **extra)
+static CUresult launch_kernel(struct emu_thread *self, CUfunction function, CUstream stream,
+			      struct emu_op *op, int is_cooperative, void **params, void **extra)
 {
 	struct emu_function *f = emu_function_of(function);
 	struct emu_stream *s;
@@ -113,7 +113,7 @@ EMU_API CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, u
 			   .shared_bytes = shared_bytes},
 	};
 
-	return launch(self, function, stream, &op, 0, params, extra);
+	return launch_kernel(self, function, stream, &op, 0, params, extra);
 }
 
 EMU_API CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned gx, unsigned gy,
@@ -127,7 +127,7 @@ EMU_API CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned gx, uns
 			   .shared_bytes = shared_bytes},
 	};
 
-	return launch(self, function, stream, &op, 1, params, NULL);
+	return launch_kernel(self, function, stream, &op, 1, params, NULL);
 }
 
 /* Most launch attributes are hints for the hardware. Only cooperative launches and an event
@@ -150,7 +150,7 @@ EMU_API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, 
 	for (unsigned i = 0; i < c->numAttrs; i++)
 		is_cooperative |= c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE &&
 				  c->attrs[i].value.cooperative;
-	r = launch(self, function, c->hStream, &op, is_cooperative, params, extra);
+	r = launch_kernel(self, function, c->hStream, &op, is_cooperative, params, extra);
 	for (unsigned i = 0; !r && i < c->numAttrs; i++) {
 		const CUlaunchAttribute *a = &c->attrs[i];
 		struct emu_stream *s;
@@ -291,7 +291,7 @@ static int is_loaded(const struct emu_function *f)
 }
 
 /* Code is loaded when first needed; during a capture, only launches may load it. */
-static CUresult load(struct emu_thread *self, struct emu_function *f)
+static CUresult load_function(struct emu_thread *self, struct emu_function *f)
 {
 	CUresult r = is_loaded(f) ? CUDA_SUCCESS : emu_capture_check(self);
 
@@ -305,7 +305,7 @@ EMU_API CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *o
 {
 	EMU_ENTER(EMU_CALL_FREE);
 	struct emu_function *f = emu_function_of(function);
-	CUresult r = f ? load(self, f) : CUDA_ERROR_INVALID_HANDLE;
+	CUresult r = f ? load_function(self, f) : CUDA_ERROR_INVALID_HANDLE;
 
 	if (r)
 		return r;
@@ -332,5 +332,5 @@ EMU_API CUresult cuFuncLoad(CUfunction function)
 	EMU_ENTER(EMU_CALL_FREE);
 	struct emu_function *f = emu_function_of(function);
 
-	return f ? load(self, f) : CUDA_ERROR_INVALID_HANDLE;
+	return f ? load_function(self, f) : CUDA_ERROR_INVALID_HANDLE;
 }

@@ -34,8 +34,8 @@ static struct emu_module *module_of(const void *handle)
 	return m && emu_is_alive(m->magic, MAGIC, "module") ? m : NULL;
 }
 
-static CUresult load(const void *data, struct emu_context *c, int is_library,
-		     struct emu_module **ret)
+static CUresult load_module(const void *data, struct emu_context *c, int is_library,
+			    struct emu_module **ret)
 {
 	const struct emu_device *d = c ? c->device : &emu.devices[0];
 	int arch = (int)(d->model.compute * 10 + 0.5);
@@ -66,7 +66,7 @@ static CUresult load(const void *data, struct emu_context *c, int is_library,
 }
 
 /* Structs remain allocated to recognise stale handles. */
-static void unload(struct emu_module *m)
+static void unload_module(struct emu_module *m)
 {
 	static struct emu_module *unloaded;
 	size_t bytes;
@@ -128,8 +128,8 @@ static CUdeviceptr variable_new(struct emu_module *m, const struct emu_variable 
 	return at;
 }
 
-static CUresult variable(struct emu_module *m, struct emu_device *d, const char *name,
-			 CUdeviceptr *ret, size_t *bytes, int managed)
+static CUresult find_variable(struct emu_module *m, struct emu_device *d, const char *name,
+			      CUdeviceptr *ret, size_t *bytes, int managed)
 {
 	CUresult r = CUDA_ERROR_NOT_FOUND;
 
@@ -192,7 +192,7 @@ EMU_API CUresult cuModuleLoadData(CUmodule *ret, const void *image)
 		return r;
 	if (!ret || !image)
 		return CUDA_ERROR_INVALID_VALUE;
-	return load(image, c, 0, (struct emu_module **)ret);
+	return load_module(image, c, 0, (struct emu_module **)ret);
 }
 
 EMU_API CUresult cuModuleLoad(CUmodule *ret, const char *path)
@@ -212,7 +212,7 @@ EMU_API CUresult cuModuleUnload(CUmodule handle)
 	if (!m)
 		return CUDA_ERROR_INVALID_HANDLE;
 	emu_context_wait(self, m->context);
-	unload(m);
+	unload_module(m);
 	return CUDA_SUCCESS;
 }
 
@@ -267,7 +267,7 @@ EMU_API CUresult cuModuleGetGlobal_v2(CUdeviceptr *ret, size_t *bytes, CUmodule 
 		r = emu_current(self, &c);
 	if (r)
 		return r;
-	return variable(m, c ? c->device : m->context->device, name, ret, bytes, 0);
+	return find_variable(m, c ? c->device : m->context->device, name, ret, bytes, 0);
 }
 
 /* ---- libraries ---- */
@@ -282,7 +282,7 @@ EMU_API CUresult cuLibraryLoadData(CUlibrary *ret, const void *code, CUjit_optio
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!ret || !code)
 		return CUDA_ERROR_INVALID_VALUE;
-	return load(code, NULL, 1, (struct emu_module **)ret);
+	return load_module(code, NULL, 1, (struct emu_module **)ret);
 }
 
 EMU_API CUresult cuLibraryLoadFromFile(CUlibrary *ret, const char *path, CUjit_option *jit,
@@ -302,7 +302,7 @@ EMU_API CUresult cuLibraryUnload(CUlibrary handle)
 
 	if (!m)
 		return CUDA_ERROR_INVALID_HANDLE;
-	unload(m);
+	unload_module(m);
 	return CUDA_SUCCESS;
 }
 
@@ -324,7 +324,7 @@ EMU_API CUresult cuLibraryGetGlobal(CUdeviceptr *ret, size_t *bytes, CUlibrary h
 
 	if (!m)
 		return CUDA_ERROR_INVALID_HANDLE;
-	return r ? r : variable(m, c->device, name, ret, bytes, 0);
+	return r ? r : find_variable(m, c->device, name, ret, bytes, 0);
 }
 
 EMU_API CUresult cuLibraryGetManaged(CUdeviceptr *ret, size_t *bytes, CUlibrary handle,
@@ -334,5 +334,5 @@ EMU_API CUresult cuLibraryGetManaged(CUdeviceptr *ret, size_t *bytes, CUlibrary 
 
 	if (!m)
 		return CUDA_ERROR_INVALID_HANDLE;
-	return variable(m, &emu.devices[0], name, ret, bytes, 1);
+	return find_variable(m, &emu.devices[0], name, ret, bytes, 1);
 }

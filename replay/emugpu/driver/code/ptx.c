@@ -25,7 +25,7 @@ static const char *skip_space(const char *s)
 }
 
 /* Returns the next word: a name or directive, a number, or one character. NULL at the end. */
-static const char *next(const char **at, size_t *len)
+static const char *next_word(const char **at, size_t *len)
 {
 	const char *s = skip_space(*at), *end = s;
 
@@ -75,16 +75,16 @@ static char declaration(const char **at, struct declaration *ret)
 	size_t len, count = 1;
 	const char *word;
 
-	while ((word = next(at, &len))) {
+	while ((word = next_word(at, &len))) {
 		if (len == 1 && strchr(",);={", *word))
 			break;
 		if (word_is(word, len, ".attribute")) {
 			while (word && *word != ')') {
 				d.managed |= word_is(word, len, ".managed");
-				word = next(at, &len);
+				word = next_word(at, &len);
 			}
 		} else if (word_is(word, len, ".align")) {
-			word = next(at, &len);
+			word = next_word(at, &len);
 			d.align = word ? (uint32_t)strtoul(word, NULL, 10) : 1;
 		} else if (*word == '[') {
 			word = skip_space(*at);
@@ -123,14 +123,14 @@ static int parse_entry(struct emu_image *image, const char **at)
 	struct declaration d;
 	struct emu_entry *e;
 	size_t len;
-	const char *word = next(at, &len);
+	const char *word = next_word(at, &len);
 
 	if (!word)
 		return -EBADMSG;
 	e = emu_image_add(image, word, len);
 	if (!e)
 		return -ENOMEM;
-	word = next(at, &len);
+	word = next_word(at, &len);
 	while (word && *word != '{' && *word != ';') {
 		if (word_is(word, len, ".param")) {
 			char end = declaration(at, &d);
@@ -147,7 +147,7 @@ static int parse_entry(struct emu_image *image, const char **at)
 
 			e->max_threads = (int)strtoul(number, NULL, 10);
 		}
-		word = next(at, &len);
+		word = next_word(at, &len);
 	}
 	return 0;
 }
@@ -174,7 +174,7 @@ int emu_image_parse_ptx(struct emu_image *image, const char *text)
 	size_t len;
 	int depth = 0, versions = 0, r = 0;
 
-	while (r == 0 && (word = next(&at, &len))) {
+	while (r == 0 && (word = next_word(&at, &len))) {
 		depth += *word == '{' ? 1 : *word == '}' ? -1 : 0;
 		if (depth > 0)
 			continue;

@@ -213,7 +213,7 @@ static void mark_back(struct emu_node *n)
 }
 
 /* Ends the capture on all streams. Returns 1 if all were joined to the first one. */
-static int joined(struct emu_capture *c)
+static int end_streams(struct emu_capture *c)
 {
 	struct emu_stream *o = c->origin;
 	int r = 1;
@@ -268,7 +268,7 @@ EMU_API CUresult cuStreamEndCapture(CUstream stream, CUgraph *ret)
 	__atomic_store_n(at, c->next, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&captures.lock);
 
-	if (!joined(c))
+	if (!end_streams(c))
 		r = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
 	if (c->state == EMU_CAPTURE_INVALID)
 		r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;

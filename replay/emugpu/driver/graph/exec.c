@@ -82,7 +82,7 @@ EMU_API CUresult cuGraphInstantiateWithParams(CUgraphExec *ret, CUgraph graph,
 /* Calls `issue` of the host kernels that have it, and makes the points of event records, for which
  * later calls may wait. A wait is for the record that precedes it in the order of the steps, which
  * run in this order. Returns 0 or -ENOMEM. */
-static int issue(const struct emu_plan *x, union emu_ticket **ret)
+static int issue_kernels(const struct emu_plan *x, union emu_ticket **ret)
 {
 	for (size_t i = 0; i < x->n_steps; i++) {
 		const struct emu_op *op = &x->steps[i].op;
@@ -146,7 +146,7 @@ EMU_API CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 	if (r)
 		return r;
 	__atomic_add_fetch(&op.graph.plan->refs, 1, __ATOMIC_RELAXED);
-	if (issue(op.graph.plan, &op.graph.tickets) < 0) {
+	if (issue_kernels(op.graph.plan, &op.graph.tickets) < 0) {
 		emu_op_done(&op);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}

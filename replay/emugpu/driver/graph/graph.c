@@ -147,7 +147,7 @@ CUresult emu_graph_clone(const struct emu_graph *g, struct emu_graph **ret)
 }
 
 /* Depth first. Marks: 0 not visited, 1 in progress, 2 in the list. */
-static int visit(struct emu_node *n, struct emu_node **list, size_t *at)
+static int visit_node(struct emu_node *n, struct emu_node **list, size_t *at)
 {
 	int r = 0;
 
@@ -155,7 +155,7 @@ static int visit(struct emu_node *n, struct emu_node **list, size_t *at)
 		return n->mark == 2 ? 0 : -EINVAL;
 	n->mark = 1;
 	for (size_t i = 0; r == 0 && i < n->n_deps; i++)
-		r = visit(n->deps[i], list, at);
+		r = visit_node(n->deps[i], list, at);
 	n->mark = 2;
 	list[(*at)++] = n;
 	return r;
@@ -172,7 +172,7 @@ int emu_graph_order(struct emu_graph *g, struct emu_node ***ret)
 	for (size_t i = 0; i < g->n_nodes; i++)
 		g->nodes[i]->mark = 0;
 	for (size_t i = 0; r == 0 && i < g->n_nodes; i++)
-		r = visit(g->nodes[i], list, &at);
+		r = visit_node(g->nodes[i], list, &at);
 	if (r == 0)
 		*ret = take(list);
 	return r;
@@ -212,7 +212,7 @@ const struct emu_op_type emu_event_record_type = {
 	.run = event_record_run,
 };
 
-static int waits(const struct emu_op *op)
+static int op_waits(const struct emu_op *op)
 {
 	return 1;
 }
@@ -228,7 +228,7 @@ const struct emu_op_type emu_event_wait_type = {
 	.name = "event wait",
 	.node = CU_GRAPH_NODE_TYPE_WAIT_EVENT,
 	.light = 1,
-	.blocks = waits,
+	.blocks = op_waits,
 	.run = event_wait_run,
 };
 

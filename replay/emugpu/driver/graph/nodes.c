@@ -120,8 +120,8 @@ static CUresult add_op(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
 			     (struct emu_node **)ret);
 }
 
-static CUresult add(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps, size_t n_deps,
-		    const struct emu_op_type *type, const void *params, CUcontext context)
+static CUresult add_node(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps, size_t n_deps,
+			 const struct emu_op_type *type, const void *params, CUcontext context)
 {
 	struct emu_op op;
 	CUresult r = make_op(type, params, context, &op);
@@ -132,7 +132,7 @@ static CUresult add(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps, si
 EMU_API CUresult cuGraphAddEmptyNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
 				     size_t n_deps)
 {
-	return add(ret, graph, deps, n_deps, &emu_empty_type, NULL, NULL);
+	return add_node(ret, graph, deps, n_deps, &emu_empty_type, NULL, NULL);
 }
 
 EMU_API CUresult cuGraphAddChildGraphNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
@@ -144,7 +144,7 @@ EMU_API CUresult cuGraphAddChildGraphNode(CUgraphNode *ret, CUgraph graph, const
 
 	if (r)
 		return r;
-	r = add(ret, graph, deps, n_deps, &emu_child_type, NULL, NULL);
+	r = add_node(ret, graph, deps, n_deps, &emu_child_type, NULL, NULL);
 	if (r)
 		emu_graph_free(copy);
 	else
@@ -260,7 +260,7 @@ EMU_API CUresult cuGraphAddNode_v2(CUgraphNode *ret, CUgraph graph, const CUgrap
 		return r;
 	if (g.type == &emu_child_type)
 		return cuGraphAddChildGraphNode(ret, graph, deps, n_deps, p->graph.graph);
-	return add(ret, graph, deps, n_deps, g.type, g.params, g.context);
+	return add_node(ret, graph, deps, n_deps, g.type, g.params, g.context);
 }
 
 EMU_API CUresult cuGraphAddNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
@@ -278,7 +278,7 @@ static struct emu_node *node_of(CUgraphNode handle, const struct emu_op_type *ty
 	return n && n->op.type == type ? n : NULL;
 }
 
-static CUresult set(CUgraphNode handle, const struct emu_op_type *type, const void *params)
+static CUresult set_params(CUgraphNode handle, const struct emu_op_type *type, const void *params)
 {
 	const struct emu_node *any = emu_node_of(handle);
 	struct emu_node *n = node_of(handle, type);
@@ -313,7 +313,7 @@ EMU_API CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *p)
 	if (r)
 		return r;
 	return g.type == &emu_child_type ? refuse_kind("cuGraphNodeSetParams (this kind of node)")
-					 : set(node, g.type, g.params);
+					 : set_params(node, g.type, g.params);
 }
 
 EMU_API CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *p)
@@ -334,11 +334,11 @@ EMU_API CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CU
 	EMU_API CUresult adds(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,            \
 			      size_t n_deps, parameter p context_parameter)                        \
 	{                                                                                          \
-		return add(ret, graph, deps, n_deps, &type, p, context);                           \
+		return add_node(ret, graph, deps, n_deps, &type, p, context);                      \
 	}                                                                                          \
 	EMU_API CUresult sets(CUgraphNode node, parameter p)                                       \
 	{                                                                                          \
-		return set(node, &type, p);                                                        \
+		return set_params(node, &type, p);                                                 \
 	}                                                                                          \
 	EMU_API CUresult exec_sets(CUgraphExec exec, CUgraphNode node,                             \
 				   parameter p context_parameter)                                  \

@@ -64,7 +64,7 @@ static int add_dep(struct emu_plan *x, uint32_t step)
 
 /* Appends the nodes of `g`. Its root nodes wait for step `before`, unless that is UINT32_MAX. A
  * child graph is followed by its node, which waits for the whole child graph. */
-static int flatten(struct emu_plan *x, struct emu_graph *g, uint32_t before)
+static int append_graph(struct emu_plan *x, struct emu_graph *g, uint32_t before)
 {
 	scoped(free_ptr) struct emu_node **order = NULL;
 	int r = emu_graph_order(g, &order);
@@ -85,7 +85,7 @@ static int flatten(struct emu_plan *x, struct emu_graph *g, uint32_t before)
 			x->steps[first].source = NULL;
 			entry = first;
 			if (r == 0)
-				r = flatten(x, n->child, entry);
+				r = append_graph(x, n->child, entry);
 		}
 		uint32_t last = (uint32_t)x->n_steps;
 
@@ -105,7 +105,7 @@ static int flatten(struct emu_plan *x, struct emu_graph *g, uint32_t before)
 CUresult emu_plan_of(struct emu_graph *g, struct emu_plan **ret)
 {
 	scoped(emu_plan_dropp) struct emu_plan *x = plan_new();
-	int r = x ? flatten(x, g, UINT32_MAX) : -ENOMEM;
+	int r = x ? append_graph(x, g, UINT32_MAX) : -ENOMEM;
 
 	if (r < 0)
 		return r == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;

@@ -59,7 +59,7 @@ static struct extent extent_at(const uint8_t *at, size_t bytes)
 }
 
 /* Clears present memory. */
-static void clear(uint8_t *at, const struct extent *e)
+static void clear_extent(uint8_t *at, const struct extent *e)
 {
 	uint8_t *end = at + e->bytes;
 	uint8_t *from = at + (0 - (uintptr_t)at) % PAGE, *to = end - (uintptr_t)end % PAGE;
@@ -77,7 +77,7 @@ void emu_absent_clear(uint8_t *at, size_t bytes)
 	for (struct extent e; bytes > 0; at += e.bytes, bytes -= e.bytes) {
 		e = extent_at(at, bytes);
 		if (!e.absent)
-			clear(at, &e);
+			clear_extent(at, &e);
 	}
 }
 

@@ -6,8 +6,8 @@
 #define HOST(p) ((CUdeviceptr)(uintptr_t)(p))
 
 /* Copies `bytes` on a stream. */
-static CUresult linear(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream,
-		       int blocking)
+static CUresult copy_linear(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream,
+			    int blocking)
 {
 	EMU_ENTER(EMU_CALL_COPY);
 	struct emu_copy_op c = {.to = (uint8_t *)to,
@@ -23,24 +23,24 @@ static CUresult linear(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream 
 
 EMU_API CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes)
 {
-	return linear(to, from, bytes, NULL, 1);
+	return copy_linear(to, from, bytes, NULL, 1);
 }
 
 EMU_API CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
-	return linear(to, from, bytes, stream, 0);
+	return copy_linear(to, from, bytes, stream, 0);
 }
 
 EMU_API CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
 			      CUcontext from_context, size_t bytes)
 {
-	return linear(to, from, bytes, NULL, 1);
+	return copy_linear(to, from, bytes, NULL, 1);
 }
 
 EMU_API CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
 				   CUcontext from_context, size_t bytes, CUstream stream)
 {
-	return linear(to, from, bytes, stream, 0);
+	return copy_linear(to, from, bytes, stream, 0);
 }
 
 EMU_API CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t n,
@@ -50,13 +50,13 @@ EMU_API CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *to, CUdeviceptr *from, size_
 	CUresult r = stream ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 
 	for (size_t i = 0; !r && i < n; i++)
-		r = linear(to[i], from[i], bytes[i], stream, 0);
+		r = copy_linear(to[i], from[i], bytes[i], stream, 0);
 	return r;
 }
 
 /* ---- 2D and 3D ---- */
 
-static CUresult spatial(const CUDA_MEMCPY3D *p, CUstream stream, int blocking)
+static CUresult copy_3d(const CUDA_MEMCPY3D *p, CUstream stream, int blocking)
 {
 	EMU_ENTER(EMU_CALL_COPY);
 	struct emu_stream *s;
@@ -90,12 +90,12 @@ EMU_API CUresult cuMemcpy3DBatchAsync_v2(size_t n, CUDA_MEMCPY3D_BATCH_OP *ops,
 			.Depth = ops[i].extent.depth,
 		};
 
-		r = spatial(&p, stream, 0);
+		r = copy_3d(&p, stream, 0);
 	}
 	return r;
 }
 
-static CUresult plane(const CUDA_MEMCPY2D *p, CUstream stream, int blocking)
+static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, int blocking)
 {
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -119,27 +119,27 @@ static CUresult plane(const CUDA_MEMCPY2D *p, CUstream stream, int blocking)
 		.Depth = 1,
 	};
 
-	return spatial(&q, stream, blocking);
+	return copy_3d(&q, stream, blocking);
 }
 
 EMU_API CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *p)
 {
-	return plane(p, NULL, 1);
+	return copy_2d(p, NULL, 1);
 }
 
 EMU_API CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *p, CUstream stream)
 {
-	return plane(p, stream, 0);
+	return copy_2d(p, stream, 0);
 }
 
 EMU_API CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D *p)
 {
-	return spatial(p, NULL, 1);
+	return copy_3d(p, NULL, 1);
 }
 
 EMU_API CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *p, CUstream stream)
 {
-	return spatial(p, stream, 0);
+	return copy_3d(p, stream, 0);
 }
 
 static CUresult spatial_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, int blocking)
@@ -170,7 +170,7 @@ static CUresult spatial_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, int b
 		.Depth = p->Depth,
 	};
 
-	return spatial(&q, stream, blocking);
+	return copy_3d(&q, stream, blocking);
 }
 
 EMU_API CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *p)

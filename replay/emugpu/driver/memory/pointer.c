@@ -21,8 +21,8 @@ static struct emu_context *context_of(const struct emu_region *r)
 		memcpy(ret, &v_, sizeof(v_));                                                      \
 	} while (0)
 
-static CUresult attribute(void *ret, CUpointer_attribute what, CUdeviceptr at,
-			  const struct emu_region *r)
+static CUresult pointer_attribute(void *ret, CUpointer_attribute what, CUdeviceptr at,
+				  const struct emu_region *r)
 {
 	int on_device = r->kind == EMU_DEVICE || r->kind == EMU_MAPPED || r->kind == EMU_MANAGED;
 	struct emu_context *c = context_of(r);
@@ -91,11 +91,11 @@ EMU_API CUresult cuPointerGetAttribute(void *ret, CUpointer_attribute what, CUde
 		return CUDA_ERROR_INVALID_VALUE;
 	if (r.kind == EMU_UNKNOWN)
 		return CUDA_ERROR_INVALID_VALUE;
-	return attribute(ret, what, at, &r);
+	return pointer_attribute(ret, what, at, &r);
 }
 
 /* For memory not allocated by CUDA, all attributes are zero. */
-static void unknown(void *ret, CUpointer_attribute what)
+static void unknown_attribute(void *ret, CUpointer_attribute what)
 {
 	switch (what) {
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
@@ -128,8 +128,8 @@ EMU_API CUresult cuPointerGetAttributes(unsigned n, CUpointer_attribute *what, v
 	if (!n || !what || !ret)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned i = 0; i < n; i++)
-		if (r.kind == EMU_UNKNOWN || attribute(ret[i], what[i], at, &r))
-			unknown(ret[i], what[i]);
+		if (r.kind == EMU_UNKNOWN || pointer_attribute(ret[i], what[i], at, &r))
+			unknown_attribute(ret[i], what[i]);
 	return CUDA_SUCCESS;
 }
 

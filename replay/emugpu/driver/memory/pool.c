@@ -49,7 +49,7 @@ static struct emu_pool *default_of(struct emu_device *d)
 	return p;
 }
 
-static struct emu_pool *current(struct emu_device *d)
+static struct emu_pool *current_pool(struct emu_device *d)
 {
 	struct emu_pool *p = __atomic_load_n(&defaults.current[d->ordinal], __ATOMIC_ACQUIRE);
 
@@ -136,8 +136,8 @@ static CUresult note_exported(const struct emu_pool *p, CUdeviceptr at)
 	return r < 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
-static CUresult alloc(struct emu_thread *self, struct emu_stream *s, struct emu_pool *p,
-		      size_t bytes, CUdeviceptr *ret)
+static CUresult alloc_from_pool(struct emu_thread *self, struct emu_stream *s, struct emu_pool *p,
+				size_t bytes, CUdeviceptr *ret)
 {
 	struct emu_op op;
 	uintptr_t at;
@@ -166,7 +166,7 @@ EMU_API CUresult cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream
 	struct emu_stream *s;
 	CUresult r = emu_stream_of(self, stream, &s);
 
-	return r ? r : alloc(self, s, current(s->context->device), bytes, ret);
+	return r ? r : alloc_from_pool(self, s, current_pool(s->context->device), bytes, ret);
 }
 
 EMU_API CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ret, size_t bytes, CUmemoryPool pool,
@@ -181,7 +181,7 @@ EMU_API CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ret, size_t bytes, CUmemor
 		return r;
 	if (!p || (p->id.number && p->id.pid != (uint32_t)getpid())) /* of another process */
 		return CUDA_ERROR_INVALID_VALUE;
-	return alloc(self, s, p, bytes, ret);
+	return alloc_from_pool(self, s, p, bytes, ret);
 }
 
 EMU_API CUresult cuMemFreeAsync(CUdeviceptr at, CUstream stream)
@@ -230,7 +230,7 @@ EMU_API CUresult cuDeviceGetMemPool(CUmemoryPool *ret, CUdevice device)
 
 	if (!d || !ret)
 		return d ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
-	*ret = (CUmemoryPool)current(d);
+	*ret = (CUmemoryPool)current_pool(d);
 	return CUDA_SUCCESS;
 }
 
@@ -291,7 +291,7 @@ EMU_API CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t bytes)
 }
 
 /* Returns the storage of an attribute; NULL for an unknown one. */
-static void *attribute(struct emu_pool *p, CUmemPool_attribute what, size_t *bytes)
+static void *pool_attribute(struct emu_pool *p, CUmemPool_attribute what, size_t *bytes)
 {
 	*bytes = sizeof(cuuint64_t);
 	switch (what) {
@@ -317,7 +317,7 @@ EMU_API CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute wh
 {
 	struct emu_pool *p = pool_of(pool);
 	size_t bytes;
-	void *at = p && value ? attribute(p, what, &bytes) : NULL;
+	void *at = p && value ? pool_attribute(p, what, &bytes) : NULL;
 
 	if (!at || at == &p->used)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -332,7 +332,7 @@ EMU_API CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute wh
 {
 	struct emu_pool *p = pool_of(pool);
 	size_t bytes;
-	const void *at = p && value ? attribute(p, what, &bytes) : NULL;
+	const void *at = p && value ? pool_attribute(p, what, &bytes) : NULL;
 
 	if (!at)
 		return CUDA_ERROR_INVALID_VALUE;

@@ -244,7 +244,7 @@ CUresult emu_copy_3d(struct emu_thread *self, struct emu_stream *s, const CUDA_M
 /* ---- fills ---- */
 
 /* Returns 1 if a fill writes: with --no-data, only if it is small, or to host memory. */
-static int fills(const struct emu_set_op *s)
+static int fill_writes(const struct emu_set_op *s)
 {
 	struct emu_region at = {0};
 
@@ -276,7 +276,7 @@ static int64_t set_run(struct emu_op *op, struct emu_track *track, int64_t ready
 	int64_t ns = (int64_t)(m->kernel_ns + cost_stream_ns(m, bytes, 0));
 	struct emu_taken taken = emu_device_take(track->device, EMU_MEMORY, ready_ns, ns, 1, 0);
 
-	for (size_t y = 0; y < s->height && fills(s); y++)
+	for (size_t y = 0; y < s->height && fill_writes(s); y++)
 		fill_line(s->to + y * s->pitch, s->value, s->item_bytes, s->width);
 	emu_missing_filled(s->to);
 	emu_op_ran(op, track, taken.start_ns, taken.end_ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/trace/facts.h"
+#include "formats/trace/fact_keys.h"
 
 #include <string.h>
 

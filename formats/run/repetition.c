@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/iterations.h"
+#include "formats/run/repetition.h"
 
 #include "base/array.h"
 #include "base/scope.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/collectives/ends.h"
+#include "formats/run/collectives/by_ends.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -59,7 +59,7 @@ static void take_next(struct merge *m, uint32_t row, struct head *h, uint32_t *n
 
 /* Returns 1 if both were running when the first of them ended, for a good part of the shorter one's
  * time. */
-static int overlap(const struct head *first, const struct head *other)
+static int ops_overlap(const struct head *first, const struct head *other)
 {
 	int64_t a = first->end_ns - first->start_ns, b = other->end_ns - other->start_ns;
 	int64_t shorter = a < b ? a : b, later = other->end_ns - first->end_ns;
@@ -118,7 +118,7 @@ static int merge_collective(struct merge *m, uint32_t comm, int64_t seq)
 		m->heads[first].kind <= m->pairs;
 	for (uint32_t i = 0; i < c->n; i++) {
 		if (i == first || m->heads[i].op == NONE ||
-		    !overlap(&m->heads[first], &m->heads[i]))
+		    !ops_overlap(&m->heads[first], &m->heads[i]))
 			continue;
 		if (!pairs) {
 			append_participation(m, m->heads[i].rank, m->heads[i].op, comm, seq);

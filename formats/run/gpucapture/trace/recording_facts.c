@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/gpucapture/trace/facts.h"
+#include "formats/run/gpucapture/trace/recording_facts.h"
 
 #include "base/array.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "formats/run/gpucapture/calls/processes.h"
 #include "formats/run/gpucapture/graphs/graphs.h"
-#include "formats/run/iterations.h"
-#include "formats/trace/facts.h"
+#include "formats/run/repetition.h"
+#include "formats/trace/fact_keys.h"
 #include "formats/trace/json.h"
 
 /* ---- single facts */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/what_if/links.h"
+#include "replay/what_if/gpu_links.h"
 
 #include "replay/cost/gpu.h"
 

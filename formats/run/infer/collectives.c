@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/infer/ends.h"
+#include "formats/run/infer/collectives.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -148,7 +148,7 @@ static int read_view(struct fmt_ends *e, const struct infer_view *v)
 	return 0;
 }
 
-int infer_ends_init(struct fmt_ends *e, const struct infer_view *views, uint32_t n_views)
+int infer_match_init(struct fmt_ends *e, const struct infer_view *views, uint32_t n_views)
 {
 	int r = 0;
 
@@ -188,7 +188,7 @@ static int offset_of_iterations(const struct fmt_run_rank *a, const struct fmt_r
 	return 0;
 }
 
-int infer_ends_align(struct fmt_ends *e, const struct infer_view *views, struct fmt_clock *clocks)
+int infer_match_align(struct fmt_ends *e, const struct infer_view *views, struct fmt_clock *clocks)
 {
 	int r = 0;
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/gputrace/part.h"
+#include "tools/gputrace/part_arg.h"
 
 #include "base/scope.h"
 #include "tools/trace_arg.h"
 
 #include <inttypes.h>
 
-int part_open(const struct cli_args *args, const struct cli_command *command, int option_iteration,
-	      int option_gpu, struct fmt_trace **ret, struct fmt_part *part)
+int part_arg_open(const struct cli_args *args, const struct cli_command *command,
+		  int option_iteration, int option_gpu, struct fmt_trace **ret,
+		  struct fmt_part *part)
 {
 	scoped(fmt_trace_closep) struct fmt_trace *trace = NULL;
 	const char *path = args->operands[0];

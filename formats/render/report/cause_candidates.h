@@ -23,7 +23,7 @@ struct fmt_cause_candidate {
 	struct fmt_cause about;
 };
 
-struct fmt_cause_finding {
+struct fmt_cause_candidates {
 	struct fmt_cause *ret;
 	struct fmt_cause_scope scope;
 	struct fmt_cause_candidate *items; /* by rank and track */
@@ -35,6 +35,7 @@ struct fmt_cause_finding {
 
 /* Compares a rank of `a` with one of `b`, by index, and adds to ret->ranks. Returns 0 or a negative
  * errno as fmt_slice_load(), with *err. */
-int fmt_cause_finding_add(struct fmt_cause_finding *f, struct fmt_trace *a, struct fmt_trace *b,
-			  uint32_t rank, uint32_t other, struct fmt_error *err);
-void fmt_cause_finding_done(struct fmt_cause_finding *f);
+int fmt_cause_candidates_add(struct fmt_cause_candidates *f, struct fmt_trace *a,
+			     struct fmt_trace *b, uint32_t rank, uint32_t other,
+			     struct fmt_error *err);
+void fmt_cause_candidates_done(struct fmt_cause_candidates *f);

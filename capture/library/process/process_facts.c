@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "capture/library/process/facts.h"
+#include "capture/library/process/process_facts.h"
 
 #include "capture/library/find/emulated.h"
 #include "capture/library/find/real.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/render/report/cause_finding.h"
+#include "formats/render/report/cause_candidates.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -19,7 +19,7 @@ struct pair {
 	uint32_t track; /* of a; of b if x is empty */
 };
 
-void fmt_cause_finding_done(struct fmt_cause_finding *f)
+void fmt_cause_candidates_done(struct fmt_cause_candidates *f)
 {
 	for (size_t i = 0; i < f->n; i++)
 		fmt_cause_done(&f->items[i].about);
@@ -29,8 +29,8 @@ void fmt_cause_finding_done(struct fmt_cause_finding *f)
 
 /* ---- describing */
 
-static void describe(const struct fmt_cause_side *s, const struct fmt_cause_item *x, uint32_t key,
-		     const struct fmt_brief *brief, struct text *out)
+static void describe_item(const struct fmt_cause_side *s, const struct fmt_cause_item *x,
+			  uint32_t key, const struct fmt_brief *brief, struct text *out)
 {
 	scoped(text_done) struct text name = {0};
 	int64_t bytes;
@@ -66,13 +66,13 @@ static int describe_both(const struct pair *p, const struct fmt_cause_item *x,
 	if (add_name(p->a, x, 0, &brief) < 0 || add_name(p->b, y, 1, &brief) < 0 ||
 	    fmt_brief_shorten(&brief, NAME_WIDTH) < 0)
 		return -ENOMEM;
-	describe(p->a, x, 0, &brief, &c->first);
-	describe(p->b, y, 1, &brief, &c->second);
+	describe_item(p->a, x, 0, &brief, &c->first);
+	describe_item(p->b, y, 1, &brief, &c->second);
 	return 0;
 }
 
 /* Adds a candidate; the caller completes *ret. */
-static int add_candidate(struct fmt_cause_finding *f, const struct pair *p,
+static int add_candidate(struct fmt_cause_candidates *f, const struct pair *p,
 			 const struct fmt_cause_item *x, const struct fmt_cause_item *y,
 			 enum fmt_cause_kind kind, struct fmt_cause **ret)
 {
@@ -190,7 +190,7 @@ static bool overwrites_inputs(const struct pair *p, const struct fmt_cause_item 
 	return x->template->kind != FMT_COLLECTIVE;
 }
 
-static int note_other_input(struct fmt_cause_finding *f, const struct fmt_cause_side *s,
+static int note_other_input(struct fmt_cause_candidates *f, const struct fmt_cause_side *s,
 			    const struct fmt_cause_item *x)
 {
 	struct fmt_cause_tainted t = {fmt_cause_side_value(s, x, FMT_KEY_COMM),
@@ -205,7 +205,7 @@ static int note_other_input(struct fmt_cause_finding *f, const struct fmt_cause_
 }
 
 /* Returns true if the operation is known to be nondeterministic. */
-static bool is_unordered(struct fmt_cause_finding *f, const struct pair *p,
+static bool is_unordered(struct fmt_cause_candidates *f, const struct pair *p,
 			 const struct fmt_cause_item *x, const struct fmt_cause_item *y)
 {
 	if (!f->scope.known || !fmt_unordered_has(f->scope.known, p->b->rank, fmt_cause_number(y)))
@@ -220,7 +220,7 @@ static bool is_unordered(struct fmt_cause_finding *f, const struct pair *p,
 
 /* Keeps the first candidate of each kind on the track; all collectives, since other ranks decide,
  * and all nondeterministic operations. */
-static int add_bytes(struct fmt_cause_finding *f, const struct pair *p,
+static int add_bytes(struct fmt_cause_candidates *f, const struct pair *p,
 		     const struct fmt_cause_item *x, const struct fmt_cause_item *y, bool seen[])
 {
 	struct fmt_cause_rank *counts = &f->ret->ranks[p->a->rank];
@@ -330,7 +330,7 @@ static void describe_wait(const struct fmt_cause_side *s, const struct fmt_cause
 			    fmt_cause_number(&s->tracks[w->other].items[n - 1]));
 }
 
-static int compare_waits(struct fmt_cause_finding *f, const struct pair *p,
+static int compare_waits(struct fmt_cause_candidates *f, const struct pair *p,
 			 const struct fmt_cause_item *x, const struct fmt_cause_item *y,
 			 struct waits w[2], bool seen[])
 {
@@ -354,7 +354,7 @@ static int compare_waits(struct fmt_cause_finding *f, const struct pair *p,
 
 /* ---- tracks */
 
-static int compare_parameters(struct fmt_cause_finding *f, const struct pair *p,
+static int compare_parameters(struct fmt_cause_candidates *f, const struct pair *p,
 			      const struct fmt_cause_item *x, const struct fmt_cause_item *y,
 			      bool seen[])
 {
@@ -374,7 +374,7 @@ static int compare_parameters(struct fmt_cause_finding *f, const struct pair *p,
 	return 0;
 }
 
-static int compare_items(struct fmt_cause_finding *f, const struct pair *p,
+static int compare_items(struct fmt_cause_candidates *f, const struct pair *p,
 			 const struct fmt_cause_item *x, const struct fmt_cause_item *y,
 			 struct waits waits[2], bool seen[])
 {
@@ -401,7 +401,7 @@ static bool is_later(const struct pair *p, const struct fmt_cause_item *x,
 }
 
 /* Compares two tracks; one of them may be empty. */
-static int compare_tracks(struct fmt_cause_finding *f, const struct pair *p)
+static int compare_tracks(struct fmt_cause_candidates *f, const struct pair *p)
 {
 	size_t n = p->x->n < p->y->n ? p->x->n : p->y->n, i = 0;
 	struct fmt_cause_rank *counts = &f->ret->ranks[p->a->rank];
@@ -429,8 +429,9 @@ static int compare_tracks(struct fmt_cause_finding *f, const struct pair *p)
 	return 0;
 }
 
-int fmt_cause_finding_add(struct fmt_cause_finding *f, struct fmt_trace *a, struct fmt_trace *b,
-			  uint32_t rank, uint32_t other, struct fmt_error *err)
+int fmt_cause_candidates_add(struct fmt_cause_candidates *f, struct fmt_trace *a,
+			     struct fmt_trace *b, uint32_t rank, uint32_t other,
+			     struct fmt_error *err)
 {
 	static const struct fmt_cause_track none = {.match = -1};
 	scoped(fmt_cause_side_done) struct fmt_cause_side x = {0};

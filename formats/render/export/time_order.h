@@ -7,16 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct fmt_order_item {
+struct fmt_time_order_item {
 	int64_t start_ns;
 	uint64_t index;
 };
 
-struct fmt_order {
-	struct fmt_order_item *items;
+struct fmt_time_order {
+	struct fmt_time_order_item *items;
 	size_t n, cap;
 };
 
-int fmt_order_add(struct fmt_order *o, int64_t start_ns, uint64_t index);
-int fmt_order_sort(struct fmt_order *o);
-void fmt_order_done(struct fmt_order *o);
+int fmt_time_order_add(struct fmt_time_order *o, int64_t start_ns, uint64_t index);
+int fmt_time_order_sort(struct fmt_time_order *o);
+void fmt_time_order_done(struct fmt_time_order *o);

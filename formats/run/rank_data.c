@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/part.h"
+#include "formats/run/rank_data.h"
 
 #include "base/array.h"
 
-void fmt_run_part_done(struct fmt_run_part *p)
+void fmt_rank_data_done(struct fmt_rank_data *p)
 {
 	free(p->call_of);
 	free(p->ranges);
 	free(p->digests);
 	free(p->pages);
-	*p = (struct fmt_run_part){0};
+	*p = (struct fmt_rank_data){0};
 }
 
 static int by_track(const void *a, const void *b)
@@ -38,7 +38,7 @@ static int compare_digests(const void *a, const void *b)
 	       ?: array_order(x->offset_bytes, y->offset_bytes);
 }
 
-void fmt_run_part_extend(struct fmt_run_part *p, const struct fmt_event *e)
+void fmt_rank_data_extend(struct fmt_rank_data *p, const struct fmt_event *e)
 {
 	int64_t end_ns = e->start_ns + e->duration_ns;
 
@@ -46,7 +46,7 @@ void fmt_run_part_extend(struct fmt_run_part *p, const struct fmt_event *e)
 	p->last_ns = end_ns > p->last_ns ? end_ns : p->last_ns;
 }
 
-void fmt_run_part_sort(struct fmt_run_part *part)
+void fmt_rank_data_sort(struct fmt_rank_data *part)
 {
 	if (part->first_ns > part->last_ns)
 		part->first_ns = part->last_ns = 0;
@@ -58,7 +58,7 @@ void fmt_run_part_sort(struct fmt_run_part *part)
 
 static int count_ranges(void *context, struct fmt_planner *p)
 {
-	const struct fmt_run_part_reader *s = context;
+	const struct fmt_rank_data_reader *s = context;
 
 	for (size_t i = 0; i < s->part->n_ranges; i++)
 		fmt_planner_add_range(p, s->part->ranges[i].start_ns,
@@ -68,7 +68,7 @@ static int count_ranges(void *context, struct fmt_planner *p)
 
 static int take_ranges(void *context, struct fmt_run_slice *made, int64_t end_ns, bool last)
 {
-	struct fmt_run_part_reader *s = context;
+	struct fmt_rank_data_reader *s = context;
 	size_t from = s->range, n;
 
 	while (s->range < s->part->n_ranges &&
@@ -85,7 +85,7 @@ static int take_ranges(void *context, struct fmt_run_slice *made, int64_t end_ns
 	return 0;
 }
 
-static int take_digest(const struct fmt_run_part_reader *s, struct fmt_run_slice *made,
+static int take_digest(const struct fmt_rank_data_reader *s, struct fmt_run_slice *made,
 		       struct fmt_digest d, fmt_number number)
 {
 	struct fmt_slice *slice = &made->slice;
@@ -105,7 +105,7 @@ static int take_digest(const struct fmt_run_part_reader *s, struct fmt_run_slice
 }
 
 /* A content of an operation, which now has a number. */
-static int take_content(struct fmt_run_part_reader *s, struct fmt_digest d, fmt_number number)
+static int take_content(struct fmt_rank_data_reader *s, struct fmt_digest d, fmt_number number)
 {
 	if (array_reserve(&s->contents, s->n_contents + 1, &s->contents_cap) < 0)
 		return -ENOMEM;
@@ -116,7 +116,7 @@ static int take_content(struct fmt_run_part_reader *s, struct fmt_digest d, fmt_
 
 static int take_digests(void *context, struct fmt_run_slice *made)
 {
-	struct fmt_run_part_reader *s = context;
+	struct fmt_rank_data_reader *s = context;
 	const struct fmt_run_digest *list = s->part->digests;
 	size_t n = s->part->n_digests;
 	int64_t iteration = made->slice.iteration.number;
@@ -139,14 +139,14 @@ static int take_digests(void *context, struct fmt_run_slice *made)
 	return r;
 }
 
-void fmt_run_part_reader_done(struct fmt_run_part_reader *reading)
+void fmt_rank_data_reader_done(struct fmt_rank_data_reader *reading)
 {
 	free(reading->contents);
-	*reading = (struct fmt_run_part_reader){0};
+	*reading = (struct fmt_rank_data_reader){0};
 }
 
-struct fmt_run_source fmt_run_part_source(const struct fmt_run_part *part,
-					  struct fmt_run_part_reader *reading)
+struct fmt_run_source fmt_rank_data_source(const struct fmt_rank_data *part,
+					   struct fmt_rank_data_reader *reading)
 {
 	reading->part = part;
 	reading->range = 0;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Matches collectives and clocks of all ranks by the ends of operations
- * (formats/run/collectives/ends.h). Functions return 0 or -ENOMEM. */
+ * (formats/run/collectives/by_ends.h). Functions return 0 or -ENOMEM. */
 #pragma once
 
-#include "formats/run/collectives/ends.h"
+#include "formats/run/collectives/by_ends.h"
 #include "formats/run/infer/view.h"
 
 /* Makes the rows of all views, with the views' times. Call fmt_ends_done() even after an error. */
-int infer_ends_init(struct fmt_ends *e, const struct infer_view *views, uint32_t n_views);
+int infer_match_init(struct fmt_ends *e, const struct infer_view *views, uint32_t n_views);
 
 /* Estimates the clock of each view's device relative to the first one's, and converts the times of
  * `e` to the first clock. */
-int infer_ends_align(struct fmt_ends *e, const struct infer_view *views, struct fmt_clock *clocks);
+int infer_match_align(struct fmt_ends *e, const struct infer_view *views, struct fmt_clock *clocks);
 
 /* Measures the clocks exactly, from the ends of the n matched operations: sets the clock of each
  * view, and constants.clock_ns, its offset at the beginning. */

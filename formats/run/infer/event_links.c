@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/infer/links.h"
+#include "formats/run/infer/event_links.h"
 
 #include "base/array.h"
 #include "base/scope.h"
@@ -171,8 +171,8 @@ static bool is_violated(const struct infer_view *v, uint32_t op, uint32_t to, ui
 	return v->ops[op].end_ns > v->ops[to].start_ns + TOLERANCE;
 }
 
-static void compare(struct fit *f, const struct infer_view *v, uint32_t op, uint32_t to,
-		    uint32_t call)
+static void test_explanation(struct fit *f, const struct infer_view *v, uint32_t op, uint32_t to,
+			     uint32_t call)
 {
 	const struct infer_call *c = &v->calls[call];
 	int64_t end = v->ops[op].end_ns, base, at, near;
@@ -251,7 +251,7 @@ static int compare_all(struct sites *s, const struct infer_scan *scan, const str
 			continue;
 		if (add_hypothesis(s, &o.h, &f) < 0)
 			return -ENOMEM;
-		compare(f, scan->v, o.op, o.to, at->call);
+		test_explanation(f, scan->v, o.op, o.to, at->call);
 	}
 	return 0;
 }

@@ -12,7 +12,7 @@ struct fmt_run_digest {
 };
 
 /* Data of a rank in addition to struct fmt_run_rank. */
-struct fmt_run_part {
+struct fmt_rank_data {
 	uint32_t *call_of;	  /* owned: launching call of each event; FMT_RUN_NONE */
 	struct fmt_event *ranges; /* owned; sorted; without varying arguments */
 	size_t n_ranges, ranges_cap;
@@ -23,17 +23,17 @@ struct fmt_run_part {
 	int64_t first_ns, last_ns; /* span of all data; INT64_MAX and INT64_MIN if empty */
 };
 
-void fmt_run_part_done(struct fmt_run_part *p);
+void fmt_rank_data_done(struct fmt_rank_data *p);
 
 /* Extends the part's span to an event or range. */
-void fmt_run_part_extend(struct fmt_run_part *p, const struct fmt_event *e);
+void fmt_rank_data_extend(struct fmt_rank_data *p, const struct fmt_event *e);
 
 /* Sorts ranges and digests. Gives an empty part a span of length 0. */
-void fmt_run_part_sort(struct fmt_run_part *p);
+void fmt_rank_data_sort(struct fmt_rank_data *p);
 
 /* State of the source for a rank, or for a segment of one. */
-struct fmt_run_part_reader {
-	const struct fmt_run_part *part;
+struct fmt_rank_data_reader {
+	const struct fmt_rank_data *part;
 	size_t range;
 	int64_t first_content, last_content; /* iterations whose contents are written */
 	struct fmt_digest *contents;	     /* owned: contents of all segments, by number */
@@ -42,7 +42,7 @@ struct fmt_run_part_reader {
 
 /* Returns a source for the writer, valid as long as both arguments. Contents are disabled at
  * first. `reading` is zeroed, or was used for the previous segment. */
-struct fmt_run_source fmt_run_part_source(const struct fmt_run_part *part,
-					  struct fmt_run_part_reader *reading);
+struct fmt_run_source fmt_rank_data_source(const struct fmt_rank_data *part,
+					   struct fmt_rank_data_reader *reading);
 
-void fmt_run_part_reader_done(struct fmt_run_part_reader *reading);
+void fmt_rank_data_reader_done(struct fmt_rank_data_reader *reading);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/kineto/order.h"
+#include "formats/run/kineto/sort.h"
 
 #include "base/array.h"
 #include "base/scope.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/run/collectives/order.h"
+#include "formats/run/collectives/by_order.h"
 
 #include "base/array.h"
 #include "base/scope.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/render/report/facts.h"
+#include "formats/render/report/machine.h"
 
 #include "base/array.h"
 #include "formats/render/grid.h"
