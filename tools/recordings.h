@@ -23,8 +23,8 @@ struct recording {
 	struct fmt_origin origin; /* part, n_parts, run */
 };
 
-/* Which part of a run this process records, from the launcher's variables; n_parts is 0 or 1 if it
- * records all of it. */
+/* Finds the part of a run that this process records, by the launcher's variables; n_parts is 0 or 1
+ * if it records the whole run. */
 void recording_by_launcher(struct fmt_origin *ret);
 
 /* Creates the folder if it is not there. -EEXIST: it has a recording of this part already; with

@@ -21,7 +21,7 @@ static void make_keys(void)
 /* Eight bytes at any address. */
 typedef uint64_t word __attribute__((aligned(1), may_alias));
 
-/* So far ahead is read: the hardware's own prefetching stops at each 4 KiB. */
+/* Distance of prefetches; the hardware's own prefetching stops at each 4 KiB. */
 #define AHEAD_BYTES 1024
 
 /* Adds complete units of one page. */

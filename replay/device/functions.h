@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The functions of the driver, NCCL and cuBLAS that are called. Any thread. */
+/* Looks up and calls functions of the driver, NCCL and cuBLAS. Any thread. */
 #pragma once
 
 #include "formats/api/api.h"

@@ -201,8 +201,8 @@ int launched_end(const struct launched *l, int status, const struct rex_counts *
 	return publish_end(l, status, false, counts);
 }
 
-/* Waits until the process whose pipe this is has ended. If it was killed, says so to the others,
- * and ends its program. Does not return. */
+/* Waits until the process at the other end of the pipe has ended. If it was killed, reports that to
+ * the other processes and ends its program. Does not return. */
 static void run_guard(const struct launched *l, pid_t program, int pipe)
 {
 	const struct rex_counts none = {0};
@@ -212,7 +212,7 @@ static void run_guard(const struct launched *l, pid_t program, int pipe)
 
 	setsid(); /* signals for the process group are not for the guard */
 	for (int fd = 0; fd < 3; fd++)
-		dup2(pipe, fd); /* who reads the output does not wait for the guard */
+		dup2(pipe, fd); /* readers of the output need not wait for the guard */
 	do {
 		n = read(pipe, &byte, 1);
 	} while (n > 0 || (n < 0 && errno == EINTR));

@@ -38,8 +38,8 @@ void cap_arena_prepare(struct cap_arena *a)
 		add_chunk(a, CHUNK_SUMS);
 }
 
-/* Returns the smallest chunk that has space. A piece that is larger than the smallest chunks gets a
- * chunk of its own, and the larger chunks are left to such pieces. NULL. */
+/* Returns the smallest chunk that has space, or NULL. A piece that is larger than the smallest chunks
+ * gets a chunk of its own, and the larger chunks are left to such pieces. */
 static struct cap_arena_chunk *find_chunk(struct cap_arena *a, size_t n)
 {
 	bool is_large = n > CHUNK_SUMS;

@@ -28,7 +28,7 @@ static bool is_inside;	 /* the range has begun and not ended; atomic */
 static uint32_t holding; /* number of threads that hold the calls of others; atomic */
 static pthread_mutex_t hold_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t released = PTHREAD_COND_INITIALIZER;
-static uint32_t left_out; /* number of keyframes; atomic */
+static uint32_t left_out; /* number of keyframes not stored; atomic */
 static bool synchronises; /* a thread waits for all contexts; atomic */
 
 /* Each thread has its own emulated clock, but whether a call precedes a keyframe is decided by
@@ -40,7 +40,7 @@ static uint64_t last_keyframe;
 /* Number of calls that may still start work: they have passed cap_keyframe_await() and have not
  * returned. Atomic, as is `holding`: a call is counted before it looks whether calls are held. */
 static uint32_t under_way;
-static uint64_t last_counted; /* id of the last of them that returned, in any thread; atomic */
+static uint64_t last_counted; /* id of the last counted call that returned; atomic */
 
 static __thread bool holds __attribute__((tls_model("initial-exec")));
 static __thread bool is_counted __attribute__((tls_model("initial-exec"))); /* in under_way */

@@ -82,7 +82,7 @@ struct space {
 	 * thread could not collect other results meanwhile. */
 	struct cap_arena arena;
 	uint64_t bytes; /* outstanding */
-	bool blocked;	/* waiting for them was in vain */
+	bool blocked;	/* a wait for them timed out */
 };
 
 static struct {
