@@ -9,7 +9,7 @@ cd "$work"
 fails -2 gpucapture --keyframe=2 -o bad true
 says "missing --payloads"
 fails -2 gpucapture --payloads=1-2 --keyframe=0 -o bad true
-says "invalid number '0'"
+says "invalid value '0'"
 
 cat >check.py <<'PY'
 import csv, pathlib, sys

@@ -28,12 +28,12 @@ inputs() {
 		empty|empty: not a trace
 		text|text: not a trace
 		good.json|good.json: not a trace
-		cut|cut:trace.chunks: truncated
+		cut|cut: trace.chunks: truncated
 		pipe|pipe: not a trace
 		/dev/null|/dev/null: not a trace
 		folder|folder: not a trace
-		hollow|hollow/rank-00000.chunks: missing
-		zeroes|zeroes/rank-00000.chunks: not a trace at byte 0
+		hollow|rank-00000.chunks: missing
+		zeroes|rank-00000.chunks: not a trace at byte 0
 		chunks|chunks: one file of a trace; name its directory
 	ROWS
 }

@@ -38,7 +38,7 @@ void cap_arena_prepare(struct cap_arena *a)
 		add_chunk(a, CHUNK_SUMS);
 }
 
-/* Returns the smallest chunk that has space, or NULL. A piece that is larger than the smallest chunks
+/* Returns the smallest chunk with space, or NULL. A piece that is larger than the smallest chunks
  * gets a chunk of its own, and the larger chunks are left to such pieces. */
 static struct cap_arena_chunk *find_chunk(struct cap_arena *a, size_t n)
 {
