@@ -48,15 +48,6 @@ static inline CUfunction load_kernel(const char *image, const char *name)
 	return ret;
 }
 
-/* Unloads the image of a kernel. */
-static inline void unload(CUfunction kernel)
-{
-	CUmodule module;
-
-	OK(cuFuncGetModule(&module, kernel));
-	OK(cuModuleUnload(module));
-}
-
 /* An event that is recorded on the null stream. */
 static inline CUevent record_now(void)
 {

@@ -81,3 +81,5 @@ if __name__ == '__main__':
     for poll in poll_work, poll_own:
         poll('cuStreamQuery', stream)
         poll('cuEventQuery', event)
+    cu.cuEventDestroy_v2(event)
+    cu.cuStreamDestroy_v2(stream)
