@@ -38,14 +38,15 @@
 
 /* cuDNN's FP32 kernels in machine code are for GPUs up to compute capability 8.9, among them
  * Winograd's in one kernel. Later GPUs use compiled kernels (sm80_xmma_fprop_implicit_gemm...ffma):
- * the parts of the other kernels' rates that they reach, and the steps of k that they load first,
- * were chosen after the times of an H200 had been seen (doc/durations.md). Their heuristics use
- * products, not Winograd, for images of less than WINOGRAD_PIXELS, and forward for less than
- * WINOGRAD_CHANNELS. */
+ * the parts of the other kernels' rates that they reach, the steps of k that they load first, and
+ * the multiple to which they pad channels, were chosen after the times of an H200 had been seen
+ * (doc/durations.md). Their heuristics use products, not Winograd, for images of less than
+ * WINOGRAD_PIXELS, and forward for less than WINOGRAD_CHANNELS. */
 #define COMPILED_PART 0.88
 #define COMPILED_DATA_PART 0.62 /* 1 x 1 */
 #define COMPILED_FILTER_PART 0.5
 #define COMPILED_PROLOGUE 32
+#define COMPILED_CHANNELS 4
 #define WINOGRAD_PIXELS 64
 #define WINOGRAD_CHANNELS 128
 
@@ -143,6 +144,8 @@ static void reorder(const struct job *j, struct cost *c)
 /* The number of channels with padding. Without taps, padding only completes vectors. */
 static double padded(const struct job *j, double channels)
 {
+	if (is_compiled(j))
+		return ceil(channels / COMPILED_CHANNELS) * COMPILED_CHANNELS;
 	double row = j->g->compute >= 9 && !is_filter_gradient(j) ? HOPPER_ROW_BYTES : ROW_BYTES;
 	double step = (j->taps == 1 ? COST_VECTOR_BYTES : row) / j->element;
 
@@ -188,6 +191,7 @@ static struct cost implicit(const struct job *j)
 		t.most_splits = MOST_PARTS;
 	}
 	c = cost_of_tiled_product(j->g, &p, j->math, j->busy_ns, &t);
+	c.ns = fmax(c.ns, 1e9 * j->operations / cost_peak(j->g, j->math));
 	if (cost_uses_tensor(j->g, j->math) && j->reordered > 0)
 		reorder(j, &c);
 	if (j->filled > 0) {
@@ -331,14 +335,14 @@ struct cost cost_of_convolution_by(const struct cost_gpu *g, const struct gpuemu
 	return best;
 }
 
-/* Kernels for half precision without tensor cores need no other order of channels. */
+/* Kernels without tensor cores need no other order of channels. */
 struct cost cost_of_convolution(const struct cost_gpu *g, const struct gpuemu_convolution *c,
 				enum gpuemu_math math, double busy_ns)
 {
 	struct cost best = cost_of_convolution_by(g, c, math, busy_ns, COST_ALGORITHMS);
 	struct gpuemu_convolution plain = *c;
 
-	if (math != GPUEMU_FP16 || c->channels_last)
+	if ((math != GPUEMU_FP16 && math != GPUEMU_TF32) || c->channels_last)
 		return best;
 	plain.element_bytes = c->element_bytes ? c->element_bytes : cost_element_bytes(math);
 	return faster_of(best,

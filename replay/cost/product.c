@@ -301,6 +301,17 @@ static double tile_ns(const struct job *j, const struct tile *t, double splits)
 	       (splits > 1 ? g->kernel_ns : 0);
 }
 
+/* Returns 1 if cuDNN's compiled FP32 kernels use the tile: smaller ones, as in the names
+ * (tilesize64x64x8), if the others fill less than half of the GPU. */
+static int is_compiled_tile(const struct job *j, const struct tile *t)
+{
+	double n = j->p->n <= 64 ? 64 : 128;
+	double blocks = ceil(j->p->m / 128) * ceil(j->p->n / n) * j->p->batch;
+
+	return (t->m == 128 && t->n == n && !t->sliced) ||
+	       (j->most_splits <= 1 && t->m == t->n && t->m <= 64 && 2 * blocks < j->g->sms);
+}
+
 /* Returns 1 if the library uses the tile. cuBLAS: for non-transposed FP32 batches there is one tile
  * from Ampere and one before Volta, and small tiles in between; before Volta, small tiles for
  * transposed operands. */
@@ -310,10 +321,10 @@ static int is_used(const struct job *j, const struct tile *t)
 
 	if (cost_uses_tensor(j->g, j->math))
 		return 1;
+	if (j->tiles == COST_TILES_IMPLICIT && compute >= 9)
+		return is_compiled_tile(j, t);
 	if (j->tiles == COST_TILES_IMPLICIT)
-		return t->m == 128 && !t->sliced &&
-		       (compute < 9 || cost_uses_tensor(j->g, j->math) ||
-			t->n == (j->p->n <= 64 ? 64 : 128));
+		return t->m == 128 && !t->sliced;
 	if (j->tiles == COST_TILES_WINOGRAD)
 		return t->m * t->n <= 128 * 64 && !t->sliced;
 	if (compute < 7 && j->math == GPUEMU_FP32 && j->p->a_transposed)
