@@ -100,6 +100,13 @@ def rows():
     gradients('each', lambda x, y: F.cross_entropy(x, y, reduction='none'), random(12, 10), labels)
     gradients('embedding', lambda w, i: F.embedding(i, w), random(10, 8), labels)
     gradients('padding', lambda w, i: F.embedding(i, w, 3), random(10, 8), labels)
+    gradients('columns', lambda x, i: x[:, i], random(5, 10, 3), labels)
+    gradients('powers', lambda i: 2**i, random(3, 5))
+    for dim in 0, -1:
+        gradients('weight norm', lambda v, g: torch._weight_norm(v, g, dim), random(6, 5, 7), random(6, 1, 1) if dim == 0 else random(1, 1, 7))
+    for steps, zero in (14, False), (300, False), (4, True): # the last has too few steps for two labels
+        gradients(f'CTC {steps}', lambda x, i: F.ctc_loss(F.log_softmax(x, 2), i.view(3, 4), torch.tensor([steps, steps - 1, steps - 2]).to(x.device),
+                  torch.tensor([4, 3, 0]).to(x.device), blank=10, zero_infinity=zero, reduction='none'), random(steps, 3, 11).double(), labels // 4)
     gradients('gelu', F.gelu, random(100))
     gradients('gelu by tanh', lambda x: F.gelu(x, approximate='tanh'), random(100))
     gradients('gather', lambda x, i: x.gather(1, i.view(12, 1)), random(12, 10), labels)
@@ -126,6 +133,16 @@ def images():
     for mode, options in itertools.product(('nearest', 'nearest-exact'), (dict(scale_factor=1.7), dict(scale_factor=0.61), dict(size=9))):
         for sizes in (13,), (13, 16):
             gradients(f'interpolation {mode} {options}', lambda x: F.interpolate(x, mode=mode, **options), random(2, 3, *sizes))
+    for mode, x in itertools.product(('nearest', 'nearest-exact'), (random(2, 6, 13, 16), random(2, 3, 5, 6, 7))):
+        gradients(f'{mode} of channels last or volumes', lambda x: F.interpolate(last(x) if x.dim() == 4 else x, scale_factor=1.7, mode=mode), x)
+    gradients('bilinear, channels last', lambda x: F.interpolate(last(x), scale_factor=2, mode='bilinear'), random(2, 32, 7, 6))
+    for align in False, True:
+        gradients('trilinear', lambda x: F.interpolate(x, size=(9, 5, 11), mode='trilinear', align_corners=align), random(2, 3, 5, 6, 7))
+    for options in dict(kernel_size=2), dict(kernel_size=(2, 3, 2), stride=(1, 2, 2), padding=1), dict(kernel_size=2, stride=1, dilation=2):
+        gradients(f'pooling of volumes {options}', lambda x: F.max_pool3d(x, **options), random(2, 3, 6, 7, 8))
+    for mode in 'reflect', 'replicate':
+        gradients(f'padding of volumes {mode}', lambda x: F.pad(x, (2, 1, 3, 0, 1, 4), mode), random(2, 3, 6, 8, 9))
+    gradients('padding of a line by its ends', lambda x: F.pad(x, (2, 1), 'replicate'), random(2, 3, 8))
     for mode in 'reflect', 'replicate', 'circular', 'constant':
         gradients(f'padding {mode}', lambda x: F.pad(x, (2, 1, 3, 4), mode), random(2, 3, 8, 9))
     gradients('padding of a line', lambda x: F.pad(x, (2, 1), 'reflect'), random(2, 3, 8))
@@ -251,7 +268,7 @@ def order():
         for options in dict(), dict(largest=False):
             same(f'topk {dim}', lambda t: t.topk(3, dim, **options), x)
     gradients('running sum', lambda t: t.cumsum(0), many)
-    same('sort', lambda t, i: (*t.sort(), *t.sort(descending=True), *t.view(2, 2500).sort(1), *i.sort(stable=True), i.cumsum(0)), many, whole)
+    same('sort', lambda t, i: (*t.sort(), *t.sort(descending=True), *t.view(2, 2500).sort(1), *t.view(2, 2500).sort(1, descending=True), *i.sort(stable=True), i.cumsum(0)), many, whole)
     same('few of many', lambda t: t.view(2, 2500).topk(5), many)
     exact = lambda t: t.cpu() - 2**60  # no double has these differences
     for dim in 0, 1:

@@ -205,20 +205,26 @@ static int run_contiguous(const struct emu_torch *t, void *const *args)
 
 /* A lambda that contains an OffsetCalculator of all tensors, their addresses, the functor and, with
  * casts, the numbers of the types. */
-static int run_strided(const struct emu_torch *t, void *const *args)
+static int run_strided(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
 {
 	struct operands o = operands_of(t);
 	const char *lambda = args[1];
 	int n = t->inputs + 1;
 	size_t at = (emu_offsets_bytes(n) + 7) / 8 * 8;
-	const char *functor = lambda + at + (size_t)n * sizeof(char *);
+	size_t start = at + (size_t)n * sizeof(char *), bytes = l->arg_bytes(l, 1);
+	size_t types = start + t->functor_bytes, last = t->form == STRIDED_CASTS ? (size_t)n : 0;
+	const char *functor = lambda + start;
 
-	if (!emu_torch_computes_work(*(const int32_t *)args[0]))
+	/* The types are followed by at most 8 bytes. A functor may be larger than its scalars. */
+	if (last && bytes - (types + last + 7) / 8 * 8 > 8)
+		types = bytes - 8 - (last + 7) / 8 * 8;
+	if (bytes < start + 8 || types < start || bytes < types + last ||
+	    !emu_torch_computes_work(*(const int32_t *)args[0]))
 		return -ENOTSUP;
 	memcpy(o.data, lambda + at, (size_t)n * sizeof(char *));
 	read_scalars(t, functor, &o);
-	for (int i = 0; t->form == STRIDED_CASTS && i < n; i++)
-		if (scalar_type(functor[t->functor_bytes + i], &o.types[i]) < 0)
+	for (size_t i = 0; i < last; i++)
+		if (scalar_type(lambda[types + i], &o.types[i]) < 0)
 			return -ENOTSUP;
 	choose_arithmetic(t, &o);
 	for (int32_t i = 0; i < *(const int32_t *)args[0]; i++) {
@@ -233,7 +239,7 @@ static int run_strided(const struct emu_torch *t, void *const *args)
 static int run(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
 {
 	return t->form == VECTORIZED || t->form == UNROLLED ? run_contiguous(t, args)
-							    : run_strided(t, args);
+							    : run_strided(t, l, args);
 }
 
 /* glu_backward_kernel(n, dx, x, dy, offsets of these in elements, bytes from the first half of dx

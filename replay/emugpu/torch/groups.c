@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Group normalisation (aten/src/ATen/native/cuda/group_norm_kernel.cu), with the channels first.
- * in[0] is the type of elements, in[1] that of sums, in which PyTorch computes. Sums are of
- * doubles. */
+/* Group normalisation (aten/src/ATen/native/cuda/group_norm_kernel.cu), with the channels first,
+ * and weight normalisation. in[0] is the type of elements, in[1] that of sums, in which PyTorch
+ * computes. Sums are of doubles. */
 #include "replay/emugpu/torch/torch.h"
 
 #include <errno.h>
@@ -158,6 +158,39 @@ static int run_group_weights(const struct emu_torch *t, const struct gpuemu_laun
 	return 0;
 }
 
+/* weight_norm_fwd_first_dim_kernel(w, norms, v, g, elements of a row),
+ * weight_norm_bwd_first_dim_kernel(dv, dg, dw, v, g, norms, elements of a row), and of columns,
+ * with the number of columns and their elements: w is v with rows of length g */
+static int run_weight_norm(const struct emu_torch *t, const struct gpuemu_launch *l,
+			   void *const *args)
+{
+	unsigned back = t->op & 1, by_columns = t->op & 2, at = back ? 6 : 4;
+	int64_t rows = by_columns ? emu_int_of(l, args, at) : l->grid[0];
+	int64_t n = emu_int_of(l, args, at + (by_columns ? 1 : 0));
+	int64_t step = by_columns ? rows : 1;
+	const void *v = emu_pointer_of(args, back ? 3 : 2), *w = back ? emu_pointer_of(args, 2) : v;
+
+	if (n < 1 || !emu_torch_computes_work((double)n * (double)rows))
+		return -ENOTSUP;
+	for (int64_t row = 0; row < rows; row++) {
+		int64_t first = by_columns ? row : row * n;
+		double g = emu_load(t->in[0], emu_pointer_of(args, back ? 4 : 3), row);
+		double sum = 0, norm;
+
+		for (int64_t i = first, k = 0; k < n; i += step, k++)
+			sum += emu_load(t->in[0], w, i) * emu_load(t->in[0], v, i);
+		norm = back ? emu_load(t->in[1], emu_pointer_of(args, 5), row) : sqrt(sum);
+		emu_store(back ? t->in[0] : t->in[1], emu_pointer_of(args, 1), row,
+			  back ? sum / norm : norm);
+		sum = back ? sum / norm / norm / norm : 0;
+		for (int64_t i = first, k = 0; k < n; i += step, k++)
+			emu_store(t->in[0], emu_pointer_of(args, 0), i,
+				  g * (emu_load(t->in[0], w, i) / norm -
+				       emu_load(t->in[0], v, i) * sum));
+	}
+	return 0;
+}
+
 /* ---- by name ---- */
 
 static const struct {
@@ -177,6 +210,10 @@ static const struct {
 	{"GammaBetaBackwardCUDAKernel2<", 0, 0, run_group_weights, 9},
 	{"GammaBeta1dBackwardCUDAKernel1<", 0, 1, run_group_weights, 9},
 	{"GammaBeta1dBackwardCUDAKernel2<", 0, 1, run_group_weights, 9},
+	{"weight_norm_fwd_first_dim_kernel<", 0, 0, run_weight_norm, 5},
+	{"weight_norm_bwd_first_dim_kernel<", 0, 1, run_weight_norm, 7},
+	{"weight_norm_fwd_last_dim_kernel<", 0, 2, run_weight_norm, 6},
+	{"weight_norm_bwd_last_dim_kernel<", 0, 3, run_weight_norm, 8},
 };
 
 int emu_torch_groups(struct emu_torch *t, struct emu_part name)

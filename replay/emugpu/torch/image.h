@@ -14,9 +14,9 @@ struct emu_torch_image {
 };
 
 static inline struct emu_torch_image emu_torch_packed(void *data, int64_t batch, int64_t channels,
-						      int64_t height, int64_t width, int last)
+						      const int64_t size[EMU_AXES], int last)
 {
-	struct emu_torch_image r = {data, {batch, channels, 1, height, width}, {0}};
+	struct emu_torch_image r = {data, {batch, channels, size[0], size[1], size[2]}, {0}};
 	int64_t stride = last ? channels : 1;
 
 	for (int i = 1 + EMU_AXES; i >= 2; i--) {
@@ -24,7 +24,7 @@ static inline struct emu_torch_image emu_torch_packed(void *data, int64_t batch,
 		stride *= r.size[i];
 	}
 	r.stride[1] = last ? 1 : stride;
-	r.stride[0] = height * width * channels;
+	r.stride[0] = size[0] * size[1] * size[2] * channels;
 	return r;
 }
 

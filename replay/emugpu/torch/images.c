@@ -240,25 +240,25 @@ static int run_sums(const struct sums *s)
 
 /* The members of `struct kernel` that locate tensors and sizes are indices of the kernel's
  * parameters. NONE: no parameter contains the value. GRID_X, GRID_YZ: the grid determines it. */
-enum { NONE = 99, GRID_X = 98, GRID_YZ = 97 };
+enum { NONE = 99, GRID_X = 98, GRID_YZ = 97, COUNT = 32 };
 
-enum { BACKWARD = 1, LAST = 2, ACCESSORS = 4, SAME_STEP = 8, NO_HEIGHT = 16 };
+enum { BACKWARD = 1, LAST = 2, ACCESSORS = 4, SAME_STEP = 8, NO_HEIGHT = 16, DEEP = 32 };
 
 static const struct kernel {
 	const char *name;
 	uint8_t kind, flags;
 	uint8_t in, out;	   /* addresses, of the forward direction */
-	uint8_t batch, channels;   /* batch NONE: from the grid or the number of elements */
-	uint8_t in_size, out_size; /* height and width */
+	uint8_t batch, channels;   /* batch COUNT + i: parameter i is the number of elements */
+	uint8_t in_size, out_size; /* height and width; of DEEP kernels the depth precedes them */
 	uint8_t options;	   /* the window; scales and `align`; padding */
 	uint8_t params;
 } kernels[] = {
-	{"avg_pool2d_out_cuda_frame<", MEAN, 0, 1, 13, NONE, 2, 3, 5, 7, 17},
-	{"avg_pool2d_out_cuda_frame_nhwc<", MEAN, LAST, 1, 13, NONE, 2, 3, 5, 7, 17},
-	{"avg_pool2d_backward_out_cuda_frame<", MEAN, BACKWARD, 13, 1, NONE, 2, 3, 5, 7, 18},
-	{"avg_pool2d_backward_out_cuda_frame_nhwc<", MEAN, BACKWARD | LAST, 13, 1, NONE, 2, 3, 5, 7,
-	 18},
-	{"avg_pool2d_backward_nonoverlap_frame<", MEAN, BACKWARD | SAME_STEP, 9, 1, NONE, 2, 3, 5,
+	{"avg_pool2d_out_cuda_frame<", MEAN, 0, 1, 13, COUNT, 2, 3, 5, 7, 17},
+	{"avg_pool2d_out_cuda_frame_nhwc<", MEAN, LAST, 1, 13, COUNT, 2, 3, 5, 7, 17},
+	{"avg_pool2d_backward_out_cuda_frame<", MEAN, BACKWARD, 13, 1, COUNT, 2, 3, 5, 7, 18},
+	{"avg_pool2d_backward_out_cuda_frame_nhwc<", MEAN, BACKWARD | LAST, 13, 1, COUNT, 2, 3, 5,
+	 7, 18},
+	{"avg_pool2d_backward_nonoverlap_frame<", MEAN, BACKWARD | SAME_STEP, 9, 1, COUNT, 2, 3, 5,
 	 7, 13},
 	{"adaptive_average_pool<", ADAPTIVE, 0, 0, 1, GRID_X, NONE, 2, 4, NONE, 9},
 	{"adaptive_average_gradinput<", ADAPTIVE, BACKWARD, 0, 1, GRID_X, NONE, 2, 4, NONE, 6},
@@ -271,24 +271,38 @@ static const struct kernel {
 	 6, 7},
 	{"upsample_nearest2d_out_frame<", NEAREST, 0, 0, 1, 2, NONE, 3, 5, 7, 9},
 	{"upsample_nearest2d_backward_out_frame<", NEAREST, BACKWARD, 7, 0, 1, 2, 5, 3, 8, 10},
+	{"upsample_nearest2d_nhwc_out_frame<", NEAREST, LAST, 0, 1, COUNT + 9, 2, 3, 5, 7, 10},
+	{"upsample_nearest2d_backward_nhwc_out_frame<", NEAREST, BACKWARD | LAST, 1, 0, COUNT + 9,
+	 6, 4, 2, 7, 10},
+	{"upsample_nearest3d_out_frame<", NEAREST, DEEP, 0, 9, 1, 2, 3, 6, 10, 13},
+	{"upsample_nearest3d_backward_out_frame<", NEAREST, BACKWARD | DEEP, 9, 0, 1, 2, 6, 3, 10,
+	 13},
 	{"upsample_bilinear2d_out_frame<", LINEAR, ACCESSORS, 4, 5, 0, 0, 0, 0, 1, 6},
 	{"upsample_bilinear2d_backward_out_frame<", LINEAR, BACKWARD, 8, 9, 0, NONE, 1, 3, 5, 10},
+	{"upsample_bilinear2d_nhwc_out_frame<", LINEAR, LAST, 8, 9, COUNT + 10, 3, 4, 6, 0, 11},
+	{"upsample_bilinear2d_backward_nhwc_out_frame<", LINEAR, BACKWARD | LAST, 8, 9, COUNT + 11,
+	 10, 1, 3, 5, 13},
+	{"upsample_trilinear3d_out_frame<", LINEAR, ACCESSORS, 5, 6, 0, 0, 0, 0, 1, 7},
+	{"upsample_trilinear3d_backward_out_frame<", LINEAR, BACKWARD | ACCESSORS, 5, 6, 0, 0, 0, 0,
+	 1, 8},
 	{"upsample_bicubic2d_out_frame", CUBIC, ACCESSORS, 4, 5, 0, 0, 0, 0, 1, 6},
 	{"upsample_bicubic2d_backward_out_frame", CUBIC, BACKWARD | ACCESSORS, 4, 5, 0, 0, 0, 0, 1,
 	 6},
-	{"upsample_linear1d_out_frame_unrolled<", LINEAR, ACCESSORS | NO_HEIGHT, 2, 3, 0, 0, 0, 0,
-	 0, 4},
-	{"upsample_linear1d_out_frame_backward_unrolled<", LINEAR, BACKWARD | ACCESSORS | NO_HEIGHT,
-	 2, 3, 0, 0, 0, 0, 0, 4},
+	{"upsample_linear1d_out_frame_unrolled<", LINEAR, ACCESSORS, 2, 3, 0, 0, 0, 0, 0, 4},
+	{"upsample_linear1d_out_frame_backward_unrolled<", LINEAR, BACKWARD | ACCESSORS, 2, 3, 0, 0,
+	 0, 0, 0, 4},
 	{"reflection_pad1d_out_kernel<", REFLECT, NO_HEIGHT, 0, 1, GRID_YZ, NONE, 2, NONE, 3, 5},
 	{"reflection_pad1d_backward_out_kernel<", REFLECT, BACKWARD | NO_HEIGHT, 0, 1, GRID_YZ,
 	 NONE, 2, NONE, 3, 5},
 	{"reflection_pad2d_out_kernel<", REFLECT, 0, 0, 1, GRID_YZ, NONE, 2, NONE, 4, 11},
 	{"reflection_pad2d_backward_out_kernel<", REFLECT, BACKWARD, 0, 1, GRID_YZ, NONE, 2, NONE,
 	 4, 11},
-	{"replication_pad_forward_kernel2d<", REPLICATE, ACCESSORS, 0, 1, 0, 0, 0, 0, 2, 6},
+	{"replication_pad_forward_kernel", REPLICATE, ACCESSORS, 0, 1, 0, 0, 0, 0, 2, 0},
 	{"replication_pad_backward_kernel<", REPLICATE, BACKWARD | ACCESSORS, 0, 1, 0, 0, 0, 0, 2,
-	 6},
+	 0},
+	{"reflection_pad3d_out_kernel<", REFLECT, ACCESSORS, 0, 1, 0, 0, 0, 0, 2, 0},
+	{"reflection_pad3d_backward_out_kernel<", REFLECT, BACKWARD | ACCESSORS, 0, 1, 0, 0, 0, 0,
+	 2, 0},
 };
 
 static float scale_of(const struct gpuemu_launch *l, void *const *args, unsigned i)
@@ -296,15 +310,26 @@ static float scale_of(const struct gpuemu_launch *l, void *const *args, unsigned
 	return l->arg_bytes(l, i) == 8 ? (float)*(const double *)args[i] : *(const float *)args[i];
 }
 
-/* The options of the axes height and width. */
+/* Accessors have as many dimensions, besides two, as the images. */
+static int axes_of(const struct kernel *k, const struct gpuemu_launch *l)
+{
+	if (k->flags & ACCESSORS)
+		return (int)(l->arg_bytes(l, k->in) / 16) - 2;
+	return k->flags & DEEP ? 3 : k->flags & NO_HEIGHT ? 1 : 2;
+}
+
+/* The options of the last axes. */
 static int read_axes(const struct kernel *k, const struct gpuemu_launch *l, void *const *args,
 		     struct sums *s)
 {
-	int narrow = k->flags & NO_HEIGHT ? 1 : 0, axes = 2 - narrow;
+	int axes = axes_of(k, l), first = EMU_AXES - axes;
 	unsigned at = k->options;
 
+	if (!k->params && !emu_torch_has_params(l, 4 + (unsigned)axes))
+		return -ENOTSUP; /* padding, before 2 offsets */
+
 	for (int i = 0; i < axes; i++) {
-		struct axis *a = &s->axes[1 + narrow + i];
+		struct axis *a = &s->axes[first + i];
 
 		a->kind = k->kind;
 		if (k->kind == MEAN) {
@@ -321,17 +346,17 @@ static int read_axes(const struct kernel *k, const struct gpuemu_launch *l, void
 			if (!(a->scale > 1e-6f && a->scale < 1e6f))
 				return -ENOTSUP;
 			/* The kernel of two dimensions copies an axis of the same size. */
-			if (!narrow && !a->backward && s->in.size[3 + i] == s->out.size[3 + i])
+			if (axes == 2 && !a->backward && s->in.size[3 + i] == s->out.size[3 + i])
 				a->kind = ONE;
 		} else if (k->kind == LINEAR || k->kind == CUBIC) {
 			a->scale = scale_of(l, args, at + (unsigned)i);
 			a->align = *(const uint8_t *)args[at + (unsigned)axes];
 		} else if (k->kind == REPLICATE) {
 			a->pad = emu_int_of(l, args, at + (unsigned)i);
-		} else if (k->kind == REFLECT && !narrow) { /* top, bottom, left, right */
+		} else if (k->kind == REFLECT && axes == 2) { /* top, bottom, left, right */
 			a->pad = emu_int_of(l, args, at + 2 * (unsigned)i);
-		} else if (k->kind == REFLECT) {
-			a->pad = emu_int_of(l, args, at);
+		} else if (k->kind == REFLECT) { /* left, top, front */
+			a->pad = emu_int_of(l, args, at + (unsigned)(axes - 1 - i));
 		}
 	}
 	if (k->kind == MEAN && *(const uint8_t *)args[k->flags & SAME_STEP ? 11 : 16])
@@ -339,62 +364,56 @@ static int read_axes(const struct kernel *k, const struct gpuemu_launch *l, void
 	return 0;
 }
 
-/* The sizes of reflection padding: width, height. */
+/* The sizes of reflection padding of images without accessors: width, height. */
 static void read_reflection(const struct kernel *k, const struct gpuemu_launch *l,
-			    void *const *args, int64_t in[2], int64_t out[2])
+			    void *const *args, int64_t in[EMU_AXES], int64_t out[EMU_AXES])
 {
 	unsigned at = k->options;
 
-	in[1] = emu_int_of(l, args, 2);
-	in[0] = k->flags & NO_HEIGHT ? 1 : emu_int_of(l, args, 3);
-	out[0] = in[0];
+	in[2] = emu_int_of(l, args, 2);
+	in[1] = k->flags & NO_HEIGHT ? 1 : emu_int_of(l, args, 3);
 	out[1] = in[1];
+	out[2] = in[2];
 	if (k->flags & NO_HEIGHT) {
-		out[1] += emu_int_of(l, args, at) + emu_int_of(l, args, at + 1);
+		out[2] += emu_int_of(l, args, at) + emu_int_of(l, args, at + 1);
 		return;
 	}
-	out[0] += emu_int_of(l, args, at) + emu_int_of(l, args, at + 1);
-	out[1] += emu_int_of(l, args, at + 2) + emu_int_of(l, args, at + 3);
+	out[1] += emu_int_of(l, args, at) + emu_int_of(l, args, at + 1);
+	out[2] += emu_int_of(l, args, at + 2) + emu_int_of(l, args, at + 3);
 }
 
 static int read_images(const struct kernel *k, const struct gpuemu_launch *l, void *const *args,
 		       struct sums *s)
 {
-	int narrow = k->flags & NO_HEIGHT;
 	int last = k->flags & SAME_STEP ? *(const uint8_t *)args[12] : k->flags & LAST;
-	int64_t batch, channels, in[2] = {1, 1}, out[2] = {1, 1};
+	int64_t batch, channels, in[EMU_AXES] = {1, 1, 1}, out[EMU_AXES] = {1, 1, 1};
+	unsigned first = EMU_AXES - (unsigned)axes_of(k, l);
 
 	if (k->flags & ACCESSORS)
 		return accessor(l, args, k->in, &s->in) < 0 ? -ENOTSUP
 							    : accessor(l, args, k->out, &s->out);
 	if (k->kind == REFLECT)
 		read_reflection(k, l, args, in, out);
-	for (unsigned i = 0; k->kind != REFLECT && i < 2; i++) {
-		if (narrow && i == 0)
-			continue;
-		in[i] = emu_int_of(l, args, k->in_size + (narrow ? 0 : i));
-		out[i] = emu_int_of(l, args, k->out_size + (narrow ? 0 : i));
+	for (unsigned i = first; k->kind != REFLECT && i < EMU_AXES; i++) {
+		in[i] = emu_int_of(l, args, k->in_size + i - first);
+		out[i] = emu_int_of(l, args, k->out_size + i - first);
 	}
 	channels = k->channels == NONE ? 1 : emu_int_of(l, args, k->channels);
-	if (in[0] < 1 || in[1] < 1 || out[0] < 1 || out[1] < 1 || channels < 1)
-		return -ENOTSUP;
-	switch (k->batch) {
-	case GRID_X:
+	for (int i = 0; i < EMU_AXES; i++)
+		if (in[i] < 1 || out[i] < 1 || channels < 1)
+			return -ENOTSUP;
+	if (k->batch == GRID_X)
 		batch = l->grid[0];
-		break;
-	case GRID_YZ:
+	else if (k->batch == GRID_YZ)
 		batch = (int64_t)l->grid[1] * l->grid[2];
-		break;
-	case NONE: /* the number of threads precedes */
-		batch = emu_int_of(l, args, 0) / channels /
-			(k->flags & BACKWARD ? in[0] * in[1] : out[0] * out[1]);
-		break;
-	default:
+	else if (k->batch >= COUNT) /* of the tensor that has a thread for each element */
+		batch = emu_int_of(l, args, k->batch - COUNT) / channels /
+			(k->flags & BACKWARD && k->kind == MEAN ? in[0] * in[1] * in[2]
+								: out[0] * out[1] * out[2]);
+	else
 		batch = emu_int_of(l, args, k->batch);
-	}
-	s->in = emu_torch_packed(emu_pointer_of(args, k->in), batch, channels, in[0], in[1], last);
-	s->out = emu_torch_packed(emu_pointer_of(args, k->out), batch, channels, out[0], out[1],
-				  last);
+	s->in = emu_torch_packed(emu_pointer_of(args, k->in), batch, channels, in, last);
+	s->out = emu_torch_packed(emu_pointer_of(args, k->out), batch, channels, out, last);
 	return 0;
 }
 

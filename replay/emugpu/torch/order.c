@@ -285,8 +285,8 @@ static int add_rows(const struct emu_torch *t, const struct gpuemu_launch *l, co
 	return 0;
 }
 
-/* indexing_backward_kernel...(sorted indices, rows, gradients, to, n, columns, columns before,
- * outer rows, accumulates) */
+/* indexing_backward_kernel...(sorted indices, rows, gradients, to, n, columns, elements of an outer
+ * row of `to`, outer rows, accumulates) */
 static int run_indexing_backward(const struct emu_torch *t, const struct gpuemu_launch *l,
 				 void *const *args)
 {
@@ -294,10 +294,18 @@ static int run_indexing_backward(const struct emu_torch *t, const struct gpuemu_
 			 emu_pointer_of(args, 3),  emu_int_of(l, args, 4),  emu_int_of(l, args, 5),
 			 *(const uint8_t *)args[8]};
 
-	if (!emu_has_data() || emu_int_of(l, args, 7) != 1 ||
-	    !emu_torch_computes_work((double)r.n * (double)r.columns))
+	int64_t outer = emu_int_of(l, args, 7), bytes = (int64_t)emu_type_bytes(t->in[0]);
+
+	if (!emu_has_data() ||
+	    !emu_torch_computes_work((double)r.n * (double)r.columns * (double)outer))
 		return -ENOTSUP;
-	return add_rows(t, l, &r, -1);
+	for (int64_t i = 0; i < outer; i++) {
+		if (add_rows(t, l, &r, -1) < 0)
+			return -ENOTSUP;
+		r.grad = (const char *)r.grad + r.n * r.columns * bytes;
+		r.to = (char *)r.to + emu_int_of(l, args, 6) * bytes;
+	}
+	return 0;
 }
 
 /* compute_grad_weight_atomic_accumulate(rows, gradients, counts, n, columns, offsets, segments,
@@ -350,7 +358,8 @@ static int run_nothing(const struct emu_torch *t, const struct gpuemu_launch *l,
 
 static int parse_slices(struct emu_torch *t, struct emu_part name)
 {
-	t->depth = emu_part_has(name, "radixSortKVInPlace<");
+	/* radixSortKVInPlace has a type of indices there, and a parameter for the order. */
+	t->depth = emu_part_is(emu_part_argument(name, 6), "unsigned int");
 	t->swapped = emu_part_has(emu_part_argument(name, 6), "GTOp<");
 	return emu_part_type(emu_part_argument(name, 4), &t->in[0]) < 0
 		       ? -ENOTSUP

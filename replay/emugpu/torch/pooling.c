@@ -13,86 +13,135 @@
 
 /* ---- maximum pooling ---- */
 
-/* max_pool_forward_nchw(threads, in, C, H, W, H', W', window, step, pad, dilation, out, positions)
- * and _nhwc(in, N, C, ..., four strides, ..., out, positions): `first` is the parameter C. */
+/* Parameters, by number: sizes are those of the channels, of an input and of a result; batch COUNT
+ * + i: parameter i is the number of results. After
+ * the sizes come, forward, window, step, padding and dilation. */
+enum { LAST = 1, BACKWARD = 2, COUNT = 32 };
+
+static const struct max_pool {
+	const char *name;
+	uint8_t flags, axes, in, out, positions, batch, sizes, params;
+} max_pools[] = {
+	{"max_pool_forward_nchw<", 0, 2, 1, 15, 16, COUNT, 2, 17},
+	{"max_pool_forward_nhwc<", LAST, 2, 0, 21, 22, 1, 2, 23},
+	{"max_pool_backward_nchw<", BACKWARD, 2, 16, 0, 1, 2, 3, 17},
+	{"max_pool_backward_nhwc<", BACKWARD | LAST, 2, 21, 0, 1, 2, 3, 22},
+	{"max_pool3d_with_indices_single_out_frame<", 0, 3, 0, 1, 2, 7, 3, 25},
+	{"max_pool3d_with_indices_backward_single_out_frame<", BACKWARD, 3, 0, 1, 2, 7, 3, 13},
+};
+
+struct max_view {
+	struct emu_torch_image in, out;
+	int64_t *positions, options[4][EMU_AXES]; /* window, step, padding, dilation */
+};
+
+static int read_max_pool(const struct max_pool *k, const struct gpuemu_launch *l, void *const *args,
+			 struct max_view *ret)
+{
+	unsigned at = k->sizes, axes = k->axes, first = EMU_AXES - axes;
+	int64_t batch, channels = emu_int_of(l, args, at), plane = channels;
+	int64_t size[2][EMU_AXES] = {{1, 1, 1}, {1, 1, 1}};
+
+	for (unsigned i = 0; i < 2 * axes; i++) {
+		at += axes == 3 && i == axes; /* the batch */
+		size[i / axes][first + i % axes] = emu_int_of(l, args, ++at);
+	}
+	for (unsigned i = 0; i < 4; i++)
+		for (unsigned j = 0; j < EMU_AXES; j++) {
+			ret->options[i][j] = i != 2; /* no padding */
+			if (!(k->flags & BACKWARD) && j >= first)
+				ret->options[i][j] = emu_int_of(l, args, ++at);
+		}
+	for (int i = 0; i < EMU_AXES; i++) {
+		plane *= size[1][i];
+		if (plane < 1 || size[0][i] < 1)
+			return -ENOTSUP;
+	}
+	batch = k->batch >= COUNT ? emu_int_of(l, args, k->batch - COUNT) / plane
+				  : emu_int_of(l, args, k->batch);
+	ret->in = emu_torch_packed(emu_pointer_of(args, k->in), batch, channels, size[0],
+				   k->flags & LAST);
+	ret->out = emu_torch_packed(emu_pointer_of(args, k->out), batch, channels, size[1],
+				    k->flags & LAST);
+	ret->positions = emu_pointer_of(args, k->positions);
+	/* Of more volumes than a grid has: the number of the first one; then, channels last. */
+	if (axes == 3 &&
+	    (l->grid[2] != batch * channels * size[1][0] || *(const uint8_t *)args[k->params - 1]))
+		return -ENOTSUP;
+	return emu_torch_computes_large(emu_torch_image_elements(&ret->in), EMU_TORCH_IMAGES)
+		       ? 0
+		       : -ENOTSUP;
+}
+
+static void find_largest(const struct emu_torch *t, const struct max_view *v, int64_t n, int64_t c,
+			 const int64_t o[EMU_AXES])
+{
+	const int64_t *window = v->options[0], *size = v->in.size + 2;
+	int64_t best = -1, at = emu_torch_image_offset(&v->out, n, c, o), p[EMU_AXES];
+	double most = -INFINITY, x;
+
+	for (int64_t i = 0; i < window[0] * window[1] * window[2]; i++) {
+		int64_t rest = i, inside = 1;
+
+		for (int k = EMU_AXES - 1; k >= 0; k--) {
+			p[k] = o[k] * v->options[1][k] - v->options[2][k] +
+			       rest % window[k] * v->options[3][k];
+			rest /= window[k];
+			inside &= p[k] >= 0 && p[k] < size[k];
+		}
+		if (!inside)
+			continue;
+		x = emu_load(t->in[0], v->in.data, emu_torch_image_offset(&v->in, n, c, p));
+		if (best < 0 || x > most || isnan(x)) {
+			most = x;
+			best = (p[0] * size[1] + p[1]) * size[2] + p[2];
+		}
+	}
+	emu_store(t->in[0], v->out.data, at, most);
+	v->positions[at] = best;
+}
+
 static int run_max_pool(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
 {
-	int last = t->op;
-	unsigned first = 2, results = last ? 21 : 15;
-	int64_t v[13], batch;
-	struct emu_torch_image in, out;
+	const struct max_pool *k = &max_pools[t->op];
+	struct max_view v;
 
-	for (unsigned i = 0; i < 13; i++)
-		v[i] = emu_int_of(l, args, first + i);
-	if (v[0] < 1 || v[1] < 1 || v[2] < 1 || v[3] < 1 || v[4] < 1)
+	if (read_max_pool(k, l, args, &v) < 0)
 		return -ENOTSUP;
-	batch = last ? emu_int_of(l, args, 1) : emu_int_of(l, args, 0) / (v[0] * v[3] * v[4]);
-	in = emu_torch_packed(emu_pointer_of(args, last ? 0 : 1), batch, v[0], v[1], v[2], last);
-	out = emu_torch_packed(emu_pointer_of(args, results), batch, v[0], v[3], v[4], last);
-	if (!emu_torch_computes_large(emu_torch_image_elements(&in), EMU_TORCH_IMAGES))
-		return -ENOTSUP;
-	for (int64_t n = 0; n < batch; n++)
-		for (int64_t c = 0; c < v[0]; c++)
-			EMU_EACH_POSITION(&out, o)
-			{
-				double most = -INFINITY;
-				int64_t best = -1, at = emu_torch_image_offset(&out, n, c, o);
-
-				for (int64_t i = 0; i < v[5] * v[6]; i++) {
-					int64_t h = o[1] * v[7] - v[9] + i / v[6] * v[11];
-					int64_t w = o[2] * v[8] - v[10] + i % v[6] * v[12];
-					int64_t p[EMU_AXES] = {0, h, w};
-					double x;
-
-					if (h < 0 || w < 0 || h >= v[1] || w >= v[2])
-						continue;
-					x = emu_load(t->in[0], in.data,
-						     emu_torch_image_offset(&in, n, c, p));
-					if (best < 0 || x > most || isnan(x)) {
-						most = x;
-						best = h * v[2] + w;
-					}
-				}
-				emu_store(t->in[0], out.data, at, most);
-				((int64_t *)emu_pointer_of(args, results + 1))[at] = best;
-			}
+	for (int64_t n = 0; n < v.in.size[0]; n++)
+		for (int64_t c = 0; c < v.in.size[1]; c++)
+			EMU_EACH_POSITION(&v.out, o)
+	find_largest(t, &v, n, c, o);
 	return 0;
 }
 
-/* max_pool_backward_...(gradient, positions, N, C, H, W, H', W', ..., result) */
 static int run_max_pool_backward(const struct emu_torch *t, const struct gpuemu_launch *l,
 				 void *const *args)
 {
-	int last = t->op;
-	const int64_t *positions = emu_pointer_of(args, 1);
 	scoped(free_ptr) double *plane = NULL;
-	struct emu_torch_image in, out;
-	int64_t v[6], size;
+	struct max_view v;
+	int64_t size;
 
-	for (unsigned i = 0; i < 6; i++)
-		v[i] = emu_int_of(l, args, 2 + i);
-	in = emu_torch_packed(emu_pointer_of(args, last ? 21 : 16), v[0], v[1], v[2], v[3], last);
-	out = emu_torch_packed(emu_pointer_of(args, 0), v[0], v[1], v[4], v[5], last);
-	size = v[2] * v[3];
-	if (size < 1 || !emu_torch_computes_large(emu_torch_image_elements(&in), EMU_TORCH_IMAGES))
+	if (read_max_pool(&max_pools[t->op], l, args, &v) < 0)
 		return -ENOTSUP;
+	size = v.in.size[2] * v.in.size[3] * v.in.size[4];
 	plane = calloc((size_t)size, sizeof(*plane));
 	if (!plane)
 		return -ENOMEM;
-	for (int64_t n = 0; n < v[0]; n++)
-		for (int64_t c = 0; c < v[1]; c++) {
+	for (int64_t n = 0; n < v.in.size[0]; n++)
+		for (int64_t c = 0; c < v.in.size[1]; c++) {
 			memset(plane, 0, (size_t)size * sizeof(*plane));
-			EMU_EACH_POSITION(&out, o)
+			EMU_EACH_POSITION(&v.out, o)
 			{
-				int64_t at = emu_torch_image_offset(&out, n, c, o);
+				int64_t at = emu_torch_image_offset(&v.out, n, c, o);
 
-				if (positions[at] < 0 || positions[at] >= size)
+				if (v.positions[at] < 0 || v.positions[at] >= size)
 					return -ENOTSUP;
-				plane[positions[at]] += emu_load(t->in[0], out.data, at);
+				plane[v.positions[at]] += emu_load(t->in[0], v.out.data, at);
 			}
-			EMU_EACH_POSITION(&in, p)
-			emu_store(t->in[0], in.data, emu_torch_image_offset(&in, n, c, p),
-				  plane[p[1] * v[3] + p[2]]);
+			EMU_EACH_POSITION(&v.in, p)
+			emu_store(t->in[0], v.in.data, emu_torch_image_offset(&v.in, n, c, p),
+				  plane[(p[0] * v.in.size[3] + p[1]) * v.in.size[4] + p[2]]);
 		}
 	return 0;
 }
@@ -222,11 +271,13 @@ int emu_torch_pooling(struct emu_torch *t, struct emu_part name)
 
 	if (strncmp(rest.at, "conv_depthwise2d_", 17) == 0)
 		return parse_depthwise(t, rest);
-	if (strncmp(rest.at, "max_pool_forward_n", 18) == 0)
-		t->run = run_max_pool;
-	else if (strncmp(rest.at, "max_pool_backward_n", 19) == 0)
-		t->run = run_max_pool_backward;
-	t->op = emu_part_has(rest, "_nhwc<");
-	t->params = !t->op ? 17 : t->run == run_max_pool ? 23 : 22;
-	return t->run ? emu_part_type(emu_part_argument(rest, 0), &t->in[0]) : -ENOTSUP;
+	for (size_t i = 0; i < sizeof(max_pools) / sizeof(max_pools[0]); i++)
+		if (strncmp(rest.at, max_pools[i].name, strlen(max_pools[i].name)) == 0) {
+			t->op = (uint8_t)i;
+			t->params = max_pools[i].params;
+			t->run = max_pools[i].flags & BACKWARD ? run_max_pool_backward
+							       : run_max_pool;
+			return emu_part_type(emu_part_argument(rest, 0), &t->in[0]);
+		}
+	return -ENOTSUP;
 }

@@ -128,6 +128,7 @@ int emu_torch_functor(struct emu_torch *t, struct emu_part name);
 
 int emu_torch_attention_values(struct emu_torch *t, struct emu_part name);
 int emu_torch_cells(struct emu_torch *t, struct emu_part name);
+int emu_torch_ctc(struct emu_torch *t, struct emu_part name);
 int emu_torch_elementwise(struct emu_torch *t, struct emu_part name);
 int emu_torch_groups(struct emu_torch *t, struct emu_part name);
 int emu_torch_resampling(struct emu_torch *t, struct emu_part name);
