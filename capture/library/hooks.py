@@ -202,6 +202,11 @@ def steps_before(call, structs):
                 ('SIZED', a.type == 'ncclConfig_t')) if on])
 
 
+def is_import(call):
+    """Whether the call returns memory whose size is not one of its arguments."""
+    return call.verb == 'alloc' and not {'bytesize', 'pPitch'} & {a.name for a in call.args}
+
+
 def steps_after(call):
     if call.verb in ('group-begin', 'group-end'):
         yield step(call.verb.upper().replace('-', '_'))
@@ -209,6 +214,8 @@ def steps_after(call):
         if a.name == 'dependencies_out':
             number = next(b.word for b in call.args if b.name == 'numDependencies_out')
             yield step('NODES', i, a.word, by=number)
+        if is_import(call):
+            yield step('BYTES', i, a.word)
         if a.name == 'newcomm' and any(b.name == 'comm' for b in call.args):
             yield step('COMM', i, a.word, size=8)
         elif a.length not in ('nul', 'params', 'image'):
@@ -228,7 +235,7 @@ def only_output(call):
     """The number of the argument that points to all there is to copy, a result of 4 or 8 bytes; -1: there is more to do."""
     after = list(copied(call, AFTER))
     untyped = any(a.direction in BEFORE and is_untyped(call, a) for a in call.args)
-    if untyped or list(copied(call, BEFORE)) or len(after) != 1 or call.result.meaning != 'status' or result_type(call.result) != 'int':
+    if untyped or list(copied(call, BEFORE)) or len(after) != 1 or is_import(call) or call.result.meaning != 'status' or result_type(call.result) != 'int':
         return -1
     i, a = after[0]
     plain = a.length in ('4', '8') and a.meaning not in HANDLED

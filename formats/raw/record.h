@@ -79,6 +79,8 @@ enum cap_blob_kind {
 	CAP_BLOB_HANDLES, /* of ncclGroupEnd: the communicators that calls of the group were to
 			     create and had not, in the order of these calls; of
 			     cuStreamGetCaptureInfo: the nodes at the pointer that it returns */
+	CAP_BLOB_BYTES,	  /* u64: size of the memory at the address that the call returned, if no
+			     argument is the size */
 };
 
 struct cap_blob_record {
@@ -152,7 +154,7 @@ struct cap_digest_record {
 /* Contents for --payloads, stored as blob-HASH. */
 struct cap_payload_record {
 	struct cap_record head;
-	uint64_t id; /* of the call; of a LIVE one without OUTPUT: its time in the ring's clock */
+	uint64_t id; /* of the call; of a LIVE one: its time in the ring's clock */
 	uint64_t allocation, offset_bytes, length_bytes;
 	uint64_t hash[2];
 };

@@ -40,7 +40,8 @@ static int compare_digests(const void *a, const void *b)
 
 void fmt_rank_data_extend(struct fmt_rank_data *p, const struct fmt_event *e)
 {
-	int64_t end_ns = e->start_ns + e->duration_ns;
+	/* The interval contains the start of each event, also without duration. */
+	int64_t end_ns = e->start_ns + (e->duration_ns ?: 1);
 
 	p->first_ns = e->start_ns < p->first_ns ? e->start_ns : p->first_ns;
 	p->last_ns = end_ns > p->last_ns ? end_ns : p->last_ns;

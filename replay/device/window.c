@@ -17,23 +17,44 @@ static int64_t iteration_of(const struct fmt_trace *t, uint32_t rank, fmt_number
 	return i > 0 ? fmt_trace_slice(t, rank, i - 1)->iteration.number : FMT_BEFORE;
 }
 
-/* Finds the last iteration, up to `limit`, for which the rank has a keyframe; FMT_BEFORE: none. */
-static int last_keyframe(const struct fmt_trace *t, uint32_t rank, int64_t limit, int64_t *ret,
+/* Finds the last iteration, up to `limit`, for which the process of the rank has a keyframe;
+ * FMT_BEFORE: none. A process without memory needs none. */
+static int last_keyframe(const struct fmt_trace *t, uint32_t of, int64_t limit, int64_t *ret,
 			 struct fmt_error *err)
 {
-	scoped(free_ptr) struct fmt_digest *list = NULL;
-	size_t n = 0;
-	int r = fmt_contents_read(t, rank, &list, &n, err);
+	const struct fmt_names *names = fmt_trace_names(t);
+	bool has_memory = false;
+	int r = 0;
 
 	*ret = FMT_BEFORE;
-	for (size_t i = 0; i < n && r == 0; i++) {
-		int64_t at =
-			list[i].access == FMT_LIVE ? iteration_of(t, rank, list[i].op) : FMT_BEFORE;
+	for (uint32_t rank = of; rank < fmt_trace_n_ranks(t) && r == 0; rank++) {
+		scoped(free_ptr) struct fmt_digest *list = NULL;
+		size_t n = 0;
 
-		if (fmt_iteration_order(at, limit) <= 0 && fmt_iteration_order(at, *ret) > 0)
-			*ret = at;
+		if (rank != of && !fmt_same_process(names, rank, of))
+			continue;
+		has_memory |= fmt_fact_value(names, rank, FMT_FACT_ALLOCATIONS) != NULL;
+		r = fmt_contents_read(t, rank, &list, &n, err);
+		for (size_t i = 0; i < n && r == 0; i++) {
+			int64_t at = list[i].access == FMT_LIVE ? iteration_of(t, rank, list[i].op)
+								: FMT_BEFORE;
+
+			if (fmt_iteration_order(at, limit) <= 0 &&
+			    fmt_iteration_order(at, *ret) > 0)
+				*ret = at;
+		}
 	}
+	*ret = has_memory ? *ret : limit;
 	return r;
+}
+
+/* Returns true if a rank before it belongs to the same process. */
+static bool is_other_rank(const struct fmt_trace *t, uint32_t rank)
+{
+	for (uint32_t i = 0; i < rank; i++)
+		if (fmt_same_process(fmt_trace_names(t), i, rank))
+			return true;
+	return false;
 }
 
 /* Finds the first and the last iteration of all ranks; false if the trace has no iterations. */
@@ -54,23 +75,23 @@ static bool iterations_of(const struct fmt_trace *t, struct rex_iteration_range 
 	return found;
 }
 
-/* All ranks begin at the same iteration: if a rank has no keyframe there, all begin earlier. */
+/* All processes begin at the same iteration: if one has no keyframe there, all begin earlier. */
 static int common_keyframe(struct fmt_trace *t, int64_t limit, int64_t *ret, struct fmt_error *err)
 {
 	uint32_t n = fmt_trace_n_ranks(t), agree = 0;
 	int r = 0;
 
-	for (uint32_t i = 0; agree < n && limit != FMT_BEFORE; i = (i + 1) % n) {
-		int64_t at;
+	for (uint32_t i = 0; agree < n && limit != FMT_BEFORE && r == 0; i = (i + 1) % n) {
+		int64_t at = limit;
 
-		r = last_keyframe(t, i, limit, &at, err);
-		if (r < 0)
-			return r;
+		if (!is_other_rank(t, i))
+			r = last_keyframe(t, i, limit, &at, err);
 		agree = at == limit ? agree + 1 : 1;
 		limit = at;
 	}
-	*ret = limit;
-	return 0;
+	if (r == 0)
+		*ret = limit;
+	return r;
 }
 
 int rex_window_find(struct fmt_trace *trace, struct rex_iteration_range wanted,

@@ -438,6 +438,7 @@ static int run_processes()
 		wait_for_other(from);
 		CUDA(cudaStreamWaitEvent(0, other_event, 0));
 		axpy<<<(N + 255) / 256, 256>>>(N, 3, other, x);
+		CUDA(cudaMemcpyAsync(x, other + N / 2, 1000, cudaMemcpyDeviceToDevice, 0));
 		CUDA(cudaDeviceSynchronize());
 		signal_other(to);
 		wait_for_other(from);

@@ -94,14 +94,15 @@ index, allocations = (list(csv.DictReader(open(f'{sys.argv[1]}/{p}'), delimiter=
                       for p in ('contents/index', 'gpus/gpu1/allocations'))
 numbers = {a['allocation'] for a in allocations if a['bytes'] == '16384'}
 used = [(row['access'], row['allocation']) for row in index if row['gpu'] == '0' and row['allocation'] in numbers and not row['access'].startswith('live')]
-live = [(row['allocation'], row['offset_bytes']) for row in index if row['gpu'] == '1' and row['access'] == 'live']
-assert live and len(set(live)) == len(live), live
+live = sorted((row['gpu'], row['allocation']) for row in index if row['access'] == 'live')
+assert live == [(gpu, n) for gpu in '01' for n in sorted(numbers)], live # GPU 1 has operations in the second iteration only
 assert len(numbers) == 2 and sorted(used) == sorted((access, n) for access in ('read', 'written') for n in numbers for i in range(2)), used
 PY
-# The other GPU launches its first operation of this window at its end.
-for range in 0-1 1-1; do
-	gpuemu --gpus 2 -o report --kernels "$programs/tests/e2e/replay_host.so" -- gpureplay --iterations $range devices |
-		has_line -x 'No differences.'
+# The other GPU launches no operation in the first iteration.
+for range in 0-0 0-1 1-1; do
+	gpuemu --gpus 2 -o report --kernels "$programs/tests/e2e/replay_host.so" -- gpureplay --iterations $range devices >out
+	has_line -x 'No differences.' <out
+	has_line -x "Executed: from iteration ${range%-*} to iteration ${range#*-}" <out
 done
 
 # Pipes order two processes that share memory; emulated clocks do not.
@@ -109,3 +110,7 @@ gpucapture --replayable -o processes -- gpuemu -o report -- "$program" processes
 gputrace info processes | has_line '^1 GPU, 2 ranks, '
 timeout 60 gpuemu -o report --kernels "$programs/tests/e2e/replay_host.so" -- gpureplay processes >out || die "$(cat out)"
 has_line -x 'No differences.' <out
+no_line 'unknown contents' - <out # copies from within the memory of the other process
+gputrace export -f tsv -o processes.tables processes >/dev/null
+equal "$(awk '$2 == "imported" {print $4}' FS='\t' processes.tables/gpus/gpu*/allocations)" "16384
+16384"

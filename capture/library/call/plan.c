@@ -3,6 +3,7 @@
 
 #include "capture/library/call/params.h"
 #include "capture/library/call/put.h"
+#include "capture/library/find/cu.h"
 #include "capture/library/find/real.h"
 #include "formats/api/fields.h"
 #include "formats/api/scalar.h"
@@ -226,6 +227,22 @@ static void put_nodes(const struct cap_call *c, const struct cap_plan_step *s)
 		cap_put_bytes(c, s->arg, CAP_BLOB_HANDLES, 0, *at, 8 * *n);
 }
 
+/* ---- memory of another process */
+
+static void put_size(const struct cap_call *c, const struct cap_plan_step *s)
+{
+	const uint64_t *address = pointer_of(c, s);
+	uint64_t start, bytes;
+	size_t size;
+
+	cap_cu_load();
+	if (!address || !cap_cu.cuMemGetAddressRange_v2 ||
+	    cap_cu.cuMemGetAddressRange_v2(&start, &size, *address) || *address < start)
+		return;
+	bytes = start + size - *address;
+	cap_put_bytes(c, s->arg, CAP_BLOB_BYTES, 0, &bytes, sizeof(bytes));
+}
+
 /* ---- communicators that a group of NCCL calls creates */
 
 #define MOST_COMMS 64
@@ -292,6 +309,9 @@ static void run_step(const struct cap_call *c, const struct cap_plan_step *s,
 		break;
 	case CAP_PLAN_NODES:
 		put_nodes(c, s);
+		break;
+	case CAP_PLAN_BYTES:
+		put_size(c, s);
 		break;
 	case CAP_PLAN_GROUP_BEGIN:
 		begin_group();

@@ -23,6 +23,7 @@ enum cap_plan_step_kind {
 			    group */
 	CAP_PLAN_NODES,	 /* the graph nodes at the pointer that the call returned; their
 			    number is a size_t that word `factor_word` points to */
+	CAP_PLAN_BYTES,	 /* the size of the memory at the address that the call returned */
 	CAP_PLAN_GROUP_BEGIN, /* ncclGroupStart returned */
 	CAP_PLAN_GROUP_LEAVE, /* before the end of a group */
 	CAP_PLAN_GROUP_END,   /* after it */

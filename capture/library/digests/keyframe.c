@@ -40,7 +40,6 @@ static uint64_t last_keyframe;
 /* Number of calls that may still start work: they have passed cap_keyframe_await() and have not
  * returned. Atomic, as is `holding`: a call is counted before it looks whether calls are held. */
 static uint32_t under_way;
-static uint64_t last_counted; /* id of the last counted call that returned; atomic */
 
 static __thread bool holds __attribute__((tls_model("initial-exec")));
 static __thread bool is_counted __attribute__((tls_model("initial-exec"))); /* in under_way */
@@ -244,7 +243,6 @@ void cap_keyframe_note_call(const struct cap_call *c)
 
 	if (is_counted && c->depth == 0) {
 		is_counted = false;
-		__atomic_store_n(&last_counted, c->id, __ATOMIC_RELAXED);
 		__atomic_fetch_sub(&under_way, 1, __ATOMIC_SEQ_CST);
 	}
 
@@ -254,20 +252,22 @@ void cap_keyframe_note_call(const struct cap_call *c)
 		;
 }
 
-static void take_keyframe(uint64_t id, unsigned flags)
+/* Emulated clocks of other threads may be ahead. */
+static uint64_t time_now(void)
+{
+	uint64_t now = cap_ticks(&cap_self), last = __atomic_load_n(&last_start, __ATOMIC_RELAXED);
+
+	return now > last ? now : last + 1;
+}
+
+static void take_keyframe(unsigned flags)
 {
 	scoped(free_ptr) uint8_t *staged = malloc(STAGED);
-	struct keyframe k = {id, CAP_DIGEST_LIVE | CAP_DIGEST_UNANNOUNCED | flags, staged};
+	struct keyframe k = {time_now(), CAP_DIGEST_LIVE | CAP_DIGEST_UNANNOUNCED | flags, staged};
 
 	if (!staged)
 		return;
 	cap_allocations_for_each(put_region, &k);
-}
-
-/* Returns the id of the last call that could start work. */
-static uint64_t last_call(void)
-{
-	return __atomic_load_n(&last_counted, __ATOMIC_RELAXED);
 }
 
 static bool is_wanted(int64_t number)
@@ -309,8 +309,7 @@ void cap_keyframe_iteration(int64_t number)
 	if (!is_stored(number, was_inside, &ended))
 		was_inside = is_wanted(number);
 	else if (holds)
-		take_keyframe(ended ? last_call() : cap_ticks(&cap_self),
-			      ended ? CAP_DIGEST_OUTPUT : 0);
+		take_keyframe(ended ? CAP_DIGEST_OUTPUT : 0);
 	/* A first keyframe that was left out is stored when the next iteration begins. */
 	if (holds || ended)
 		was_inside = is_wanted(number);
@@ -325,5 +324,5 @@ void cap_keyframe_end(void)
 {
 	if (__atomic_exchange_n(&is_inside, false, __ATOMIC_RELAXED) &&
 	    wait_until_idle(NAPS, true) && cap_keyframe_finish())
-		take_keyframe(last_call(), CAP_DIGEST_OUTPUT);
+		take_keyframe(CAP_DIGEST_OUTPUT);
 }

@@ -20,7 +20,7 @@ static uint64_t hash_text(const char *s, size_t len)
 	return hash;
 }
 
-static int add_allocation(struct fmt_cause_memory *m, uint32_t rank, const char *object, size_t len)
+static int add_allocation(struct fmt_cause_memory *m, const char *object, size_t len)
 {
 	const char *kind;
 	size_t kind_len = fmt_json_member_text(object, len, "kind", &kind);
@@ -32,15 +32,13 @@ static int add_allocation(struct fmt_cause_memory *m, uint32_t rank, const char 
 		.bytes = (uint64_t)fmt_json_member_i64(object, len, "bytes", 0),
 		.kind = kind_len > 0 ? hash_text(kind, kind_len) : 0,
 		.made = (uint64_t)fmt_json_member_i64(object, len, "made", 0),
-		.rank = rank,
+		.device = (uint32_t)fmt_json_member_i64(object, len, "device", -1) + 1,
 		.thread = FMT_CAUSE_NO_THREAD,
 	};
 	return 0;
 }
 
-/* Adds the allocations of a rank, the nth of its process. */
-static int add_rank(struct fmt_cause_memory *m, const struct fmt_names *names, uint32_t rank,
-		    uint32_t nth)
+static int add_rank(struct fmt_cause_memory *m, const struct fmt_names *names, uint32_t rank)
 {
 	const char *at = fmt_fact_value(names, rank, FMT_FACT_ALLOCATIONS), *end, *object;
 	size_t len;
@@ -48,7 +46,7 @@ static int add_rank(struct fmt_cause_memory *m, const struct fmt_names *names, u
 
 	end = at ? at + strlen(at) : NULL;
 	while (r == 0 && at && fmt_json_element(&at, end, &object, &len))
-		r = add_allocation(m, nth, object, len);
+		r = add_allocation(m, object, len);
 	return r;
 }
 
@@ -57,7 +55,7 @@ static int by_class(const void *a, const void *b)
 {
 	const struct fmt_cause_buffer *x = a, *y = b;
 
-	return array_order(x->rank, y->rank) ?: array_order(x->kind, y->kind)
+	return array_order(x->device, y->device) ?: array_order(x->kind, y->kind)
 	       ?: array_order(x->bytes, y->bytes) ?: array_order(x->thread, y->thread)
 	       ?: array_order(x->number, y->number);
 }
@@ -71,24 +69,28 @@ static int by_number(const void *a, const void *b)
 
 static bool are_alike(const struct fmt_cause_buffer *x, const struct fmt_cause_buffer *y)
 {
-	return x->rank == y->rank && x->kind == y->kind && x->bytes == y->bytes;
+	return x->device == y->device && x->kind == y->kind && x->bytes == y->bytes;
 }
 
 int fmt_cause_memory_read(const struct fmt_trace *t, uint32_t rank, struct fmt_cause_memory *ret)
 {
 	const struct fmt_names *names = fmt_trace_names(t);
-	uint32_t n = 0;
+	uint32_t last = 0, nth = 0;
 	int r = 0;
 
 	for (uint32_t i = 0; i < fmt_trace_n_ranks(t) && r == 0; i++)
 		if (fmt_same_process(names, i, rank))
-			r = add_rank(ret, names, i, n++);
+			r = add_rank(ret, names, i);
 	if (r < 0 || ret->n == 0)
 		return r;
 	qsort(ret->items, ret->n, sizeof(ret->items[0]), by_class);
-	for (size_t i = 1; i < ret->n; i++)
-		if (are_alike(&ret->items[i], &ret->items[i - 1]))
+	for (size_t i = 0; i < ret->n; i++) {
+		nth += ret->items[i].device != last;
+		last = ret->items[i].device;
+		ret->items[i].device = nth;
+		if (i > 0 && are_alike(&ret->items[i], &ret->items[i - 1]))
 			ret->items[i].index = ret->items[i - 1].index + 1;
+	}
 	qsort(ret->items, ret->n, sizeof(ret->items[0]), by_number);
 	return 0;
 }

@@ -15,7 +15,7 @@ struct fmt_cause_buffer {
 	uint64_t number;      /* in this recording */
 	uint64_t made;	      /* correlation of the call that allocated it */
 	uint64_t bytes, kind; /* a hash of the kind's name */
-	uint32_t rank;	      /* within the process; 0 for host memory */
+	uint32_t device;      /* of the process's, from 1 in order of number; 0: host memory */
 	uint32_t index;
 	uint32_t thread;       /* track of the thread that allocated it, or FMT_CAUSE_NO_THREAD */
 	uint32_t thread_index; /* of that thread's allocations of the same kind and length */

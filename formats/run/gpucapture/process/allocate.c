@@ -17,12 +17,13 @@ static uint32_t number_of(const struct rec_call *c, enum api_meaning meaning)
 	return t ? t->number : 0;
 }
 
-/* Returns the number of bytes that the call allocates. */
-static uint64_t bytes_of(const struct rec_call *c)
+/* Returns the number of bytes that the call allocates at the address in argument number `arg`. */
+static uint64_t bytes_of(const struct rec_call *c, int arg)
 {
 	int64_t bytes = rec_call_value(c, "bytesize", -1),
 		pitch_rows = rec_call_value(c, "Height", -1);
-	const struct rec_blob *out = rec_call_blob(c, "bytes", CAP_BLOB_AFTER);
+	const struct rec_blob *out = rec_call_blob(c, "bytes", CAP_BLOB_AFTER) /* of a variable */
+					     ?: rec_call_blob_at(c, arg, CAP_BLOB_BYTES);
 	uint64_t n;
 
 	if (bytes < 0)
@@ -65,7 +66,7 @@ static int add_allocation(const struct rec_call *c, const struct api_arg *arg, u
 {
 	struct rec_allocation a = {
 		.address = address,
-		.bytes = bytes_of(c),
+		.bytes = bytes_of(c, (int)(arg - c->api->args)),
 		.made = c->record->id + 1,
 		.context = rec_call_context(c),
 		.device = (int16_t)rec_call_device(c),

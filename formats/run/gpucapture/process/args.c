@@ -326,8 +326,8 @@ static void put_blob(struct rec_args *m, const struct rec_call *c, const struct 
 	const struct rec_arg_key key =
 		rec_arg_key_name(&name, b->what == CAP_BLOB_AFTER ? ".out" : ".in");
 
-	if (b->what == CAP_BLOB_FIELD)
-		return; /* with its struct */
+	if (b->what == CAP_BLOB_FIELD || b->what == CAP_BLOB_BYTES)
+		return; /* with its struct; as `bytes` */
 	if (b->what == CAP_BLOB_PARAMS)
 		rec_args_put_params(m, c, a, b);
 	else if (b->what == CAP_BLOB_HANDLES)

@@ -83,7 +83,7 @@ int rec_add_digest(struct rec_process *p, const struct cap_digest_record *d, int
 	p->buffers.n_pages += words;
 	return append_digest(p, &(struct rec_digest){
 					.id = d->id,
-					.at_ns = access_of(d->head.flags) == FMT_LIVE ? at_ns : -1,
+					.at_ns = d->head.flags & CAP_DIGEST_LIVE ? at_ns : -1,
 					.digest = {.allocation = d->allocation,
 						   .offset_bytes = d->offset_bytes,
 						   .length_bytes = d->length_bytes,
@@ -97,18 +97,17 @@ int rec_add_digest(struct rec_process *p, const struct cap_digest_record *d, int
 int rec_add_content(struct rec_process *p, const struct cap_payload_record *r, int64_t at_ns)
 {
 	bool announced = !(r->head.flags & CAP_DIGEST_UNANNOUNCED);
-	bool is_keyframe = access_of(r->head.flags) == FMT_LIVE;
 	int e = announced ? count_outstanding(p, r->id, -1) : 0;
 
 	if (!announced && r->head.flags & CAP_DIGEST_EMPTY)
 		p->counts.keyframe_missing += r->length_bytes;
-	else if (is_keyframe)
+	else if (access_of(r->head.flags) == FMT_LIVE)
 		p->counts.keyframe_pages++;
 	if (e < 0 || (r->head.flags & CAP_DIGEST_EMPTY))
 		return e;
 	return append_digest(p, &(struct rec_digest){
 					.id = r->id,
-					.at_ns = is_keyframe ? at_ns : -1,
+					.at_ns = r->head.flags & CAP_DIGEST_LIVE ? at_ns : -1,
 					.is_content = true,
 					.digest = {.allocation = r->allocation,
 						   .offset_bytes = r->offset_bytes,

@@ -68,10 +68,10 @@ struct rec_fact {
 
 struct rec_digest {
 	uint64_t id;		  /* of its call */
-	int64_t at_ns;		  /* of live memory, which precedes later calls; else -1 */
+	int64_t at_ns;		  /* of live memory; else -1 */
 	uint32_t event;		  /* once searched; REC_NONE: not found */
 	bool is_content;	  /* `digest.digest` is the hash of a content */
-	bool is_placed;		  /* a keyframe: in a segment */
+	bool is_placed;		  /* of live memory: in a segment, or in none */
 	struct fmt_digest digest; /* pages are indexes in the process's pages; op is not set */
 };
 

@@ -338,7 +338,7 @@ int rec_rank_events_add(struct rec_segment *s, struct rec_process *const *proces
 	for (size_t i = 0; i < n && r == 0; i++) {
 		r = add_ranges(s, &plan->ranks, processes[i]);
 		if (r == 0)
-			r = rec_rank_add_digests(s, &plan->ranks, processes[i]);
+			r = rec_rank_add_digests(s, plan, processes[i]);
 	}
 	for (uint32_t i = 0; i < s->run.n_ranks && r == 0; i++)
 		fmt_rank_data_sort(&s->parts[i]);

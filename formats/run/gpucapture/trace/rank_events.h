@@ -15,5 +15,4 @@ int rec_rank_events_add(struct rec_segment *s, struct rec_process *const *proces
 
 /* Adds the digests and contents of the process's operations, whose indexes are set. Returns 0 or
  * -ENOMEM. */
-int rec_rank_add_digests(struct rec_segment *s, const struct rec_ranks *ranks,
-			 struct rec_process *p);
+int rec_rank_add_digests(struct rec_segment *s, const struct rec_plan *plan, struct rec_process *p);
