@@ -43,6 +43,9 @@ void rex_frame_done(struct rex_frame *b);
 /* Records the handles and addresses that the call returned. Returns 0 or a negative errno. */
 int rex_frame_results(struct rex_frame *b);
 
+/* Announces the values of the call that other processes use (share.h). */
+int rex_announce_results(struct rex_share *share, const struct rex_call *c);
+
 /* ---- parts of rex_build() */
 
 /* Returns zeroed memory, valid until rex_frame_done(), or NULL. */

@@ -89,6 +89,32 @@ static int note_fd(struct rex_frame *b, const struct api_arg *a, int here)
 			      (uint64_t)here);
 }
 
+/* Returns true if the call creates a value that other processes use. */
+static bool is_shared(const struct api_call *call, const struct api_arg *a)
+{
+	return a->meaning == API_MEANING_UNIQUE_ID ||
+	       (a->meaning == API_MEANING_BYTES && strncmp(call->name, "cuIpcGet", 8) == 0);
+}
+
+int rex_announce_results(struct rex_share *share, const struct rex_call *c)
+{
+	uint64_t recorded[REX_SHARED_BYTES / 8] = {0};
+	char key[REX_KEY_BYTES];
+	int r = 0;
+
+	for (unsigned i = 0; i < c->api->n_args && r == 0; i++) {
+		const struct api_arg *a = &c->api->args[i];
+
+		if (a->direction != API_DIRECTION_OUT || !is_shared(c->api, a) ||
+		    a->length.bytes > sizeof(recorded))
+			continue;
+		rex_args_bytes(&c->args, rex_key(key, a->name, "out"), 8, recorded,
+			       a->length.bytes);
+		r = rex_share_announce(share, recorded, a->length.bytes);
+	}
+	return r;
+}
+
 static int note_pointed(struct rex_frame *b, unsigned i)
 {
 	const struct api_arg *a = &b->call->api->args[i];
@@ -101,8 +127,7 @@ static int note_pointed(struct rex_frame *b, unsigned i)
 			   b->bytes[i] < sizeof(recorded) ? b->bytes[i] : sizeof(recorded));
 	if (a->meaning == API_MEANING_FD)
 		return note_fd(b, a, *(const int *)b->behind[i]);
-	if (a->meaning == API_MEANING_UNIQUE_ID ||
-	    (a->meaning == API_MEANING_BYTES && strncmp(b->call->api->name, "cuIpcGet", 8) == 0))
+	if (is_shared(b->call->api, a))
 		return rex_share_put(b->context->share, recorded, b->bytes[i], b->behind[i]);
 	for (size_t k = 0; 8 * k < n && r == 0; k++) {
 		memcpy(&here, (char *)b->behind[i] + 8 * k, width);

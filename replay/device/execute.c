@@ -415,6 +415,18 @@ static uint32_t busiest_thread(const struct rex_process *p)
 	return best;
 }
 
+/* If the table is full, the processes wait for values that none creates. */
+static void announce_values(const struct run *run)
+{
+	const struct rex_process *p = run->process;
+
+	for (size_t i = 0; i < p->n_calls; i++)
+		if (is_made(&p->calls[i]) &&
+		    rex_announce_results(run->context.share, &p->calls[i]) < 0)
+			return;
+	rex_share_end_announcements(run->context.share);
+}
+
 static int run_threads(struct run *run)
 {
 	size_t n = run->process->n_threads;
@@ -485,6 +497,7 @@ int rex_execute(const struct rex_process *p, const struct rex_options *how, stru
 	if (r == 0) {
 		rex_functions_open();
 		run.marking = busiest_thread(p);
+		announce_values(&run);
 		rex_progress_begin(&run.progress, how->share, p);
 		r = run_threads(&run);
 		rex_progress_end(&run.progress, &run.error);

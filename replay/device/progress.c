@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/device/progress.h"
 
+#include "formats/trace/facts.h"
+
 #include <string.h>
 #include <time.h>
 
@@ -20,6 +22,22 @@ static bool shares_objects(const struct rex_process *p)
 	return false;
 }
 
+/* Processes of other hosts have other counters, and cannot share memory with this one. */
+static int find_others(const struct rex_process *p, bool *is_other)
+{
+	const struct fmt_names *names = fmt_trace_names(p->trace);
+	const char *host = fmt_fact_value(names, p->ranks[0], "host"), *of;
+	scoped(rex_processes_done) struct rex_processes all = {0};
+	int r = rex_processes_find(p->trace, &all);
+
+	for (uint32_t i = 0; i < fmt_trace_n_ranks(p->trace) && r == 0; i++) {
+		of = fmt_fact_value(names, i, "host");
+		is_other[all.by_rank[i]] =
+			all.by_rank[i] != p->index && (!host || !of || strcmp(host, of) == 0);
+	}
+	return r;
+}
+
 void rex_progress_begin(struct rex_progress *p, struct rex_share *share,
 			const struct rex_process *process)
 {
@@ -31,7 +49,7 @@ void rex_progress_begin(struct rex_progress *p, struct rex_share *share,
 	if (!has_others)
 		return;
 	p->share = share;
-	p->waits = shares_objects(process);
+	p->waits = shares_objects(process) && find_others(process, p->is_other) == 0;
 	if (!p->waits)
 		rex_share_set_progress(share, process->index, INT64_MAX);
 }
@@ -47,9 +65,10 @@ static void wait_for(const struct rex_progress *p, int64_t began, const int *err
 {
 	const struct timespec nap = {0, POLL_NS};
 
-	while (p->waits && __atomic_load_n(error, __ATOMIC_RELAXED) == 0 &&
-	       !rex_share_have_reached(p->share, p->process->index, p->process->n_processes, began))
-		nanosleep(&nap, NULL);
+	for (uint32_t i = 0; i < p->process->n_processes && p->waits; i++)
+		while (p->is_other[i] && __atomic_load_n(error, __ATOMIC_RELAXED) == 0 &&
+		       !rex_share_has_reached(p->share, i, p->process->index, began))
+			nanosleep(&nap, NULL);
 }
 
 void rex_progress_wait(const struct rex_progress *p, int64_t began, const int *error)

@@ -12,7 +12,8 @@
 struct rex_progress {
 	struct rex_share *share; /* NULL: the process is alone */
 	const struct rex_process *process;
-	bool waits; /* it shares memory or events */
+	bool waits;		      /* it shares memory or events */
+	bool is_other[REX_PROCESSES]; /* by process: another one of this host */
 };
 
 void rex_progress_begin(struct rex_progress *p, struct rex_share *share,

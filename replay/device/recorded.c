@@ -340,21 +340,40 @@ static void mark_nested(struct rex_process *p)
 	}
 }
 
+/* The group of NCCL calls of a thread. */
+struct group {
+	uint32_t first, depth;
+};
+
+static void set_group(struct rex_process *p, uint32_t i, struct group *g)
+{
+	struct rex_call *c = &p->calls[i];
+
+	c->group = i;
+	if (c->api->class == API_CLASS_GROUP_BEGIN && g->depth++ == 0)
+		g->first = i;
+	else if (c->api->class == API_CLASS_GROUP_END && g->depth > 0 && --g->depth == 0)
+		c->group = g->first;
+}
+
 /* A call began after the previous call of its thread had returned. Processes are ordered by the
  * recorded `began` and `order`, else by times. If that order is recorded only from the first call
  * that shares an object, calls before it are not ordered between processes. */
 static int set_neighbours(struct rex_process *p)
 {
 	scoped(free_ptr) uint32_t *last = calloc(p->n_threads + 1, sizeof(*last));
+	scoped(free_ptr) struct group *groups = calloc(p->n_threads + 1, sizeof(*groups));
 	int64_t order = -1;
 
 	p->firsts = calloc(p->n_threads + 1, sizeof(*p->firsts));
-	if (!last || !p->firsts)
+	if (!last || !groups || !p->firsts)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->n_calls; i++) {
 		p->calls[i].after = last[p->calls[i].thread];
-		if (!p->calls[i].nested) /* nested calls return before it */
-			last[p->calls[i].thread] = (uint32_t)i + 1;
+		if (p->calls[i].nested) /* nested calls return before it */
+			continue;
+		last[p->calls[i].thread] = (uint32_t)i + 1;
+		set_group(p, (uint32_t)i, &groups[p->calls[i].thread]);
 	}
 	for (size_t i = 0; i < p->n_threads; i++)
 		p->firsts[i] = (uint32_t)p->n_calls;
@@ -482,19 +501,10 @@ static bool is_split(const struct rex_call *c)
 size_t rex_find_splits(const struct rex_process *p, const struct rex_call *end,
 		       const struct rex_call **ret, size_t most)
 {
-	size_t last = (size_t)(end - p->calls), i = last, n = 0, depth = 1;
+	size_t last = (size_t)(end - p->calls), n = 0;
 
-	while (depth > 0 && i > 0) {
-		const struct rex_call *c = &p->calls[--i];
-
-		if (c->thread != end->thread || c->nested)
-			continue;
-		depth += c->api->class == API_CLASS_GROUP_END;
-		depth -= c->api->class == API_CLASS_GROUP_BEGIN;
-	}
-	for (; i < last && n < most; i++)
-		if (p->calls[i].thread == end->thread && !p->calls[i].nested &&
-		    is_split(&p->calls[i]))
+	for (size_t i = end->group; i < last && n < most; i = p->calls[i].next)
+		if (!p->calls[i].nested && is_split(&p->calls[i]))
 			ret[n++] = &p->calls[i];
 	return n;
 }

@@ -20,6 +20,7 @@ struct rex_call {
 			  */
 	uint32_t next;	 /* call of the thread, or the number of calls if it is the last */
 	int64_t order;	 /* recorded argument `order`; -1: none */
+	uint32_t group;	 /* of the call that ends a group of NCCL calls: the call that began it */
 	int64_t began, returned; /* order among the calls of all processes */
 	int64_t result;
 	bool nested;  /* within another call */

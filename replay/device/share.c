@@ -13,10 +13,10 @@
 #define WAIT_NS 2000000L
 #define MOST_WAITS 60000 /* two minutes */
 
-enum { FREE, TAKEN, FULL };
+enum { FREE, TAKEN, ANNOUNCED, FULL };
 
 struct entry {
-	uint32_t state; /* FULL publishes the rest */
+	uint32_t state; /* ANNOUNCED publishes the recorded value, FULL the new one, too */
 	uint32_t bytes;
 	uint8_t recorded[REX_SHARED_BYTES], here[REX_SHARED_BYTES];
 };
@@ -26,6 +26,7 @@ struct rex_share {
 	struct rex_counts counts;
 	uint32_t is_noted;
 	uint32_t has_failed;
+	uint32_t n_announced; /* processes that have announced all of their values */
 	char note[REX_NOTE_BYTES];
 	struct entry entries[ENTRIES];
 	int64_t progress[REX_PROCESSES]; /* 0: not started */
@@ -126,28 +127,65 @@ static bool read_value(const struct rex_share *s, const void *recorded, size_t b
 
 /* ---- the table */
 
-int rex_share_put(struct rex_share *s, const void *recorded, size_t bytes, const void *here)
+static bool has_value(const struct entry *e, const void *recorded, size_t bytes)
 {
-	if (bytes > REX_SHARED_BYTES)
-		return -EINVAL;
-	for (size_t i = 0; i < ENTRIES; i++) {
-		struct entry *e = &s->entries[i];
-		uint32_t state = FREE;
-
-		if (!__atomic_compare_exchange_n(&e->state, &state, TAKEN, 0, __ATOMIC_ACQUIRE,
-						 __ATOMIC_ACQUIRE))
-			continue;
-		e->bytes = (uint32_t)bytes;
-		memcpy(e->recorded, recorded, bytes);
-		memcpy(e->here, here, bytes);
-		__atomic_store_n(&e->state, FULL, __ATOMIC_RELEASE);
-		return s->settings.folder[0] ? put_file(s, e) : 0;
-	}
-	return -ENOSPC;
+	return e->bytes == bytes && memcmp(e->recorded, recorded, bytes) == 0;
 }
 
-/* Returns the latest entry. */
-static const struct entry *find_entry(const struct rex_share *s, const void *recorded, size_t bytes)
+static bool take_entry(struct entry *e, uint32_t state)
+{
+	return __atomic_compare_exchange_n(&e->state, &state, TAKEN, 0, __ATOMIC_ACQUIRE,
+					   __ATOMIC_ACQUIRE);
+}
+
+/* Takes an entry that was announced with the value, else a free one. NULL: the table is full. */
+static struct entry *new_entry(struct rex_share *s, const void *recorded, size_t bytes,
+			       bool announced)
+{
+	for (size_t i = 0; i < ENTRIES; i++) {
+		struct entry *e = &s->entries[i];
+
+		if (announced && __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == ANNOUNCED &&
+		    has_value(e, recorded, bytes) && take_entry(e, ANNOUNCED))
+			return e;
+		if (take_entry(e, FREE)) {
+			e->bytes = (uint32_t)bytes;
+			memcpy(e->recorded, recorded, bytes);
+			return e;
+		}
+	}
+	return NULL;
+}
+
+int rex_share_announce(struct rex_share *s, const void *recorded, size_t bytes)
+{
+	struct entry *e = bytes <= REX_SHARED_BYTES ? new_entry(s, recorded, bytes, false) : NULL;
+
+	if (!e)
+		return -ENOSPC;
+	__atomic_store_n(&e->state, ANNOUNCED, __ATOMIC_RELEASE);
+	return 0;
+}
+
+void rex_share_end_announcements(struct rex_share *s)
+{
+	__atomic_add_fetch(&s->n_announced, 1, __ATOMIC_RELEASE);
+}
+
+int rex_share_put(struct rex_share *s, const void *recorded, size_t bytes, const void *here)
+{
+	struct entry *e = bytes <= REX_SHARED_BYTES ? new_entry(s, recorded, bytes, true) : NULL;
+
+	if (!e)
+		return bytes <= REX_SHARED_BYTES ? -ENOSPC : -EINVAL;
+	memcpy(e->here, here, bytes);
+	__atomic_store_n(&e->state, FULL, __ATOMIC_RELEASE);
+	return s->settings.folder[0] ? put_file(s, e) : 0;
+}
+
+/* Returns the latest entry with a new value, or NULL. *ret_expected: a process will set one. */
+static const struct entry *find_entry(const struct rex_share *s, const void *recorded, size_t bytes,
+				      bool *ret_expected)
 {
 	const struct entry *found = NULL;
 
@@ -157,18 +195,25 @@ static const struct entry *find_entry(const struct rex_share *s, const void *rec
 
 		if (state == FREE)
 			break;
-		if (state == FULL && e->bytes == bytes && memcmp(e->recorded, recorded, bytes) == 0)
+		if (state == FULL && has_value(e, recorded, bytes))
 			found = e;
+		*ret_expected |=
+			state == TAKEN || (state == ANNOUNCED && has_value(e, recorded, bytes));
 	}
 	return found;
 }
 
-int rex_share_get(struct rex_share *s, const void *recorded, size_t bytes, void *ret)
+int rex_share_get(struct rex_share *s, const void *recorded, size_t bytes, uint32_t n_processes,
+		  void *ret)
 {
 	const struct timespec nap = {0, WAIT_NS};
 
 	for (int i = 0; i < MOST_WAITS; i++) {
-		const struct entry *e = find_entry(s, recorded, bytes);
+		/* Announcements of processes that a launcher started are in other tables. */
+		bool is_complete =
+			__atomic_load_n(&s->n_announced, __ATOMIC_ACQUIRE) >= n_processes;
+		bool is_expected = false;
+		const struct entry *e = find_entry(s, recorded, bytes, &is_expected);
 		struct entry other;
 
 		if (!e && s->settings.folder[0] && read_value(s, recorded, bytes, &other))
@@ -177,6 +222,8 @@ int rex_share_get(struct rex_share *s, const void *recorded, size_t bytes, void 
 			memcpy(ret, e->here, bytes);
 			return 0;
 		}
+		if (is_complete && !is_expected)
+			return -ENOENT;
 		nanosleep(&nap, NULL);
 	}
 	return -ETIMEDOUT;
@@ -191,17 +238,12 @@ void rex_share_set_progress(struct rex_share *s, uint32_t process, int64_t retur
 		;
 }
 
-bool rex_share_have_reached(const struct rex_share *s, uint32_t process, uint32_t n_processes,
-			    int64_t began)
+bool rex_share_has_reached(const struct rex_share *s, uint32_t process, uint32_t self,
+			   int64_t began)
 {
-	for (uint32_t i = 0; i < n_processes; i++) {
-		int64_t at = __atomic_load_n(&s->progress[i], __ATOMIC_ACQUIRE);
+	int64_t at = __atomic_load_n(&s->progress[process], __ATOMIC_ACQUIRE);
 
-		/* Of calls without duration at one time, that of the lower process is first. */
-		if (i != process && (at < began || (at == began && i < process)))
-			return false;
-	}
-	return true;
+	return at > began || (at == began && process > self);
 }
 
 void rex_counts_add(struct rex_counts *to, const struct rex_counts *from)

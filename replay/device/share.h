@@ -42,18 +42,26 @@ void rex_share_close(struct rex_share *s, int fd);
 
 struct rex_settings *rex_share_settings(struct rex_share *s);
 
+/* Announces that this process will add a value, so that no other waits for one that none creates.
+ * Each process ends its announcements when it starts. -ENOSPC: the table is full. */
+int rex_share_announce(struct rex_share *s, const void *recorded, size_t bytes);
+void rex_share_end_announcements(struct rex_share *s);
+
 /* Adds a value. -ENOSPC: the table is full. */
 int rex_share_put(struct rex_share *s, const void *recorded, size_t bytes, const void *here);
 
-/* Waits until another process or thread adds the value. -ETIMEDOUT. */
-int rex_share_get(struct rex_share *s, const void *recorded, size_t bytes, void *ret);
+/* Waits until a process or thread adds the value. -ENOENT: none of the `n_processes` will.
+ * -ETIMEDOUT. */
+int rex_share_get(struct rex_share *s, const void *recorded, size_t bytes, uint32_t n_processes,
+		  void *ret);
 
 /* Publishes that the process has made all calls before the one with this `returned`; INT64_MAX:
  * that it makes no more calls, or does not share anything. */
 void rex_share_set_progress(struct rex_share *s, uint32_t process, int64_t returned);
-/* Returns true if all other processes have made the calls that returned until `began`. */
-bool rex_share_have_reached(const struct rex_share *s, uint32_t process, uint32_t n_processes,
-			    int64_t began);
+/* Returns true if the process has made the calls that returned until `began`; of calls without
+ * duration at one time, that of the lower process is first, and `self` waits. */
+bool rex_share_has_reached(const struct rex_share *s, uint32_t process, uint32_t self,
+			   int64_t began);
 
 /* Counters of a re-execution. */
 struct rex_counts {

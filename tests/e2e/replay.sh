@@ -207,6 +207,32 @@ for speed in recorded max; do
 	has_line -x 'No differences.' <out
 done
 
+# The process that exports memory is not recorded.
+cat >exported.py <<'PY'
+import ctypes, os, sys
+sys.path.insert(0, os.environ['SOURCE'] + '/tests/capture')
+from cuda import cu, use_device
+class Handle(ctypes.Structure):
+    _fields_ = [('bytes', ctypes.c_char * 64)]
+use_device(0)
+handle = Handle()
+if sys.argv[1] == 'export':
+    cu.cuIpcGetMemHandle(ctypes.byref(handle), cu.new('cuMemAlloc_v2', 4096))
+    sys.stdout.buffer.write(bytes(handle))
+    sys.stdout.close()
+    sys.stdin.readline()
+else:
+    os.readv(0, [handle])
+    memory = cu.new('cuIpcOpenMemHandle_v2', handle, 1)
+    cu.cuMemsetD8_v2(memory + 64, 1, 64)
+    cu.cuIpcCloseMemHandle(memory)
+PY
+mkfifo handle end
+gpuemu -o report -- bash -c 'python3 exported.py export <>end >handle &
+	gpucapture --replayable -o opened -- python3 exported.py open <handle; echo >end; wait'
+fails -3 timeout 60 gpuemu -o report -- gpureplay opened
+grep -q 'cuIpcOpenMemHandle_v2: argument handle: no recorded process created it' stderr || die "$(cat stderr)"
+
 # Without a GPU, the error has a name.
 fails -4 env CUDA_VISIBLE_DEVICES= gpureplay shared
 grep -Eq 'cuInit: CUDA_ERROR_(STUB_LIBRARY|NO_DEVICE) \([0-9]+\); is there a GPU\?$' stderr || die "$(cat stderr)"
