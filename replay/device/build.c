@@ -192,11 +192,9 @@ static int build_by_value(struct rex_frame *b, unsigned i)
 	if (rex_args_bytes(&b->call->args, a->name, 1, at, a->bytes) != a->bytes)
 		return rex_frame_fail(b, -ENOENT, "argument %s is not recorded", a->name);
 	if (a->meaning == API_MEANING_UNIQUE_ID || strncmp(b->call->api->name, "cuIpc", 5) == 0) {
-		r = rex_share_get(b->context->share, at, a->bytes, b->context->process->n_processes,
-				  at);
+		r = rex_share_get(b->context->share, at, a->bytes, at);
 		if (r < 0)
-			return rex_frame_fail(b, r, "argument %s: no recorded process created it",
-					      a->name);
+			return rex_frame_fail(b, r, "%s: no recorded process created it", a->name);
 	}
 	return 0;
 }
@@ -253,10 +251,8 @@ static int translate_list(struct rex_frame *b, const struct api_arg *a, void *at
 static int build_ids(struct rex_frame *b, void *at, size_t bytes)
 {
 	for (size_t i = 0; i + 128 <= bytes; i += 128)
-		if (rex_share_get(b->context->share, (char *)at + i, 128,
-				  b->context->process->n_processes, (char *)at + i) < 0)
-			return rex_frame_fail(b, -ENOENT,
-					      "no recorded process created the unique id");
+		if (rex_share_get(b->context->share, (char *)at + i, 128, (char *)at + i) < 0)
+			return rex_frame_fail(b, -ENOENT, "no recorded process created the id");
 	return 0;
 }
 

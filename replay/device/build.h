@@ -43,8 +43,8 @@ void rex_frame_done(struct rex_frame *b);
 /* Records the handles and addresses that the call returned. Returns 0 or a negative errno. */
 int rex_frame_results(struct rex_frame *b);
 
-/* Announces the values of the call that other processes use (share.h). */
-int rex_announce_results(struct rex_share *share, const struct rex_call *c);
+/* Announces the values that calls of the process create and others use (share.h). */
+void rex_announce_values(const struct rex_process *p, struct rex_share *share);
 
 /* ---- parts of rex_build() */
 

@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "formats/api/fields.h"
 #include "replay/device/driver.h"
+#include "replay/device/nccl.h"
 #include "replay/device/regions.h"
 
 #include <string.h>
@@ -96,7 +97,7 @@ static bool is_shared(const struct api_call *call, const struct api_arg *a)
 	       (a->meaning == API_MEANING_BYTES && strncmp(call->name, "cuIpcGet", 8) == 0);
 }
 
-int rex_announce_results(struct rex_share *share, const struct rex_call *c)
+static int announce_values(struct rex_share *share, const struct rex_call *c)
 {
 	uint64_t recorded[REX_SHARED_BYTES / 8] = {0};
 	char key[REX_KEY_BYTES];
@@ -113,6 +114,15 @@ int rex_announce_results(struct rex_share *share, const struct rex_call *c)
 		r = rex_share_announce(share, recorded, a->length.bytes);
 	}
 	return r;
+}
+
+void rex_announce_values(const struct rex_process *p, struct rex_share *share)
+{
+	for (size_t i = 0; i < p->n_calls; i++)
+		if (!p->calls[i].skipped && api_succeeded(p->calls[i].api, p->calls[i].result) &&
+		    announce_values(share, &p->calls[i]) < 0)
+			return; /* the table is full: other processes wait longer than needed */
+	rex_share_end_announcements(share, p->n_processes);
 }
 
 static int note_pointed(struct rex_frame *b, unsigned i)

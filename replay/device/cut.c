@@ -6,6 +6,7 @@
 #include "formats/trace/images.h"
 #include "formats/trace/store/blobs.h"
 #include "replay/device/build.h"
+#include "replay/device/nccl.h"
 #include "replay/device/objects.h"
 #include "replay/device/recorded.h"
 

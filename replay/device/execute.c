@@ -415,18 +415,6 @@ static uint32_t busiest_thread(const struct rex_process *p)
 	return best;
 }
 
-/* If the table is full, the processes wait for values that none creates. */
-static void announce_values(const struct run *run)
-{
-	const struct rex_process *p = run->process;
-
-	for (size_t i = 0; i < p->n_calls; i++)
-		if (is_made(&p->calls[i]) &&
-		    rex_announce_results(run->context.share, &p->calls[i]) < 0)
-			return;
-	rex_share_end_announcements(run->context.share);
-}
-
 static int run_threads(struct run *run)
 {
 	size_t n = run->process->n_threads;
@@ -439,14 +427,11 @@ static int run_threads(struct run *run)
 		threads[i] = (struct thread){.run = run, .index = (uint32_t)i};
 		announce_turn(&threads[i], first_call(&threads[i]));
 	}
-	for (; started < n; started++) {
-		struct thread *t = &threads[started];
-
-		if (pthread_create(&t->id, NULL, run_thread, t) != 0) {
-			fail(run, NULL, -EAGAIN, "cannot start a thread");
-			break;
-		}
-	}
+	while (started < n &&
+	       !pthread_create(&threads[started].id, NULL, run_thread, &threads[started]))
+		started++;
+	if (started < n)
+		fail(run, NULL, -EAGAIN, "cannot start a thread");
 	for (size_t i = 0; i < started; i++) {
 		pthread_join(threads[i].id, NULL);
 		run->result->counts.made += threads[i].made;
@@ -497,7 +482,7 @@ int rex_execute(const struct rex_process *p, const struct rex_options *how, stru
 	if (r == 0) {
 		rex_functions_open();
 		run.marking = busiest_thread(p);
-		announce_values(&run);
+		rex_announce_values(p, how->share);
 		rex_progress_begin(&run.progress, how->share, p);
 		r = run_threads(&run);
 		rex_progress_end(&run.progress, &run.error);

@@ -86,3 +86,27 @@ void rex_nccl_done(void)
 	nccl.comms = NULL;
 	nccl.n = nccl.cap = 0;
 }
+
+/* ---- communicators of recorded groups */
+
+/* Returns true if the call was to create a communicator and returned none. */
+static bool is_split(const struct rex_call *c)
+{
+	int64_t value;
+
+	return c->api->class == API_CLASS_CREATE && api_succeeded(c->api, c->result) &&
+	       rex_args_int(&c->args, "newcomm", NULL, &value) &&
+	       rex_args_int(&c->args, "comm", NULL, &value) &&
+	       !rex_args_int(&c->args, "newcomm.out", NULL, &value);
+}
+
+size_t rex_find_splits(const struct rex_process *p, const struct rex_call *end,
+		       const struct rex_call **ret, size_t most)
+{
+	size_t last = (size_t)(end - p->calls), n = 0;
+
+	for (size_t i = end->group; i < last && n < most; i = p->calls[i].next)
+		if (!p->calls[i].nested && is_split(&p->calls[i]))
+			ret[n++] = &p->calls[i];
+	return n;
+}

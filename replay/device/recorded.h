@@ -91,11 +91,6 @@ int rex_process_read(struct fmt_trace *trace, uint32_t index, struct rex_iterati
 		     struct rex_process *ret, struct fmt_error *err);
 void rex_process_done(struct rex_process *p);
 
-/* Finds the calls whose communicators were created at the end of their group, which is the call
- * `end`, in their order. Returns their number, at most `most`. */
-size_t rex_find_splits(const struct rex_process *p, const struct rex_call *end,
-		       const struct rex_call **ret, size_t most);
-
 /* The first operation of the call; NULL: none, because it failed or became part of a graph. */
 const struct rex_op *rex_find_op(const struct rex_process *p, uint64_t correlation);
 

@@ -27,6 +27,7 @@ struct rex_share {
 	uint32_t is_noted;
 	uint32_t has_failed;
 	uint32_t n_announced; /* processes that have announced all of their values */
+	bool is_complete;     /* all have */
 	char note[REX_NOTE_BYTES];
 	struct entry entries[ENTRIES];
 	int64_t progress[REX_PROCESSES]; /* 0: not started */
@@ -167,9 +168,10 @@ int rex_share_announce(struct rex_share *s, const void *recorded, size_t bytes)
 	return 0;
 }
 
-void rex_share_end_announcements(struct rex_share *s)
+void rex_share_end_announcements(struct rex_share *s, uint32_t n_processes)
 {
-	__atomic_add_fetch(&s->n_announced, 1, __ATOMIC_RELEASE);
+	if (__atomic_add_fetch(&s->n_announced, 1, __ATOMIC_ACQ_REL) == n_processes)
+		__atomic_store_n(&s->is_complete, true, __ATOMIC_RELEASE);
 }
 
 int rex_share_put(struct rex_share *s, const void *recorded, size_t bytes, const void *here)
@@ -203,15 +205,13 @@ static const struct entry *find_entry(const struct rex_share *s, const void *rec
 	return found;
 }
 
-int rex_share_get(struct rex_share *s, const void *recorded, size_t bytes, uint32_t n_processes,
-		  void *ret)
+int rex_share_get(struct rex_share *s, const void *recorded, size_t bytes, void *ret)
 {
 	const struct timespec nap = {0, WAIT_NS};
 
 	for (int i = 0; i < MOST_WAITS; i++) {
 		/* Announcements of processes that a launcher started are in other tables. */
-		bool is_complete =
-			__atomic_load_n(&s->n_announced, __ATOMIC_ACQUIRE) >= n_processes;
+		bool is_complete = __atomic_load_n(&s->is_complete, __ATOMIC_ACQUIRE);
 		bool is_expected = false;
 		const struct entry *e = find_entry(s, recorded, bytes, &is_expected);
 		struct entry other;

@@ -45,15 +45,14 @@ struct rex_settings *rex_share_settings(struct rex_share *s);
 /* Announces that this process will add a value, so that no other waits for one that none creates.
  * Each process ends its announcements when it starts. -ENOSPC: the table is full. */
 int rex_share_announce(struct rex_share *s, const void *recorded, size_t bytes);
-void rex_share_end_announcements(struct rex_share *s);
+void rex_share_end_announcements(struct rex_share *s, uint32_t n_processes);
 
 /* Adds a value. -ENOSPC: the table is full. */
 int rex_share_put(struct rex_share *s, const void *recorded, size_t bytes, const void *here);
 
-/* Waits until a process or thread adds the value. -ENOENT: none of the `n_processes` will.
+/* Waits until a process or thread adds the value. -ENOENT: none will.
  * -ETIMEDOUT. */
-int rex_share_get(struct rex_share *s, const void *recorded, size_t bytes, uint32_t n_processes,
-		  void *ret);
+int rex_share_get(struct rex_share *s, const void *recorded, size_t bytes, void *ret);
 
 /* Publishes that the process has made all calls before the one with this `returned`; INT64_MAX:
  * that it makes no more calls, or does not share anything. */

@@ -231,7 +231,7 @@ mkfifo handle end
 gpuemu -o report -- bash -c 'python3 exported.py export <>end >handle &
 	gpucapture --replayable -o opened -- python3 exported.py open <handle; echo >end; wait'
 fails -3 timeout 60 gpuemu -o report -- gpureplay opened
-grep -q 'cuIpcOpenMemHandle_v2: argument handle: no recorded process created it' stderr || die "$(cat stderr)"
+grep -q 'cuIpcOpenMemHandle_v2: handle: no recorded process created it' stderr || die "$(cat stderr)"
 
 # Without a GPU, the error has a name.
 fails -4 env CUDA_VISIBLE_DEVICES= gpureplay shared

@@ -11,7 +11,7 @@ TEST(shared_values_are_found_by_what_was_recorded)
 
 	ck_assert_int_eq(rex_share_open(-1, &s), 0);
 	ck_assert_int_eq(rex_share_put(s, recorded, sizeof(recorded), here), 0);
-	ck_assert_int_eq(rex_share_get(s, recorded, sizeof(recorded), 1, got), 0);
+	ck_assert_int_eq(rex_share_get(s, recorded, sizeof(recorded), got), 0);
 	ck_assert_mem_eq(got, here, sizeof(got));
 	rex_share_add_counts(s, &(struct rex_counts){.made = 3, .seeded = 1});
 	rex_share_add_counts(s, &(struct rex_counts){.made = 4});
@@ -26,10 +26,10 @@ TEST(values_that_no_process_announces_are_not_expected)
 
 	ck_assert_int_eq(rex_share_open(-1, &s), 0);
 	ck_assert_int_eq(rex_share_announce(s, &recorded, sizeof(recorded)), 0);
-	rex_share_end_announcements(s);
-	ck_assert_int_eq(rex_share_get(s, &other, sizeof(other), 1, &got), -ENOENT);
+	rex_share_end_announcements(s, 1);
+	ck_assert_int_eq(rex_share_get(s, &other, sizeof(other), &got), -ENOENT);
 	ck_assert_int_eq(rex_share_put(s, &recorded, sizeof(recorded), &here), 0);
-	ck_assert_int_eq(rex_share_get(s, &recorded, sizeof(recorded), 1, &got), 0);
+	ck_assert_int_eq(rex_share_get(s, &recorded, sizeof(recorded), &got), 0);
 	ck_assert_uint_eq(got, here);
 }
 
