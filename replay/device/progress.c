@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/device/progress.h"
 
-#include "formats/trace/facts.h"
+#include "formats/trace/fact_keys.h"
 
 #include <string.h>
 #include <time.h>
