@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* LU and QR factorisation of batches of small matrices, and solving with the factors. */
-#include "replay/emugpu/cublas/handle.h"
+#include "replay/emugpu/cublas/calls.h"
 
 static cublasStatus_t launch(cublasHandle_t handle, uint32_t kind, struct emu_factor_work w)
 {
@@ -43,68 +43,59 @@ static struct emu_matrix matrix(const void *data, enum emu_type type, int ld)
 	return (struct emu_matrix){data, type, 0, 1, ld};
 }
 
-/* `info` of the functions except getrfBatched is in host memory and reports invalid arguments
- * only. */
-#define FUNCTIONS(x, c_type, type)                                                                 \
-	EMU_API cublasStatus_t cublas##x##getrfBatched(cublasHandle_t handle, int n,               \
-						       c_type *const A[], int lda, int *P,         \
-						       int *info, int batchSize)                   \
-	{                                                                                          \
-		return launch(handle, EMU_WORK_FACTOR,                                             \
-			      (struct emu_factor_work){.m = n,                                     \
-						       .n = n,                                     \
-						       .batch = batchSize,                         \
-						       .a = operand(A, type, lda),                 \
-						       .pivots = P,                                \
-						       .info = info});                             \
-	}                                                                                          \
-	EMU_API cublasStatus_t cublas##x##getrsBatched(                                            \
-		cublasHandle_t handle, cublasOperation_t trans, int n, int nrhs,                   \
-		const c_type *const Aarray[], int lda, const int *devIpiv, c_type *const Barray[], \
-		int ldb, int *info, int batchSize)                                                 \
-	{                                                                                          \
-		if (info)                                                                          \
-			*info = 0;                                                                 \
-		return launch(handle, EMU_WORK_SOLVE,                                              \
-			      (struct emu_factor_work){.m = n,                                     \
-						       .n = n,                                     \
-						       .columns = nrhs,                            \
-						       .batch = batchSize,                         \
-						       .a = operand(Aarray, type, lda),            \
-						       .b = operand(Barray, type, ldb),            \
-						       .op = trans == CUBLAS_OP_N   ? 'N'          \
-							     : trans == CUBLAS_OP_T ? 'T'          \
-										    : 'C',         \
-						       .pivots = (int32_t *)(uintptr_t)devIpiv});  \
-	}                                                                                          \
-	EMU_API cublasStatus_t cublas##x##geqrfBatched(                                            \
-		cublasHandle_t handle, int m, int n, c_type *const Aarray[], int lda,              \
-		c_type *const TauArray[], int *info, int batchSize)                                \
-	{                                                                                          \
-		struct emu_lapack l = {.routine = EMU_GEQRF, .m = m, .n = n};                      \
-                                                                                                   \
-		l.matrix[EMU_LAPACK_A] = matrix(Aarray, type, lda);                                \
-		l.matrix[EMU_VALUES] = matrix(TauArray, type, 1);                                  \
-		if (info)                                                                          \
-			*info = 0;                                                                 \
-		return launch_lapack(handle, &l, NULL, batchSize);                                 \
-	}                                                                                          \
-	EMU_API cublasStatus_t cublas##x##gelsBatched(                                             \
-		cublasHandle_t handle, cublasOperation_t trans, int m, int n, int nrhs,            \
-		c_type *const Aarray[], int lda, c_type *const Carray[], int ldc, int *info,       \
-		int *devInfoArray, int batchSize)                                                  \
-	{                                                                                          \
-		struct emu_lapack l = {.routine = EMU_GELS, .m = m, .n = n, .k = nrhs};            \
-                                                                                                   \
-		l.first = trans == CUBLAS_OP_N ? 'N' : 'C';                                        \
-		l.matrix[EMU_LAPACK_A] = matrix(Aarray, type, lda);                                \
-		l.matrix[EMU_LAPACK_U] = matrix(Carray, type, ldc);                                \
-		if (info)                                                                          \
-			*info = 0;                                                                 \
-		return launch_lapack(handle, &l, devInfoArray, batchSize);                         \
-	}
+cublasStatus_t emu_cublas_getrf(cublasHandle_t handle, enum emu_type type, int n, const void *a,
+				int lda, int *pivots, int *info, int batch)
+{
+	return launch(handle, EMU_WORK_FACTOR,
+		      (struct emu_factor_work){.m = n,
+					       .n = n,
+					       .batch = batch,
+					       .a = operand(a, type, lda),
+					       .pivots = pivots,
+					       .info = info});
+}
 
-FUNCTIONS(S, float, EMU_F32)
-FUNCTIONS(D, double, EMU_F64)
-FUNCTIONS(C, cuComplex, EMU_C32)
-FUNCTIONS(Z, cuDoubleComplex, EMU_C64)
+cublasStatus_t emu_cublas_getrs(cublasHandle_t handle, enum emu_type type, cublasOperation_t trans,
+				int n, int columns, const void *a, int lda, const int *pivots,
+				const void *b, int ldb, int *info, int batch)
+{
+	if (info)
+		*info = 0;
+	return launch(handle, EMU_WORK_SOLVE,
+		      (struct emu_factor_work){.m = n,
+					       .n = n,
+					       .columns = columns,
+					       .batch = batch,
+					       .a = operand(a, type, lda),
+					       .b = operand(b, type, ldb),
+					       .op = trans == CUBLAS_OP_N   ? 'N'
+						     : trans == CUBLAS_OP_T ? 'T'
+									    : 'C',
+					       .pivots = (int32_t *)(uintptr_t)pivots});
+}
+
+cublasStatus_t emu_cublas_geqrf(cublasHandle_t handle, enum emu_type type, int m, int n,
+				const void *a, int lda, const void *tau, int *info, int batch)
+{
+	struct emu_lapack l = {.routine = EMU_GEQRF, .m = m, .n = n};
+
+	l.matrix[EMU_LAPACK_A] = matrix(a, type, lda);
+	l.matrix[EMU_VALUES] = matrix(tau, type, 1);
+	if (info)
+		*info = 0;
+	return launch_lapack(handle, &l, NULL, batch);
+}
+
+cublasStatus_t emu_cublas_gels(cublasHandle_t handle, enum emu_type type, cublasOperation_t trans,
+			       int m, int n, int columns, const void *a, int lda, const void *c,
+			       int ldc, int *info, int *device_info, int batch)
+{
+	struct emu_lapack l = {.routine = EMU_GELS, .m = m, .n = n, .k = columns};
+
+	l.first = trans == CUBLAS_OP_N ? 'N' : 'C';
+	l.matrix[EMU_LAPACK_A] = matrix(a, type, lda);
+	l.matrix[EMU_LAPACK_U] = matrix(c, type, ldc);
+	if (info)
+		*info = 0;
+	return launch_lapack(handle, &l, device_info, batch);
+}

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/emugpu/cublaslt/describe.h"
+#include "replay/emugpu/cublaslt/calls.h"
 
 #include <stdlib.h>
-
-/* Offset and size of an attribute. */
-struct field {
-	int attribute;
-	uint32_t at, bytes;
-};
 
 #define FIELD(attribute, type, name)                                                               \
 	{                                                                                          \
@@ -19,7 +13,7 @@ struct field {
 	FIELD(CUBLASLT_MATRIX_TRANSFORM_DESC_##attribute, emu_lt_transform, name)
 #define PREFERENCE(attribute, name) FIELD(CUBLASLT_MATMUL_PREF_##attribute, emu_lt_preference, name)
 
-static const struct field layout_fields[] = {
+const struct emu_lt_field emu_lt_layout_fields[] = {
 	LAYOUT(TYPE, type),
 	LAYOUT(ORDER, order),
 	LAYOUT(ROWS, rows),
@@ -32,7 +26,7 @@ static const struct field layout_fields[] = {
 	{-1, 0, 0},
 };
 
-static const struct field matmul_fields[] = {
+const struct emu_lt_field emu_lt_matmul_fields[] = {
 	MATMUL(COMPUTE_TYPE, compute),
 	MATMUL(SCALE_TYPE, scale),
 	MATMUL(POINTER_MODE, pointers),
@@ -69,7 +63,7 @@ static const struct field matmul_fields[] = {
 	{-1, 0, 0},
 };
 
-static const struct field transform_fields[] = {
+const struct emu_lt_field emu_lt_transform_fields[] = {
 	TRANSFORM(SCALE_TYPE, scale),
 	TRANSFORM(POINTER_MODE, pointers),
 	TRANSFORM(TRANSA, op_a),
@@ -77,7 +71,7 @@ static const struct field transform_fields[] = {
 	{-1, 0, 0},
 };
 
-static const struct field preference_fields[] = {
+const struct emu_lt_field emu_lt_preference_fields[] = {
 	PREFERENCE(SEARCH_MODE, search),
 	PREFERENCE(MAX_WORKSPACE_BYTES, workspace),
 	PREFERENCE(REDUCTION_SCHEME_MASK, reduction),
@@ -90,7 +84,7 @@ static const struct field preference_fields[] = {
 	{-1, 0, 0},
 };
 
-static const struct field *find_field(const struct field *fields, int attribute)
+static const struct emu_lt_field *find_field(const struct emu_lt_field *fields, int attribute)
 {
 	for (; fields->attribute >= 0; fields++)
 		if (fields->attribute == attribute)
@@ -98,10 +92,10 @@ static const struct field *find_field(const struct field *fields, int attribute)
 	return NULL;
 }
 
-static cublasStatus_t set_attribute(void *descriptor, const struct field *fields, int attribute,
-				    const void *buf, size_t bytes)
+cublasStatus_t emu_lt_set(void *descriptor, const struct emu_lt_field *fields, int attribute,
+			  const void *buf, size_t bytes)
 {
-	const struct field *f = find_field(fields, attribute);
+	const struct emu_lt_field *f = find_field(fields, attribute);
 
 	if (!descriptor || !f || !buf || bytes < f->bytes)
 		return CUBLAS_STATUS_INVALID_VALUE;
@@ -109,10 +103,10 @@ static cublasStatus_t set_attribute(void *descriptor, const struct field *fields
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-static cublasStatus_t get_attribute(const void *descriptor, const struct field *fields,
-				    int attribute, void *buf, size_t bytes, size_t *written)
+cublasStatus_t emu_lt_get(const void *descriptor, const struct emu_lt_field *fields, int attribute,
+			  void *buf, size_t bytes, size_t *written)
 {
-	const struct field *f = find_field(fields, attribute);
+	const struct emu_lt_field *f = find_field(fields, attribute);
 
 	if (!descriptor || !f || (!buf && bytes > 0) || (bytes == 0 && !written) ||
 	    (bytes > 0 && bytes < f->bytes))
@@ -124,33 +118,7 @@ static cublasStatus_t get_attribute(const void *descriptor, const struct field *
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-/* Defines the four functions of every kind of descriptor. */
-#define ACCESS(name, handle, attribute, fields)                                                    \
-	EMU_API cublasStatus_t cublasLt##name##SetAttribute(handle d, attribute attr,              \
-							    const void *buf, size_t sizeInBytes)   \
-	{                                                                                          \
-		return set_attribute(d, fields, (int)attr, buf, sizeInBytes);                      \
-	}                                                                                          \
-	EMU_API cublasStatus_t cublasLt##name##GetAttribute(                                       \
-		handle d, attribute attr, void *buf, size_t sizeInBytes, size_t *sizeWritten)      \
-	{                                                                                          \
-		return get_attribute(d, fields, (int)attr, buf, sizeInBytes, sizeWritten);         \
-	}                                                                                          \
-	EMU_API cublasStatus_t cublasLt##name##Destroy(handle d)                                   \
-	{                                                                                          \
-		free(d);                                                                           \
-		return CUBLAS_STATUS_SUCCESS;                                                      \
-	}
-
-ACCESS(MatrixLayout, cublasLtMatrixLayout_t, cublasLtMatrixLayoutAttribute_t, layout_fields)
-ACCESS(MatmulDesc, cublasLtMatmulDesc_t, cublasLtMatmulDescAttributes_t, matmul_fields)
-ACCESS(MatrixTransformDesc, cublasLtMatrixTransformDesc_t, cublasLtMatrixTransformDescAttributes_t,
-       transform_fields)
-ACCESS(MatmulPreference, cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t,
-       preference_fields)
-
-static cublasStatus_t init_descriptor(void *descriptor, size_t size, const void *value,
-				      size_t bytes)
+cublasStatus_t emu_lt_init(void *descriptor, size_t size, const void *value, size_t bytes)
 {
 	if (!descriptor || size < bytes)
 		return CUBLAS_STATUS_INVALID_VALUE;
@@ -159,80 +127,10 @@ static cublasStatus_t init_descriptor(void *descriptor, size_t size, const void 
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-EMU_API cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t matLayout,
-							 size_t size, cudaDataType type,
-							 uint64_t rows, uint64_t cols, int64_t ld)
+cublasStatus_t emu_lt_create(void **ret, size_t size, const void *value, size_t bytes)
 {
-	struct emu_lt_layout l = {
-		.type = type, .rows = rows, .columns = cols, .ld = ld, .batch = 1};
-
-	return init_descriptor(matLayout, size, &l, sizeof(l));
+	if (!ret)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	*ret = malloc(size);
+	return *ret ? emu_lt_init(*ret, size, value, bytes) : CUBLAS_STATUS_ALLOC_FAILED;
 }
-
-EMU_API cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t matmulDesc, size_t size,
-						       cublasComputeType_t computeType,
-						       cudaDataType_t scaleType)
-{
-	struct emu_lt_matmul d = {.compute = computeType,
-				  .scale = scaleType,
-				  .fill = CUBLAS_FILL_MODE_FULL,
-				  .epilogue = CUBLASLT_EPILOGUE_DEFAULT,
-				  .aux_type = -1,
-				  .bias_type = -1};
-
-	return init_descriptor(matmulDesc, size, &d, sizeof(d));
-}
-
-EMU_API cublasStatus_t cublasLtMatrixTransformDescInit_internal(
-	cublasLtMatrixTransformDesc_t transformDesc, size_t size, cudaDataType scaleType)
-{
-	struct emu_lt_transform t = {.scale = scaleType};
-
-	return init_descriptor(transformDesc, size, &t, sizeof(t));
-}
-
-EMU_API cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t pref,
-							     size_t size)
-{
-	struct emu_lt_preference p = {.reduction = CUBLASLT_REDUCTION_SCHEME_MASK,
-				      .alignment = {256, 256, 256, 256},
-				      .impl = UINT32_MAX};
-
-	return init_descriptor(pref, size, &p, sizeof(p));
-}
-
-/* Allocated with the size of the public opaque type. */
-#define CREATE(name, handle, init, ...)                                                            \
-	{                                                                                          \
-		handle d;                                                                          \
-                                                                                                   \
-		if (!name)                                                                         \
-			return CUBLAS_STATUS_INVALID_VALUE;                                        \
-		d = calloc(1, sizeof(*d));                                                         \
-		if (!d)                                                                            \
-			return CUBLAS_STATUS_ALLOC_FAILED;                                         \
-		*name = d;                                                                         \
-		return init(d, sizeof(*d), ##__VA_ARGS__);                                         \
-	}
-
-EMU_API cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *matLayout,
-						  cudaDataType type, uint64_t rows, uint64_t cols,
-						  int64_t ld)
-	CREATE(matLayout, cublasLtMatrixLayout_t, cublasLtMatrixLayoutInit_internal, type, rows,
-	       cols, ld)
-
-		EMU_API cublasStatus_t
-	cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *matmulDesc, cublasComputeType_t computeType,
-				 cudaDataType_t scaleType)
-		CREATE(matmulDesc, cublasLtMatmulDesc_t, cublasLtMatmulDescInit_internal,
-		       computeType, scaleType)
-
-			EMU_API cublasStatus_t
-	cublasLtMatrixTransformDescCreate(cublasLtMatrixTransformDesc_t *transformDesc,
-					  cudaDataType scaleType)
-		CREATE(transformDesc, cublasLtMatrixTransformDesc_t,
-		       cublasLtMatrixTransformDescInit_internal, scaleType)
-
-			EMU_API cublasStatus_t
-	cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *pref)
-		CREATE(pref, cublasLtMatmulPreference_t, cublasLtMatmulPreferenceInit_internal)

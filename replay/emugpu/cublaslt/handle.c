@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/emugpu/cublaslt/describe.h"
+#include "replay/emugpu/cublaslt/calls.h"
 
 #include <stdlib.h>
 
@@ -18,39 +18,4 @@ EMU_API cublasStatus_t cublasLtDestroy(cublasLtHandle_t lightHandle)
 {
 	free(lightHandle);
 	return CUBLAS_STATUS_SUCCESS;
-}
-
-EMU_API size_t cublasLtGetVersion(void)
-{
-	return CUBLAS_VERSION;
-}
-
-EMU_API size_t cublasLtGetCudartVersion(void)
-{
-	return CUDART_VERSION;
-}
-
-EMU_API cublasStatus_t cublasLtGetProperty(libraryPropertyType type, int *value)
-{
-	static const int values[] = {CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, CUBLAS_VER_PATCH};
-
-	if (!value || (unsigned)type > PATCH_LEVEL)
-		return CUBLAS_STATUS_INVALID_VALUE;
-	*value = values[type];
-	return CUBLAS_STATUS_SUCCESS;
-}
-
-EMU_API unsigned cublasLtDisableCpuInstructionsSetMask(unsigned mask)
-{
-	return 0;
-}
-
-EMU_API const char *cublasLtGetStatusName(cublasStatus_t status)
-{
-	return emu_blas_status_name(status);
-}
-
-EMU_API const char *cublasLtGetStatusString(cublasStatus_t status)
-{
-	return emu_blas_status_text(status);
 }

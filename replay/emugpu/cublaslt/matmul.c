@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/emugpu/cublaslt/describe.h"
+#include "replay/emugpu/cublaslt/calls.h"
 
 /* The first words of an algorithm: its number, and the major compute capability for which it was
  * made. Number 1, the only one, supports all arguments that cublasLtMatmul() supports. */

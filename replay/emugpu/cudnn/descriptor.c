@@ -5,12 +5,6 @@
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-EMU_DNN_DESCRIPTOR(Tensor)
-EMU_DNN_DESCRIPTOR(Filter)
-EMU_DNN_DESCRIPTOR(Convolution)
-EMU_DNN_DESCRIPTOR(Activation)
-EMU_DNN_DESCRIPTOR(Dropout)
-
 int emu_dnn_type(cudnnDataType_t type, enum emu_type *ret)
 {
 	static const int types[] = {
@@ -70,8 +64,8 @@ void emu_dnn_pack(struct cudnnTensorStruct *d, cudnnTensorFormat_t format)
 
 /* ---- tensors ---- */
 
-static cudnnStatus_t set(struct cudnnTensorStruct *d, cudnnDataType_t type, int n, const int *sizes,
-			 const int *strides)
+cudnnStatus_t emu_dnn_set(struct cudnnTensorStruct *d, cudnnDataType_t type, int n,
+			  const int *sizes, const int *strides)
 {
 	struct cudnnTensorStruct new = {.type = type, .n = n};
 
@@ -89,43 +83,16 @@ static cudnnStatus_t set(struct cudnnTensorStruct *d, cudnnDataType_t type, int 
 	return CUDNN_STATUS_SUCCESS;
 }
 
-static cudnnStatus_t set_packed(struct cudnnTensorStruct *d, cudnnTensorFormat_t format,
-				cudnnDataType_t type, int n, const int *sizes)
+cudnnStatus_t emu_dnn_set_packed(struct cudnnTensorStruct *d, cudnnTensorFormat_t format,
+				 cudnnDataType_t type, int n, const int *sizes)
 {
-	cudnnStatus_t r = set(d, type, n, sizes, NULL);
+	cudnnStatus_t r = emu_dnn_set(d, type, n, sizes, NULL);
 
 	if (r == CUDNN_STATUS_SUCCESS && format > CUDNN_TENSOR_NHWC)
 		return CUDNN_STATUS_NOT_SUPPORTED;
 	if (r == CUDNN_STATUS_SUCCESS)
 		emu_dnn_pack(d, format);
 	return r;
-}
-
-EMU_API cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t d, cudnnDataType_t type,
-						 int n, const int sizes[], const int strides[])
-{
-	return set(d, type, n, sizes, strides);
-}
-
-EMU_API cudnnStatus_t cudnnSetTensorNdDescriptorEx(cudnnTensorDescriptor_t d,
-						   cudnnTensorFormat_t format, cudnnDataType_t type,
-						   int n, const int sizes[])
-{
-	return set_packed(d, format, type, n, sizes);
-}
-
-EMU_API cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t d,
-						 cudnnTensorFormat_t format, cudnnDataType_t type,
-						 int n, int c, int h, int w)
-{
-	return set_packed(d, format, type, 4, (int[]){n, c, h, w});
-}
-
-EMU_API cudnnStatus_t cudnnSetTensor4dDescriptorEx(cudnnTensorDescriptor_t d, cudnnDataType_t type,
-						   int n, int c, int h, int w, int ns, int cs,
-						   int hs, int ws)
-{
-	return set(d, type, 4, (int[]){n, c, h, w}, (int[]){ns, cs, hs, ws});
 }
 
 EMU_API cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t d, int most,
@@ -181,14 +148,7 @@ EMU_API cudnnStatus_t cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t d, cudn
 	if (!d)
 		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
 	d->format = format;
-	return set_packed(&d->tensor, format, type, n, sizes);
-}
-
-EMU_API cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t d, cudnnDataType_t type,
-						 cudnnTensorFormat_t format, int k, int c, int h,
-						 int w)
-{
-	return cudnnSetFilterNdDescriptor(d, type, format, 4, (int[]){k, c, h, w});
+	return emu_dnn_set_packed(&d->tensor, format, type, n, sizes);
 }
 
 EMU_API cudnnStatus_t cudnnGetFilterNdDescriptor(const cudnnFilterDescriptor_t d, int most,
@@ -204,42 +164,7 @@ EMU_API cudnnStatus_t cudnnGetFilterNdDescriptor(const cudnnFilterDescriptor_t d
 					  type, n, sizes, strides);
 }
 
-EMU_API cudnnStatus_t cudnnGetFilterSizeInBytes(const cudnnFilterDescriptor_t d, size_t *ret)
-{
-	return d ? cudnnGetTensorSizeInBytes(&d->tensor, ret) : CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-}
-
 /* ---- activations and dropout ---- */
-
-EMU_API cudnnStatus_t cudnnSetActivationDescriptor(cudnnActivationDescriptor_t d,
-						   cudnnActivationMode_t mode,
-						   cudnnNanPropagation_t nan, double coefficient)
-{
-	if (!d)
-		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-	*d = (struct cudnnActivationStruct){mode, nan, coefficient, 1};
-	return CUDNN_STATUS_SUCCESS;
-}
-
-EMU_API cudnnStatus_t cudnnGetActivationDescriptor(const cudnnActivationDescriptor_t d,
-						   cudnnActivationMode_t *mode,
-						   cudnnNanPropagation_t *nan, double *coefficient)
-{
-	if (!d)
-		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-	*mode = d->mode;
-	*nan = d->nan;
-	*coefficient = d->coefficient;
-	return CUDNN_STATUS_SUCCESS;
-}
-
-EMU_API cudnnStatus_t cudnnDropoutGetStatesSize(cudnnHandle_t handle, size_t *ret)
-{
-	if (!ret)
-		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-	*ret = 4096;
-	return handle ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_INITIALIZED;
-}
 
 EMU_API cudnnStatus_t cudnnDropoutGetReserveSpaceSize(cudnnTensorDescriptor_t x, size_t *ret)
 {
@@ -250,27 +175,5 @@ EMU_API cudnnStatus_t cudnnDropoutGetReserveSpaceSize(cudnnTensorDescriptor_t x,
 	for (int i = 0; i < x->n; i++)
 		count *= (size_t)x->size[i];
 	*ret = (count + 7) / 8;
-	return CUDNN_STATUS_SUCCESS;
-}
-
-EMU_API cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t d, cudnnHandle_t handle,
-						float dropout, void *states, size_t bytes,
-						unsigned long long seed)
-{
-	if (!d)
-		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-	*d = (struct cudnnDropoutStruct){dropout, states, seed};
-	return CUDNN_STATUS_SUCCESS;
-}
-
-EMU_API cudnnStatus_t cudnnGetDropoutDescriptor(cudnnDropoutDescriptor_t d, cudnnHandle_t handle,
-						float *dropout, void **states,
-						unsigned long long *seed)
-{
-	if (!d)
-		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-	*dropout = d->dropout;
-	*states = d->states;
-	*seed = d->seed;
 	return CUDNN_STATUS_SUCCESS;
 }

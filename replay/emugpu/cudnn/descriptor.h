@@ -46,6 +46,28 @@ struct cudnnDropoutStruct {
 	unsigned long long seed;
 };
 
+struct cudnnRNNStruct {
+	cudnnRNNAlgo_t algo;
+	cudnnRNNMode_t mode;
+	cudnnRNNBiasMode_t bias;
+	cudnnDirectionMode_t direction;
+	cudnnRNNInputMode_t input;
+	cudnnDataType_t type, compute;
+	cudnnMathType_t math;
+	int32_t inputs, hidden, projected, layers;
+	cudnnDropoutDescriptor_t dropout;
+	uint32_t flags;
+	cudnnRNNClipMode_t clip;
+	double clip_low, clip_high;
+};
+
+struct cudnnRNNDataStruct {
+	cudnnDataType_t type;
+	cudnnRNNDataLayout_t layout;
+	int steps, batch, width;
+	int64_t items; /* the sum of the lengths of the sequences */
+};
+
 /* Returns 0, or -ENOTSUP for an unsupported type. */
 int emu_dnn_type(cudnnDataType_t type, enum emu_type *ret);
 
@@ -60,18 +82,11 @@ void emu_dnn_pack(struct cudnnTensorStruct *d, cudnnTensorFormat_t format);
 /* Returns a scaling factor of an operation on elements of `type`: double for double, else float. */
 double emu_dnn_scale(cudnnDataType_t type, const void *factor);
 
-/* Defines cudnnCreate<What>Descriptor and cudnnDestroy<What>Descriptor. */
-#define EMU_DNN_DESCRIPTOR(What)                                                                   \
-	EMU_API cudnnStatus_t cudnnCreate##What##Descriptor(cudnn##What##Descriptor_t *ret)        \
-	{                                                                                          \
-		if (!ret)                                                                          \
-			return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;                                \
-		*ret = calloc(1, sizeof(**ret));                                                   \
-		return *ret ? CUDNN_STATUS_SUCCESS                                                 \
-			    : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;                  \
-	}                                                                                          \
-	EMU_API cudnnStatus_t cudnnDestroy##What##Descriptor(cudnn##What##Descriptor_t d)          \
-	{                                                                                          \
-		free(d);                                                                           \
-		return CUDNN_STATUS_SUCCESS;                                                       \
-	}
+/* Allocates a handle or descriptor of zeros. */
+cudnnStatus_t emu_dnn_create(void **ret, size_t bytes);
+
+/* Set the sizes and strides of a tensor; strides are 0 if NULL, or those of contiguous memory. */
+cudnnStatus_t emu_dnn_set(struct cudnnTensorStruct *d, cudnnDataType_t type, int n,
+			  const int *sizes, const int *strides);
+cudnnStatus_t emu_dnn_set_packed(struct cudnnTensorStruct *d, cudnnTensorFormat_t format,
+				 cudnnDataType_t type, int n, const int *sizes);

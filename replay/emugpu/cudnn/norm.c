@@ -21,41 +21,6 @@ EMU_API cudnnStatus_t cudnnDeriveBNTensorDescriptor(cudnnTensorDescriptor_t ret,
 	return CUDNN_STATUS_SUCCESS;
 }
 
-/* Size functions: no workspace, and no reserve space, are needed. */
-static cudnnStatus_t no_space(size_t *ret)
-{
-	if (!ret)
-		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-	*ret = 0;
-	return CUDNN_STATUS_SUCCESS;
-}
-
-EMU_API cudnnStatus_t cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
-	cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t ops,
-	const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t z,
-	const cudnnTensorDescriptor_t y, const cudnnTensorDescriptor_t parameters,
-	const cudnnActivationDescriptor_t activation, size_t *ret)
-{
-	return no_space(ret);
-}
-
-EMU_API cudnnStatus_t cudnnGetBatchNormalizationBackwardExWorkspaceSize(
-	cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t ops,
-	const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t y,
-	const cudnnTensorDescriptor_t dy, const cudnnTensorDescriptor_t dz,
-	const cudnnTensorDescriptor_t dx, const cudnnTensorDescriptor_t parameters,
-	const cudnnActivationDescriptor_t activation, size_t *ret)
-{
-	return no_space(ret);
-}
-
-EMU_API cudnnStatus_t cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
-	cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t ops,
-	const cudnnActivationDescriptor_t activation, const cudnnTensorDescriptor_t x, size_t *ret)
-{
-	return no_space(ret);
-}
-
 /* Elements of a block with the channels last. */
 #define CHANNELS_LAST_TILE 16384
 
@@ -155,19 +120,6 @@ EMU_API cudnnStatus_t cudnnBatchNormalizationForwardTrainingEx(
 	return launch(handle, &w, mode, parameters, all, 3);
 }
 
-EMU_API cudnnStatus_t cudnnBatchNormalizationForwardTraining(
-	cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void *alpha, const void *beta,
-	const cudnnTensorDescriptor_t xDesc, const void *x, const cudnnTensorDescriptor_t yDesc,
-	void *y, const cudnnTensorDescriptor_t parameters, const void *scale, const void *bias,
-	double factor, void *mean, void *variance, double epsilon, void *saved_mean,
-	void *saved_inverse)
-{
-	return cudnnBatchNormalizationForwardTrainingEx(
-		handle, mode, CUDNN_BATCHNORM_OPS_BN, alpha, beta, xDesc, x, NULL, NULL, yDesc, y,
-		parameters, scale, bias, factor, mean, variance, epsilon, saved_mean, saved_inverse,
-		NULL, NULL, 0, NULL, 0);
-}
-
 EMU_API cudnnStatus_t cudnnBatchNormalizationBackwardEx(
 	cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t ops, const void *alpha,
 	const void *beta, const void *parameter_alpha, const void *parameter_beta,
@@ -199,18 +151,4 @@ EMU_API cudnnStatus_t cudnnBatchNormalizationBackwardEx(
 	    !saved_mean || !saved_inverse)
 		return CUDNN_STATUS_NOT_SUPPORTED;
 	return launch(handle, &w, mode, parameters, all, 5);
-}
-
-EMU_API cudnnStatus_t cudnnBatchNormalizationBackward(
-	cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void *alpha, const void *beta,
-	const void *parameter_alpha, const void *parameter_beta,
-	const cudnnTensorDescriptor_t xDesc, const void *x, const cudnnTensorDescriptor_t dyDesc,
-	const void *dy, const cudnnTensorDescriptor_t dxDesc, void *dx,
-	const cudnnTensorDescriptor_t parameters, const void *scale, void *scale_grad,
-	void *bias_grad, double epsilon, const void *saved_mean, const void *saved_inverse)
-{
-	return cudnnBatchNormalizationBackwardEx(
-		handle, mode, CUDNN_BATCHNORM_OPS_BN, alpha, beta, parameter_alpha, parameter_beta,
-		xDesc, x, NULL, NULL, dyDesc, dy, NULL, NULL, dxDesc, dx, parameters, scale, NULL,
-		scale_grad, bias_grad, epsilon, saved_mean, saved_inverse, NULL, NULL, 0, NULL, 0);
 }

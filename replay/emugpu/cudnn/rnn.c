@@ -3,67 +3,9 @@
 /* Recurrent networks: for each layer and direction, one kernel for the independent products of its
  * input, and one for each step. The first one computes all results, unless sequences have different
  * lengths or results are projected. */
-#include "replay/emugpu/cudnn/descriptor.h"
-#include "replay/emugpu/cudnn/work.h"
+#include "replay/emugpu/cudnn/calls.h"
 
 #include <string.h>
-
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-
-struct cudnnRNNStruct {
-	cudnnRNNAlgo_t algo;
-	cudnnRNNMode_t mode;
-	cudnnRNNBiasMode_t bias;
-	cudnnDirectionMode_t direction;
-	cudnnRNNInputMode_t input;
-	cudnnDataType_t type, compute;
-	cudnnMathType_t math;
-	int32_t inputs, hidden, projected, layers;
-	cudnnDropoutDescriptor_t dropout;
-	uint32_t flags;
-	cudnnRNNClipMode_t clip;
-	double clip_low, clip_high;
-};
-
-struct cudnnRNNDataStruct {
-	cudnnDataType_t type;
-	cudnnRNNDataLayout_t layout;
-	int steps, batch, width;
-	int64_t items; /* the sum of the lengths of the sequences */
-};
-
-EMU_DNN_DESCRIPTOR(RNN)
-EMU_DNN_DESCRIPTOR(RNNData)
-
-EMU_API cudnnStatus_t cudnnSetRNNDescriptor_v8(
-	cudnnRNNDescriptor_t d, cudnnRNNAlgo_t algo, cudnnRNNMode_t mode, cudnnRNNBiasMode_t bias,
-	cudnnDirectionMode_t direction, cudnnRNNInputMode_t input, cudnnDataType_t type,
-	cudnnDataType_t compute, cudnnMathType_t math, int32_t inputs, int32_t hidden,
-	int32_t projected, int32_t layers, cudnnDropoutDescriptor_t dropout, uint32_t flags)
-{
-	if (!d)
-		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-	*d = (struct cudnnRNNStruct){algo, mode,   bias,   direction, input,  type,    compute,
-				     math, inputs, hidden, projected, layers, dropout, flags};
-	return CUDNN_STATUS_SUCCESS;
-}
-
-EMU_API cudnnStatus_t cudnnRNNSetClip_v9(cudnnRNNDescriptor_t d, cudnnRNNClipMode_t mode,
-					 double low, double high)
-{
-	if (!d)
-		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-	d->clip = mode;
-	d->clip_low = low;
-	d->clip_high = high;
-	return CUDNN_STATUS_SUCCESS;
-}
-
-EMU_API cudnnStatus_t cudnnRNNSetClip_v8(cudnnRNNDescriptor_t d, cudnnRNNClipMode_t mode,
-					 cudnnNanPropagation_t nan, double low, double high)
-{
-	return cudnnRNNSetClip_v9(d, mode, low, high);
-}
 
 EMU_API cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t d, cudnnDataType_t type,
 						cudnnRNNDataLayout_t layout, int steps, int batch,
@@ -236,27 +178,17 @@ EMU_API cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDe
 
 /* ---- launches ---- */
 
-struct pass {
-	cudnnHandle_t handle;
-	const struct cudnnRNNStruct *d;
-	const struct cudnnRNNDataStruct *x;
-	enum { FORWARD, DATA_GRADIENT, WEIGHT_GRADIENT } direction;
-	const void *pointers[8];
-	struct emu_rnn results; /* addresses */
-	int computed;
-};
-
 /* A step has few results, in small tiles. */
 #define STEP_TILE (32 * 32)
 
-static cudnnStatus_t launch(const struct pass *p, enum emu_dnn_kind kind, double items,
+static cudnnStatus_t launch(const struct emu_dnn_pass *p, enum emu_dnn_kind kind, double items,
 			    double inputs, double outputs)
 {
 	enum emu_type type = EMU_F32;
 	struct gpuemu_product of[] = {
-		[FORWARD] = {.m = outputs, .n = items, .k = inputs},
-		[DATA_GRADIENT] = {.m = inputs, .n = items, .k = outputs},
-		[WEIGHT_GRADIENT] = {.m = inputs, .n = outputs, .k = items},
+		[EMU_DNN_FORWARD] = {.m = outputs, .n = items, .k = inputs},
+		[EMU_DNN_DATA_GRADIENT] = {.m = inputs, .n = items, .k = outputs},
+		[EMU_DNN_WEIGHT_GRADIENT] = {.m = inputs, .n = outputs, .k = items},
 	};
 	struct emu_dnn_work w = {.kind = kind,
 				 .elements = of[p->direction].m * of[p->direction].n,
@@ -276,7 +208,7 @@ static cudnnStatus_t launch(const struct pass *p, enum emu_dnn_kind kind, double
 }
 
 /* Returns 1 if host kernels compute such networks. */
-static int is_computed(const struct pass *p)
+static int is_computed(const struct emu_dnn_pass *p)
 {
 	const struct cudnnRNNStruct *d = p->d;
 
@@ -284,17 +216,17 @@ static int is_computed(const struct pass *p)
 	       d->clip == CUDNN_RNN_CLIP_NONE &&
 	       p->x->layout != CUDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED &&
 	       p->x->items == (int64_t)p->x->steps * p->x->batch &&
-	       (p->direction == FORWARD || p->results.reserve);
+	       (p->direction == EMU_DNN_FORWARD || p->results.reserve);
 }
 
-static cudnnStatus_t run_layer(const struct pass *p, int32_t layer, enum emu_dnn_kind first)
+static cudnnStatus_t run_layer(const struct emu_dnn_pass *p, int32_t layer, enum emu_dnn_kind first)
 {
 	const struct cudnnRNNStruct *d = p->d;
 	double items = (double)p->x->items, outputs = (double)gates(d) * d->hidden;
 	double hidden = output_width(d);
 	cudnnStatus_t r = launch(p, first, items, input_width(d, layer), outputs);
 
-	if (p->direction == WEIGHT_GRADIENT)
+	if (p->direction == EMU_DNN_WEIGHT_GRADIENT)
 		return r == CUDNN_STATUS_SUCCESS
 			       ? launch(p, EMU_DNN_RNN_INPUT, items, hidden, outputs)
 			       : r;
@@ -304,7 +236,7 @@ static cudnnStatus_t run_layer(const struct pass *p, int32_t layer, enum emu_dnn
 }
 
 /* Adds the shape to the addresses. */
-static void fill_in(struct pass *p)
+static void fill_in(struct emu_dnn_pass *p)
 {
 	struct emu_rnn shape = describe(p->d, p->x), *r = &p->results;
 
@@ -321,7 +253,7 @@ static void fill_in(struct pass *p)
 	r->batch = shape.batch;
 }
 
-static cudnnStatus_t run(struct pass *p)
+cudnnStatus_t emu_dnn_rnn(struct emu_dnn_pass *p)
 {
 	cudnnStatus_t r = CUDNN_STATUS_SUCCESS;
 
@@ -334,70 +266,4 @@ static cudnnStatus_t run(struct pass *p)
 		r = run_layer(p, i / directions(p->d),
 			      i == 0 && p->computed ? EMU_DNN_RNN : EMU_DNN_RNN_INPUT);
 	return r;
-}
-
-EMU_API cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t d,
-				      cudnnForwardMode_t mode, const int32_t lengths[],
-				      cudnnRNNDataDescriptor_t xDesc, const void *x,
-				      cudnnRNNDataDescriptor_t yDesc, void *y,
-				      cudnnTensorDescriptor_t hDesc, const void *hx, void *hy,
-				      cudnnTensorDescriptor_t cDesc, const void *cx, void *cy,
-				      size_t weight_bytes, const void *weights, size_t work_bytes,
-				      void *work, size_t reserve_bytes, void *reserve)
-{
-	return run(&(struct pass){handle,
-				  d,
-				  xDesc,
-				  FORWARD,
-				  {x, y, hx, hy, cx, cy, weights},
-				  {.x = x,
-				   .hx = hx,
-				   .cx = cx,
-				   .weights = weights,
-				   .y = y,
-				   .hy = hy,
-				   .cy = cy,
-				   .reserve = reserve_bytes ? reserve : NULL}});
-}
-
-EMU_API cudnnStatus_t cudnnRNNBackwardData_v8(
-	cudnnHandle_t handle, cudnnRNNDescriptor_t d, const int32_t lengths[],
-	cudnnRNNDataDescriptor_t yDesc, const void *y, const void *dy,
-	cudnnRNNDataDescriptor_t xDesc, void *dx, cudnnTensorDescriptor_t hDesc, const void *hx,
-	const void *dhy, void *dhx, cudnnTensorDescriptor_t cDesc, const void *cx, const void *dcy,
-	void *dcx, size_t weight_bytes, const void *weights, size_t work_bytes, void *work,
-	size_t reserve_bytes, void *reserve)
-{
-	return run(&(struct pass){handle,
-				  d,
-				  xDesc,
-				  DATA_GRADIENT,
-				  {y, dy, dx, hx, dhx, dcx, weights},
-				  {.hx = hx,
-				   .cx = cx,
-				   .weights = weights,
-				   .dy = dy,
-				   .dhy = dhy,
-				   .dcy = dcy,
-				   .dx = dx,
-				   .dhx = dhx,
-				   .dcx = dcx,
-				   .reserve = reserve}});
-}
-
-EMU_API cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t d,
-						 cudnnWgradMode_t mode, const int32_t lengths[],
-						 cudnnRNNDataDescriptor_t xDesc, const void *x,
-						 cudnnTensorDescriptor_t hDesc, const void *hx,
-						 cudnnRNNDataDescriptor_t yDesc, const void *y,
-						 size_t weight_bytes, void *weights,
-						 size_t work_bytes, void *work,
-						 size_t reserve_bytes, void *reserve)
-{
-	return run(&(struct pass){handle,
-				  d,
-				  xDesc,
-				  WEIGHT_GRADIENT,
-				  {x, hx, y, weights},
-				  {.x = x, .hx = hx, .weight_grad = weights, .reserve = reserve}});
 }

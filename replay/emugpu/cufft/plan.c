@@ -2,11 +2,9 @@
 
 /* cuFFT: plans and their execution, on one GPU, in single and double precision. A transform is one
  * kernel and needs no work area. */
-#include "base/array.h"
-#include "replay/emugpu/lib/blas.h"
-#include "replay/emugpu/refuse.h"
+#include "replay/emugpu/cufft/calls.h"
 
-#include <cufftXt.h>
+#include "base/array.h"
 
 #include <pthread.h>
 
@@ -80,41 +78,9 @@ EMU_API cufftResult cufftSetStream(cufftHandle plan, cudaStream_t stream)
 	return unlock(CUFFT_SUCCESS);
 }
 
-static cufftResult check(cufftHandle plan)
+cufftResult emu_cufft_check(cufftHandle plan)
 {
 	return locked(plan) ? unlock(CUFFT_SUCCESS) : CUFFT_INVALID_PLAN;
-}
-
-EMU_API cufftResult cufftSetAutoAllocation(cufftHandle plan, int autoAllocate)
-{
-	return check(plan);
-}
-
-EMU_API cufftResult cufftSetWorkArea(cufftHandle plan, void *workArea)
-{
-	return check(plan);
-}
-
-EMU_API cufftResult cufftGetSize(cufftHandle handle, size_t *workSize)
-{
-	*workSize = 0;
-	return check(handle);
-}
-
-EMU_API cufftResult cufftGetVersion(int *version)
-{
-	*version = CUFFT_VERSION;
-	return CUFFT_SUCCESS;
-}
-
-EMU_API cufftResult cufftGetProperty(libraryPropertyType type, int *value)
-{
-	static const int values[] = {CUFFT_VER_MAJOR, CUFFT_VER_MINOR, CUFFT_VER_PATCH};
-
-	if (!value || (unsigned)type > PATCH_LEVEL)
-		return CUFFT_INVALID_VALUE;
-	*value = values[type];
-	return CUFFT_SUCCESS;
 }
 
 static int is_complex(enum emu_type type)
@@ -265,49 +231,4 @@ EMU_API cufftResult cufftPlanMany(cufftHandle *plan, int rank, int *n, int *inem
 		r = cufftMakePlanMany(*plan, rank, n, inembed, istride, idist, onembed, ostride,
 				      odist, type, batch, NULL);
 	return r;
-}
-
-EMU_API cufftResult cufftMakePlan1d(cufftHandle plan, int nx, cufftType type, int batch,
-				    size_t *workSize)
-{
-	return cufftMakePlanMany(plan, 1, &nx, NULL, 1, 0, NULL, 1, 0, type, batch, workSize);
-}
-
-EMU_API cufftResult cufftMakePlan2d(cufftHandle plan, int nx, int ny, cufftType type,
-				    size_t *workSize)
-{
-	return cufftMakePlanMany(plan, 2, (int[]){nx, ny}, NULL, 1, 0, NULL, 1, 0, type, 1,
-				 workSize);
-}
-
-EMU_API cufftResult cufftMakePlan3d(cufftHandle plan, int nx, int ny, int nz, cufftType type,
-				    size_t *workSize)
-{
-	return cufftMakePlanMany(plan, 3, (int[]){nx, ny, nz}, NULL, 1, 0, NULL, 1, 0, type, 1,
-				 workSize);
-}
-
-EMU_API cufftResult cufftPlan1d(cufftHandle *plan, int nx, cufftType type, int batch)
-{
-	return cufftPlanMany(plan, 1, &nx, NULL, 1, 0, NULL, 1, 0, type, batch);
-}
-
-EMU_API cufftResult cufftPlan2d(cufftHandle *plan, int nx, int ny, cufftType type)
-{
-	return cufftPlanMany(plan, 2, (int[]){nx, ny}, NULL, 1, 0, NULL, 1, 0, type, 1);
-}
-
-EMU_API cufftResult cufftPlan3d(cufftHandle *plan, int nx, int ny, int nz, cufftType type)
-{
-	return cufftPlanMany(plan, 3, (int[]){nx, ny, nz}, NULL, 1, 0, NULL, 1, 0, type, 1);
-}
-
-EMU_API cufftResult cufftExecR2C(cufftHandle plan, cufftReal *idata, cufftComplex *odata)
-{
-	return cufftXtExec(plan, idata, odata, CUFFT_FORWARD);
-}
-
-EMU_API cufftResult cufftExecC2R(cufftHandle plan, cufftComplex *idata, cufftReal *odata)
-{
-	return cufftXtExec(plan, idata, odata, CUFFT_INVERSE);
 }

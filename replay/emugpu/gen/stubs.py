@@ -4,14 +4,15 @@
 
     stubs.py LIBRARY --include DIR [--cc CC] --out STUBS.c --map EXPORTS.map --names NAMES.h SOURCE.c...
 
-A function is written by hand when one of the SOURCEs defines it behind EMU_API; there is no other list. Functions that only
-call another one are rows of the table --forward (forward.py), and count as written by hand below. NAMES.h, included before
+A function is written by hand when one of the SOURCEs defines it behind EMU_API; there is no other list. Functions that are
+one expression, or call another one, are rows of the table --forward (forward.py), and count as written by hand below. NAMES.h, included before
 each SOURCE, renames a function to emu_<name>; the function under its own name counts the call (counts.h) and calls
 emu_<name>. Both are exported: recorders call emu_<name>, so that their own calls are not counted. Of the rest
 
   - ncclName, if pncclName is written by hand, is a weak alias of it, so that tools can interpose it,
   - name_ptsz and name_ptds (per-thread default stream), if `name` is written by hand, call it with emu_per_thread raised,
   - names that newer headers declare ('later') are refused, whatever their parameters,
+  - functions of half precision, which headers declare for C++ only ('half'), have the parameters of others, 16 bits wide,
   - all others return the library's own "not supported", and are counted and reported (refuse.h).
 
 A declared function that does not return the library's status cannot be refused: it must be written by hand. EXPORTS.map is
@@ -47,6 +48,7 @@ LIBRARIES = {
         'refuse': 'cudaErrorNotSupported',
         'defines': ['__CUDA_API_VERSION_INTERNAL'],
         'node': 'libcudart.so.13',
+        'through_driver': True,
         'results': 'cuda(?:Error)?',
         'observed': True,
     },
@@ -57,6 +59,8 @@ LIBRARIES = {
         'refuse': 'CUBLAS_STATUS_NOT_SUPPORTED',
         'defines': [],
         'node': 'libcublas.so.13',
+        'half': {f'cublasHgemm{kind}{size}': f'cublasSgemm{kind or "_v2"}{size}'
+                 for kind in ('', 'Batched', 'StridedBatched') for size in ('', '_64')},
     },
     'libcublasLt.so.13': {
         'headers': ['cublasLt.h'],
@@ -326,6 +330,9 @@ def complete(soname, library, args):
         sys.exit(f'{soname}: {", ".join(library["headers"])} declares nothing')
     for name in library.get('later', '').split():
         declared.setdefault(name, (library['status'], []))
+    for name, like in library.get('half', {}).items():
+        returns, parameters = declared[like]
+        declared[name] = returns, [re.sub(r'\bfloat\b', 'uint16_t', p) for p in parameters]
     hand = written_by_hand(args.sources, args)
     table = forward.rows(args.forward) if args.forward else []
     twice = sorted(name for name, _ in table if name in hand)
@@ -346,8 +353,9 @@ def complete(soname, library, args):
     if table:
         if args.forward_header:
             out += f'#include "{args.forward_header}"\n'
-        targets = declared_by(LIBRARIES['libcuda.so.1'], args) if args.forward_header else declared
-        out += forward.source(table, declared, targets, bool(args.forward_header))
+        through_driver = library.get('through_driver', False)
+        targets = declared_by(LIBRARIES['libcuda.so.1'], args) if through_driver else declared
+        out += forward.source(table, declared, targets, through_driver)
     out += functions
     if 'results' in library:
         out += C_RESULTS.format(rows=''.join(f'\t{{{n}, "{n}", "{w}"}},\n' for n, w in results(library, args)))
@@ -368,8 +376,8 @@ def main():
     parser.add_argument('--out', required=True)
     parser.add_argument('--map', required=True)
     parser.add_argument('--names', required=True)
-    parser.add_argument('--forward', help='table of functions that only call another one (forward.py)')
-    parser.add_argument('--forward-header', help='they call the driver: declares RT(), rt_stream() and rt_kernel()')
+    parser.add_argument('--forward', help='table of functions that are one expression (forward.py)')
+    parser.add_argument('--forward-header', help='declares what the expressions of the table use')
     parser.add_argument('sources', nargs='*')
     args = parser.parse_intermixed_args()
     made = complete(args.library, LIBRARIES[args.library], args)

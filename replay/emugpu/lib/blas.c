@@ -31,6 +31,13 @@ int emu_type_of(cudaDataType type, enum emu_type *ret)
 	return -ENOTSUP;
 }
 
+enum emu_type emu_type_or_none(cudaDataType type)
+{
+	enum emu_type ret;
+
+	return emu_type_of(type, &ret) < 0 ? EMU_TYPES : ret;
+}
+
 int emu_compute_of(cublasComputeType_t type, int is_complex, enum emu_type *ret)
 {
 	switch (type) {

@@ -11,6 +11,9 @@
 /* Returns 0, or -ENOTSUP for an unsupported type. */
 int emu_type_of(cudaDataType type, enum emu_type *ret);
 
+/* Returns EMU_TYPES for an unsupported type. */
+enum emu_type emu_type_or_none(cudaDataType type);
+
 /* Maps a cuBLAS compute type to the type of computation; `is_complex` for complex matrices. */
 int emu_compute_of(cublasComputeType_t type, int is_complex, enum emu_type *ret);
 

@@ -60,6 +60,14 @@ enum gpuemu_math emu_gpu_math(enum emu_type type, int tensor)
 	}
 }
 
+int emu_property(libraryPropertyType type, int *value, int major, int minor, int patch)
+{
+	if (!value || (unsigned)type > PATCH_LEVEL)
+		return 0;
+	*value = type == MAJOR_VERSION ? major : type == MINOR_VERSION ? minor : patch;
+	return 1;
+}
+
 CUresult emu_gpu_context(void)
 {
 	const struct emu_gpu *g = emu_gpu();

@@ -10,6 +10,7 @@
 #include <gpuemu.h>
 
 #include <cuda.h>
+#include <library_types.h>
 
 #define EMU_GPU_CALLS(X)                                                                           \
 	X(cuInit)                                                                                  \
@@ -61,6 +62,9 @@ const struct emu_gpu *emu_gpu(void);
 
 /* Returns the peak for operations on elements of `type`. `tensor`: they may run on tensor cores. */
 enum gpuemu_math emu_gpu_math(enum emu_type type, int tensor);
+
+/* Stores a part of a library's version; returns 0 for an invalid argument. */
+int emu_property(libraryPropertyType type, int *value, int major, int minor, int patch);
 
 /* Makes the context of device 0 current in a thread without a context. */
 CUresult emu_gpu_context(void);

@@ -127,32 +127,6 @@ EMU_API cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret, int devi
 	return cudaSuccess;
 }
 
-/* Does not need a context. */
-EMU_API cudaError_t cudaDeviceGetAttribute(int *ret, enum cudaDeviceAttr what, int device)
-{
-	int count;
-	cudaError_t e = cudaGetDeviceCount(&count);
-
-	return e ? e
-		 : rt_result(
-			   RT_DRIVER(cuDeviceGetAttribute)(ret, (CUdevice_attribute)what, device));
-}
-
-EMU_API cudaError_t cudaChooseDevice(int *ret, const struct cudaDeviceProp *wanted)
-{
-	int count;
-
-	*ret = 0;
-	return cudaGetDeviceCount(&count);
-}
-
-EMU_API cudaError_t cudaSetValidDevices(int *devices, int n)
-{
-	int count;
-
-	return cudaGetDeviceCount(&count);
-}
-
 EMU_API cudaError_t cudaSetDeviceFlags(unsigned flags)
 {
 	int device;
@@ -170,33 +144,3 @@ EMU_API cudaError_t cudaGetDeviceFlags(unsigned *ret)
 }
 
 /* ---- peers ---- */
-
-EMU_API cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
-{
-	CUcontext c;
-	cudaError_t e = rt_context(peer, &c);
-
-	return e ? e : RT(cuCtxEnablePeerAccess, c, flags);
-}
-
-EMU_API cudaError_t cudaDeviceDisablePeerAccess(int peer)
-{
-	CUcontext c;
-	cudaError_t e = rt_context(peer, &c);
-
-	return e ? e : RT(cuCtxDisablePeerAccess, c);
-}
-
-EMU_API cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel,
-						    enum cudaFuncAttribute what, int value,
-						    int device)
-{
-	return RT(cuKernelSetAttribute, (CUfunction_attribute)what, value, (CUkernel)kernel,
-		  device);
-}
-
-EMU_API struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
-							   enum cudaChannelFormatKind kind)
-{
-	return (struct cudaChannelFormatDesc){x, y, z, w, kind};
-}

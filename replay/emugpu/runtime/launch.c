@@ -108,9 +108,11 @@ EMU_API cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid,
 		(unsigned)shared_bytes, rt_stream(stream), args));
 }
 
-static CUlaunchConfig config_of(const cudaLaunchConfig_t *c)
+cudaError_t rt_launch_config(const cudaLaunchConfig_t *c, CUlaunchConfig *ret)
 {
-	return (CUlaunchConfig){
+	if (!c)
+		return rt_error(cudaErrorInvalidValue);
+	*ret = (CUlaunchConfig){
 		.gridDimX = c->gridDim.x,
 		.gridDimY = c->gridDim.y,
 		.gridDimZ = c->gridDim.z,
@@ -122,46 +124,21 @@ static CUlaunchConfig config_of(const cudaLaunchConfig_t *c)
 		.attrs = (CUlaunchAttribute *)c->attrs,
 		.numAttrs = c->numAttrs,
 	};
+	return cudaSuccess;
 }
 
 EMU_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void *function,
 					void **args)
 {
+	CUlaunchConfig config;
 	CUkernel k;
-	cudaError_t e;
+	cudaError_t e = rt_launch_config(c, &config);
 
-	if (!c)
-		return rt_error(cudaErrorInvalidValue);
-	e = rt_kernel(function, &k);
+	if (!e)
+		e = rt_kernel(function, &k);
 	if (e)
 		return e;
-	CUlaunchConfig config = config_of(c);
-
 	return launched(RT_DRIVER(cuLaunchKernelEx)(&config, (CUfunction)k, args, NULL));
-}
-
-/* ---- host functions ---- */
-
-EMU_API cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback,
-					  void *data, unsigned flags)
-{
-	return RT(cuStreamAddCallback, rt_stream(stream), (CUstreamCallback)(void *)callback, data,
-		  flags);
-}
-
-/* ---- functions ---- */
-
-EMU_API cudaError_t cudaGetKernel(cudaKernel_t *ret, const void *function)
-{
-	return rt_kernel(function, (CUkernel *)ret);
-}
-
-EMU_API cudaError_t cudaGetFuncBySymbol(cudaFunction_t *ret, const void *symbol)
-{
-	CUkernel k;
-	cudaError_t e = rt_kernel(symbol, &k);
-
-	return e ? e : RT(cuKernelGetFunction, (CUfunction *)ret, k);
 }
 
 static int function_attribute(CUkernel k, CUfunction_attribute what)
@@ -195,38 +172,4 @@ EMU_API cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *ret, const 
 			function_attribute(k, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT),
 	};
 	return cudaSuccess;
-}
-
-EMU_API cudaError_t cudaFuncSetSharedMemConfig(const void *function,
-					       enum cudaSharedMemConfig config)
-{
-	CUkernel k;
-
-	return rt_kernel(function, &k);
-}
-
-EMU_API cudaError_t cudaOccupancyMaxActiveClusters(int *ret, const void *function,
-						   const cudaLaunchConfig_t *c)
-{
-	CUkernel k;
-	cudaError_t e = c ? rt_kernel(function, &k) : rt_error(cudaErrorInvalidValue);
-
-	if (e)
-		return e;
-	CUlaunchConfig config = config_of(c);
-
-	return RT(cuOccupancyMaxActiveClusters, ret, (CUfunction)k, &config);
-}
-
-EMU_API cudaError_t cudaOccupancyMaxPotentialClusterSize(int *ret, const void *function,
-							 const cudaLaunchConfig_t *c)
-{
-	CUkernel k;
-	cudaError_t e = c ? rt_kernel(function, &k) : rt_error(cudaErrorInvalidValue);
-
-	if (e)
-		return e;
-	CUlaunchConfig config = config_of(c);
-
-	return RT(cuOccupancyMaxPotentialClusterSize, ret, (CUfunction)k, &config);
 }

@@ -15,16 +15,6 @@ EMU_API cudaError_t cudaMalloc(void **ret, size_t bytes)
 	return RT(cuMemAlloc_v2, (CUdeviceptr *)ret, bytes);
 }
 
-EMU_API cudaError_t cudaFree(void *at)
-{
-	return at ? RT(cuMemFree_v2, PTR(at)) : rt_ready();
-}
-
-EMU_API cudaError_t cudaMallocPitch(void **ret, size_t *pitch, size_t width, size_t height)
-{
-	return RT(cuMemAllocPitch_v2, (CUdeviceptr *)ret, pitch, width, height, 4);
-}
-
 EMU_API cudaError_t cudaMalloc3D(struct cudaPitchedPtr *ret, struct cudaExtent extent)
 {
 	size_t pitch;
@@ -34,20 +24,6 @@ EMU_API cudaError_t cudaMalloc3D(struct cudaPitchedPtr *ret, struct cudaExtent e
 	if (!e)
 		*ret = (struct cudaPitchedPtr){at, pitch, extent.width, extent.height};
 	return e;
-}
-
-EMU_API cudaError_t cudaGetSymbolAddress(void **ret, const void *symbol)
-{
-	size_t bytes;
-
-	return rt_symbol(symbol, (CUdeviceptr *)ret, &bytes);
-}
-
-EMU_API cudaError_t cudaGetSymbolSize(size_t *ret, const void *symbol)
-{
-	CUdeviceptr at;
-
-	return rt_symbol(symbol, &at, ret);
 }
 
 EMU_API cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *ret, const void *at)

@@ -252,12 +252,6 @@ EMU_API const char *cudaGetErrorString(cudaError_t e)
 	return n ? n->words : "unrecognized error code";
 }
 
-EMU_API cudaError_t cudaGetExportTable(const void **ret, const cudaUUID_t *id)
-{
-	emu_refuse_use("libcudart.so.13", "cudaGetExportTable");
-	return cudaErrorNotSupported;
-}
-
 /* ---- the thread's device ---- */
 
 EMU_API cudaError_t cudaSetDevice(int device)
@@ -293,13 +287,6 @@ EMU_API cudaError_t cudaGetDeviceCount(int *ret)
 	return open_once() ? (*ret = 0, state.error) : rt_result(RT_DRIVER(cuDeviceGetCount)(ret));
 }
 
-EMU_API cudaError_t cudaInitDevice(int device, unsigned device_flags, unsigned flags)
-{
-	CUcontext c;
-
-	return rt_context(device, &c);
-}
-
 EMU_API cudaError_t cudaDeviceReset(void)
 {
 	CUdevice d;
@@ -321,14 +308,6 @@ EMU_API cudaError_t cudaDriverGetVersion(int *ret)
 	return state.library ? rt_result(RT_DRIVER(cuDriverGetVersion)(ret)) : cudaSuccess;
 }
 
-EMU_API cudaError_t cudaRuntimeGetVersion(int *ret)
-{
-	if (!ret)
-		return rt_error(cudaErrorInvalidValue);
-	*ret = CUDART_VERSION;
-	return cudaSuccess;
-}
-
 EMU_API cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **ret,
 						     unsigned version, unsigned long long flags,
 						     enum cudaDriverEntryPointQueryResult *status)
@@ -344,11 +323,4 @@ EMU_API cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **
 	if (status)
 		*status = (enum cudaDriverEntryPointQueryResult)found;
 	return e;
-}
-
-EMU_API cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **ret,
-					    unsigned long long flags,
-					    enum cudaDriverEntryPointQueryResult *status)
-{
-	return cudaGetDriverEntryPointByVersion(symbol, ret, CUDART_VERSION, flags, status);
 }

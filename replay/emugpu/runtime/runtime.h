@@ -3,7 +3,7 @@
 /* The CUDA runtime on top of the driver. Each call makes a context current in its thread, then
  * calls libcuda.so.1, opened by that name so that a recorder preloaded under it sees all calls.
  *
- * Functions that only call the driver with the same parameters are rows of forward.txt. Runtime and
+ * Functions that are one call of the driver are rows of forward.txt. Runtime and
  * driver share error numbers, enumerators and handles. Any thread. */
 #pragma once
 
@@ -69,5 +69,32 @@ cudaError_t rt_symbol(const void *symbol, CUdeviceptr *ret, size_t *bytes);
 /* Returns the current context of the thread; after rt_ready(). */
 CUcontext rt_current(void);
 
-/* Converts the parameters of a copy to the driver's. */
-cudaError_t rt_describe_copy(const struct cudaMemcpy3DParms *q, CUDA_MEMCPY3D *ret);
+/* As rt_symbol, for `bytes` bytes of the variable from `offset`. */
+cudaError_t rt_symbol_range(const void *symbol, size_t offset, size_t bytes, char **ret);
+
+/* Returns the parameters of a copy with unified addresses. */
+CUDA_MEMCPY3D rt_box(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+		     size_t height, size_t depth);
+
+/* Convert parameters to the driver's. For nodes of any kind, runtime and driver share the layout
+ * except for kernels, copies, and the context of a fill. */
+cudaError_t rt_copy_params(const struct cudaMemcpy3DParms *q, CUDA_MEMCPY3D *ret);
+cudaError_t rt_peer_copy_params(const struct cudaMemcpy3DPeerParms *q, CUDA_MEMCPY3D *ret);
+cudaError_t rt_launch_config(const cudaLaunchConfig_t *c, CUlaunchConfig *ret);
+cudaError_t rt_kernel_params(const struct cudaKernelNodeParams *p, CUDA_KERNEL_NODE_PARAMS *ret);
+cudaError_t rt_node_params(const struct cudaGraphNodeParams *p, CUgraphNodeParams *ret);
+
+/* The macros of forward.txt: calls the driver if `first` succeeds; evaluates `copy` with `at`, the
+ * address in a variable; a copy of `count` bytes from `src` to `dst`. */
+#define AFTER(first, call)                                                                         \
+	({                                                                                         \
+		cudaError_t e_ = (first);                                                          \
+		e_ ? e_ : rt_result(call);                                                         \
+	})
+#define IN_SYMBOL(copy)                                                                            \
+	({                                                                                         \
+		char *at = NULL;                                                                   \
+		cudaError_t e_ = rt_symbol_range(symbol, offset, count, &at);                      \
+		e_ ? e_ : (copy);                                                                  \
+	})
+#define LINEAR (&(CUDA_MEMCPY3D[1]){rt_box(dst, 0, src, 0, count, 1, 1)}[0])

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What the expressions of forward.txt use. */
+#pragma once
+
+#include "replay/emugpu/lib/entry.h"
+
+#include <cufftXt.h>
+
+/* Returns CUFFT_INVALID_PLAN for an invalid handle. */
+cufftResult emu_cufft_check(cufftHandle plan);
