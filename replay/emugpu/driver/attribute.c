@@ -136,24 +136,6 @@ EMU_API CUresult cuDeviceGetAttribute(int *ret, CUdevice_attribute what, CUdevic
 	return CUDA_SUCCESS;
 }
 
-EMU_API CUresult cuDeviceGet(CUdevice *ret, int ordinal)
-{
-	if (!emu_is_ready())
-		return CUDA_ERROR_NOT_INITIALIZED;
-	if (!emu_device(ordinal))
-		return CUDA_ERROR_INVALID_DEVICE;
-	*ret = ordinal;
-	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuDeviceGetCount(int *ret)
-{
-	if (!emu_is_ready())
-		return CUDA_ERROR_NOT_INITIALIZED;
-	*ret = emu.n_devices;
-	return CUDA_SUCCESS;
-}
-
 EMU_API CUresult cuDeviceGetName(char *ret, int len, CUdevice device)
 {
 	const struct emu_device *d = emu_device(device);
@@ -163,16 +145,6 @@ EMU_API CUresult cuDeviceGetName(char *ret, int len, CUdevice device)
 	if (!ret || len <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
 	snprintf(ret, (size_t)len, "%s", d->model.name);
-	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuDeviceTotalMem_v2(size_t *ret, CUdevice device)
-{
-	const struct emu_device *d = emu_device(device);
-
-	if (!d)
-		return CUDA_ERROR_INVALID_DEVICE;
-	*ret = (size_t)d->model.memory_bytes;
 	return CUDA_SUCCESS;
 }
 
@@ -213,31 +185,6 @@ EMU_API CUresult cuDeviceGetByPCIBusId(CUdevice *ret, const char *id)
 			return CUDA_SUCCESS;
 		}
 	return CUDA_ERROR_INVALID_DEVICE;
-}
-
-EMU_API CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
-{
-	const struct emu_device *d = emu_device(device);
-
-	if (!d)
-		return CUDA_ERROR_INVALID_DEVICE;
-	*major = major_of(&d->model);
-	*minor = minor_of(&d->model);
-	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuDeviceGetExecAffinitySupport(int *ret, CUexecAffinityType type, CUdevice device)
-{
-	*ret = 0;
-	return emu_device(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
-}
-
-EMU_API CUresult cuDeviceGetHostAtomicCapabilities(unsigned *capabilities,
-						   const CUatomicOperation *operations,
-						   unsigned count, CUdevice device)
-{
-	memset(capabilities, 0, count * sizeof(*capabilities));
-	return emu_device(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
 EMU_API int gpuemu_device_value(int device, const char *key, double *ret)

@@ -65,19 +65,6 @@ CUresult emu_current(struct emu_thread *self, struct emu_context **ret)
 	return emu_context_error(c);
 }
 
-EMU_API CUresult cuInit(unsigned flags)
-{
-	return flags ? CUDA_ERROR_INVALID_VALUE : emu_init();
-}
-
-EMU_API CUresult cuDriverGetVersion(int *ret)
-{
-	if (!ret)
-		return CUDA_ERROR_INVALID_VALUE;
-	*ret = CUDA_VERSION;
-	return CUDA_SUCCESS;
-}
-
 /* ---- primary contexts ---- */
 
 EMU_API CUresult cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
@@ -263,8 +250,7 @@ EMU_API CUresult cuCtxGetCurrent(CUcontext *ret)
 	return CUDA_SUCCESS;
 }
 
-/* Returns `context`, or the current context if it is NULL. */
-static CUresult context_of(struct emu_thread *self, CUcontext context, struct emu_context **ret)
+CUresult emu_context_of(struct emu_thread *self, CUcontext context, struct emu_context **ret)
 {
 	if (!context)
 		return emu_current(self, ret);
@@ -274,112 +260,17 @@ static CUresult context_of(struct emu_thread *self, CUcontext context, struct em
 	return emu_context_error((*ret));
 }
 
-EMU_API CUresult cuCtxGetDevice_v2(CUdevice *ret, CUcontext context)
-{
-	EMU_ENTER(EMU_CALL_FREE);
-	struct emu_context *c;
-	CUresult r = context_of(self, context, &c);
-
-	if (!r)
-		*ret = c->device->ordinal;
-	return r;
-}
-
-EMU_API CUresult cuCtxGetId(CUcontext context, unsigned long long *ret)
-{
-	EMU_ENTER(EMU_CALL_FREE);
-	struct emu_context *c;
-	CUresult r = context_of(self, context, &c);
-
-	if (!r)
-		*ret = c->id;
-	return r;
-}
-
-EMU_API CUresult cuCtxGetFlags(unsigned *ret)
-{
-	EMU_ENTER(EMU_CALL_FREE);
-	struct emu_context *c;
-	CUresult r = emu_current(self, &c);
-
-	if (!r)
-		*ret = c->flags;
-	return r;
-}
-
-EMU_API CUresult cuCtxSetFlags(unsigned flags)
-{
-	EMU_ENTER(EMU_CALL_FREE);
-	struct emu_context *c;
-	CUresult r = emu_current(self, &c);
-
-	if (!r)
-		c->flags = flags;
-	return r;
-}
-
-EMU_API CUresult cuCtxGetApiVersion(CUcontext context, unsigned *ret)
-{
-	EMU_ENTER(EMU_CALL_FREE);
-	struct emu_context *c;
-	CUresult r = context_of(self, context, &c);
-
-	if (!r)
-		*ret = 3020;
-	return r;
-}
-
 EMU_API CUresult cuCtxSynchronize_v2(CUcontext context)
 {
 	EMU_ENTER(EMU_CALL_QUERY);
 	struct emu_context *c;
-	CUresult r = context_of(self, context, &c);
+	CUresult r = emu_context_of(self, context, &c);
 
 	if (!r)
 		r = emu_capture_check(self);
 	if (!r)
 		emu_observe_wait(EMU_WAIT_CONTEXT, c, 0);
 	return r ? r : emu_context_wait(self, c);
-}
-
-EMU_API CUresult cuCtxGetLimit(size_t *ret, CUlimit limit)
-{
-	EMU_ENTER(EMU_CALL_FREE);
-	struct emu_context *c;
-	CUresult r = emu_current(self, &c);
-
-	if (r)
-		return r;
-	if ((unsigned)limit >= CU_LIMIT_MAX)
-		return CUDA_ERROR_UNSUPPORTED_LIMIT;
-	*ret = c->limits[limit];
-	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuCtxSetLimit(CUlimit limit, size_t value)
-{
-	EMU_ENTER(EMU_CALL_FREE);
-	struct emu_context *c;
-	CUresult r = emu_current(self, &c);
-
-	if (r)
-		return r;
-	if ((unsigned)limit >= CU_LIMIT_MAX)
-		return CUDA_ERROR_UNSUPPORTED_LIMIT;
-	c->limits[limit] = value;
-	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuCtxGetCacheConfig(CUfunc_cache *ret)
-{
-	*ret = CU_FUNC_CACHE_PREFER_NONE;
-	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuCtxGetSharedMemConfig(CUsharedconfig *ret)
-{
-	*ret = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
-	return CUDA_SUCCESS;
 }
 
 EMU_API CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)

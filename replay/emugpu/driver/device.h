@@ -95,6 +95,9 @@ static inline int emu_is_over(void)
 /* Stores the calling thread's context. Returns an error if none is current or if it is lost. */
 CUresult emu_current(struct emu_thread *self, struct emu_context **ret);
 
+/* Returns `context`, or the current context if it is NULL. */
+CUresult emu_context_of(struct emu_thread *self, CUcontext context, struct emu_context **ret);
+
 /* Returns 1 if `c` is a valid context. */
 int emu_is_context(CUcontext c);
 

@@ -51,13 +51,6 @@ EMU_API CUresult cuGetProcAddress(const char *symbol, void **ret, int version, c
 	return r || *ret ? r : CUDA_ERROR_NOT_FOUND;
 }
 
-/* The tables are undocumented; none is provided. */
-EMU_API CUresult cuGetExportTable(const void **ret, const CUuuid *id)
-{
-	emu_refuse_use("libcuda.so.1", "cuGetExportTable");
-	return CUDA_ERROR_NOT_SUPPORTED;
-}
-
 /* Messages that differ from the name's words. */
 static const struct {
 	CUresult result;

@@ -46,8 +46,9 @@ struct emu_module {
 	struct emu_module *next;	     /* in the list of unloaded modules */
 };
 
-/* Returns NULL for an invalid handle. */
+/* Return NULL for an invalid handle. */
 struct emu_function *emu_function_of(CUfunction f);
+struct emu_module *emu_module_of(const void *handle);
 
 /* Returns the host kernel of a function, or NULL. */
 static inline const struct gpuemu_kernel *emu_host_kernel_of(struct emu_function *f)

@@ -246,45 +246,6 @@ EMU_API CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute wh
 	return CUDA_SUCCESS;
 }
 
-EMU_API CUresult cuKernelSetAttribute(CUfunction_attribute what, int value, CUkernel kernel,
-				      CUdevice device)
-{
-	return cuFuncSetAttribute((CUfunction)kernel, what, value);
-}
-
-EMU_API CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config)
-{
-	return emu_function_of(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
-
-EMU_API CUresult cuKernelGetFunction(CUfunction *ret, CUkernel kernel)
-{
-	if (!emu_function_of((CUfunction)kernel))
-		return CUDA_ERROR_INVALID_HANDLE;
-	*ret = (CUfunction)kernel;
-	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuKernelGetLibrary(CUlibrary *ret, CUkernel kernel)
-{
-	struct emu_function *f = emu_function_of((CUfunction)kernel);
-
-	if (!f)
-		return CUDA_ERROR_INVALID_HANDLE;
-	*ret = (CUlibrary)f->module;
-	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuFuncGetName(const char **ret, CUfunction function)
-{
-	struct emu_function *f = emu_function_of(function);
-
-	if (!f)
-		return CUDA_ERROR_INVALID_HANDLE;
-	*ret = f->entry->name;
-	return CUDA_SUCCESS;
-}
-
 static int is_loaded(const struct emu_function *f)
 {
 	return __atomic_load_n(&f->loaded, __ATOMIC_RELAXED);

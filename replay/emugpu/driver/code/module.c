@@ -27,7 +27,7 @@ struct emu_function *emu_function_of(CUfunction f)
 	return e->magic == FUNCTION_MAGIC ? e : NULL;
 }
 
-static struct emu_module *module_of(const void *handle)
+struct emu_module *emu_module_of(const void *handle)
 {
 	struct emu_module *m = (struct emu_module *)(uintptr_t)handle;
 
@@ -207,7 +207,7 @@ EMU_API CUresult cuModuleLoad(CUmodule *ret, const char *path)
 EMU_API CUresult cuModuleUnload(CUmodule handle)
 {
 	EMU_ENTER(EMU_CALL_MALLOC);
-	struct emu_module *m = module_of(handle);
+	struct emu_module *m = emu_module_of(handle);
 
 	if (!m)
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -216,15 +216,9 @@ EMU_API CUresult cuModuleUnload(CUmodule handle)
 	return CUDA_SUCCESS;
 }
 
-EMU_API CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *ret)
-{
-	*ret = CU_MODULE_LAZY_LOADING;
-	return CUDA_SUCCESS;
-}
-
 EMU_API CUresult cuModuleGetFunction(CUfunction *ret, CUmodule handle, const char *name)
 {
-	struct emu_module *m = module_of(handle);
+	struct emu_module *m = emu_module_of(handle);
 
 	if (!m)
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -232,19 +226,9 @@ EMU_API CUresult cuModuleGetFunction(CUfunction *ret, CUmodule handle, const cha
 			   : CUDA_ERROR_INVALID_VALUE;
 }
 
-EMU_API CUresult cuModuleGetFunctionCount(unsigned *ret, CUmodule handle)
-{
-	struct emu_module *m = module_of(handle);
-
-	if (!m)
-		return CUDA_ERROR_INVALID_HANDLE;
-	*ret = (unsigned)m->image.n_entries;
-	return CUDA_SUCCESS;
-}
-
 EMU_API CUresult cuModuleEnumerateFunctions(CUfunction *ret, unsigned n, CUmodule handle)
 {
-	struct emu_module *m = module_of(handle);
+	struct emu_module *m = emu_module_of(handle);
 
 	if (!m)
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -257,7 +241,7 @@ EMU_API CUresult cuModuleGetGlobal_v2(CUdeviceptr *ret, size_t *bytes, CUmodule 
 				      const char *name)
 {
 	EMU_ENTER(EMU_CALL_FREE);
-	struct emu_module *m = module_of(handle);
+	struct emu_module *m = emu_module_of(handle);
 	struct emu_context *c = NULL;
 	CUresult r = CUDA_SUCCESS;
 
@@ -298,7 +282,7 @@ EMU_API CUresult cuLibraryLoadFromFile(CUlibrary *ret, const char *path, CUjit_o
 
 EMU_API CUresult cuLibraryUnload(CUlibrary handle)
 {
-	struct emu_module *m = module_of(handle);
+	struct emu_module *m = emu_module_of(handle);
 
 	if (!m)
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -306,19 +290,11 @@ EMU_API CUresult cuLibraryUnload(CUlibrary handle)
 	return CUDA_SUCCESS;
 }
 
-EMU_API CUresult cuLibraryGetModule(CUmodule *ret, CUlibrary handle)
-{
-	if (!module_of(handle))
-		return CUDA_ERROR_INVALID_HANDLE;
-	*ret = (CUmodule)handle;
-	return CUDA_SUCCESS;
-}
-
 EMU_API CUresult cuLibraryGetGlobal(CUdeviceptr *ret, size_t *bytes, CUlibrary handle,
 				    const char *name)
 {
 	EMU_ENTER(EMU_CALL_FREE);
-	struct emu_module *m = module_of(handle);
+	struct emu_module *m = emu_module_of(handle);
 	struct emu_context *c;
 	CUresult r = emu_current(self, &c);
 
@@ -330,7 +306,7 @@ EMU_API CUresult cuLibraryGetGlobal(CUdeviceptr *ret, size_t *bytes, CUlibrary h
 EMU_API CUresult cuLibraryGetManaged(CUdeviceptr *ret, size_t *bytes, CUlibrary handle,
 				     const char *name)
 {
-	struct emu_module *m = module_of(handle);
+	struct emu_module *m = emu_module_of(handle);
 
 	if (!m)
 		return CUDA_ERROR_INVALID_HANDLE;

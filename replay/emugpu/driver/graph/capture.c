@@ -325,13 +325,6 @@ EMU_API CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatu
 	return CUDA_SUCCESS;
 }
 
-EMU_API CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status,
-					   cuuint64_t *id, CUgraph *graph, const CUgraphNode **deps,
-					   size_t *n)
-{
-	return cuStreamGetCaptureInfo_v3(stream, status, id, graph, deps, NULL, n);
-}
-
 EMU_API CUresult cuStreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode *deps,
 						      const CUgraphEdgeData *edges, size_t n,
 						      unsigned flags)

@@ -246,25 +246,6 @@ EMU_API CUresult cuGraphCreate(CUgraph *ret, unsigned flags)
 							      : CUDA_SUCCESS;
 }
 
-EMU_API CUresult cuGraphDestroy(CUgraph graph)
-{
-	struct emu_graph *g = emu_graph_of(graph);
-
-	if (!g)
-		return CUDA_ERROR_INVALID_VALUE;
-	emu_graph_free(g);
-	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuGraphClone(CUgraph *ret, CUgraph graph)
-{
-	struct emu_graph *g = emu_graph_of(graph);
-
-	if (!g || !ret)
-		return CUDA_ERROR_INVALID_VALUE;
-	return emu_graph_clone(g, (struct emu_graph **)ret);
-}
-
 /* Only nodes of the graph itself; nodes of a child graph are in the clone's child. */
 EMU_API CUresult cuGraphNodeFindInClone(CUgraphNode *ret, CUgraphNode original, CUgraph clone)
 {
@@ -410,16 +391,6 @@ EMU_API CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *
 			return CUDA_ERROR_INVALID_VALUE;
 		remove_dep(emu_node_of(to[i]), emu_node_of(from[i]));
 	}
-	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *ret)
-{
-	struct emu_node *n = emu_node_of(node);
-
-	if (!n || !ret)
-		return CUDA_ERROR_INVALID_VALUE;
-	*ret = n->op.type->node;
 	return CUDA_SUCCESS;
 }
 

@@ -33,6 +33,17 @@ struct emu_graph {
 struct emu_graph *emu_graph_of(CUgraph g);
 struct emu_node *emu_node_of(CUgraphNode n);
 
+/* Returns NULL if the handle is invalid, or the node's type is another. */
+struct emu_node *emu_node_of_type(CUgraphNode handle, const struct emu_op_type *type);
+
+/* Add a node, and change it in a graph and in an executable graph. `params` is the parameter struct
+ * of the public functions for that type of node; of an event node, the event. */
+CUresult emu_node_add(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps, size_t n_deps,
+		      const struct emu_op_type *type, const void *params, CUcontext context);
+CUresult emu_node_set(CUgraphNode handle, const struct emu_op_type *type, const void *params);
+CUresult emu_node_exec_set(CUgraphExec exec, CUgraphNode node, const struct emu_op_type *type,
+			   const void *params, CUcontext context);
+
 int emu_graph_new(struct emu_context *c, struct emu_graph **ret);
 void emu_graph_free(struct emu_graph *g);
 /* Releases the user objects of the graph (userobject.c). */

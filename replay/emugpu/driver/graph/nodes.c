@@ -120,19 +120,13 @@ static CUresult add_op(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
 			     (struct emu_node **)ret);
 }
 
-static CUresult add_node(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps, size_t n_deps,
-			 const struct emu_op_type *type, const void *params, CUcontext context)
+CUresult emu_node_add(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps, size_t n_deps,
+		      const struct emu_op_type *type, const void *params, CUcontext context)
 {
 	struct emu_op op;
 	CUresult r = make_op(type, params, context, &op);
 
 	return r ? r : add_op(ret, graph, deps, n_deps, &op);
-}
-
-EMU_API CUresult cuGraphAddEmptyNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
-				     size_t n_deps)
-{
-	return add_node(ret, graph, deps, n_deps, &emu_empty_type, NULL, NULL);
 }
 
 EMU_API CUresult cuGraphAddChildGraphNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
@@ -144,7 +138,7 @@ EMU_API CUresult cuGraphAddChildGraphNode(CUgraphNode *ret, CUgraph graph, const
 
 	if (r)
 		return r;
-	r = add_node(ret, graph, deps, n_deps, &emu_child_type, NULL, NULL);
+	r = emu_node_add(ret, graph, deps, n_deps, &emu_child_type, NULL, NULL);
 	if (r)
 		emu_graph_free(copy);
 	else
@@ -260,28 +254,15 @@ EMU_API CUresult cuGraphAddNode_v2(CUgraphNode *ret, CUgraph graph, const CUgrap
 		return r;
 	if (g.type == &emu_child_type)
 		return cuGraphAddChildGraphNode(ret, graph, deps, n_deps, p->graph.graph);
-	return add_node(ret, graph, deps, n_deps, g.type, g.params, g.context);
-}
-
-EMU_API CUresult cuGraphAddNode(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,
-				size_t n_deps, CUgraphNodeParams *p)
-{
-	return cuGraphAddNode_v2(ret, graph, deps, NULL, n_deps, p);
+	return emu_node_add(ret, graph, deps, n_deps, g.type, g.params, g.context);
 }
 
 /* ---- changing */
 
-static struct emu_node *node_of(CUgraphNode handle, const struct emu_op_type *type)
-{
-	struct emu_node *n = emu_node_of(handle);
-
-	return n && n->op.type == type ? n : NULL;
-}
-
-static CUresult set_params(CUgraphNode handle, const struct emu_op_type *type, const void *params)
+CUresult emu_node_set(CUgraphNode handle, const struct emu_op_type *type, const void *params)
 {
 	const struct emu_node *any = emu_node_of(handle);
-	struct emu_node *n = node_of(handle, type);
+	struct emu_node *n = emu_node_of_type(handle, type);
 	struct emu_op op;
 	CUresult r = make_op(type, params, any ? (CUcontext)any->graph->context : NULL, &op);
 
@@ -296,8 +277,8 @@ static CUresult set_params(CUgraphNode handle, const struct emu_op_type *type, c
 	return CUDA_SUCCESS;
 }
 
-static CUresult exec_set(CUgraphExec exec, CUgraphNode node, const struct emu_op_type *type,
-			 const void *params, CUcontext context)
+CUresult emu_node_exec_set(CUgraphExec exec, CUgraphNode node, const struct emu_op_type *type,
+			   const void *params, CUcontext context)
 {
 	struct emu_op op;
 	CUresult r = make_op(type, params, context, &op);
@@ -313,7 +294,7 @@ EMU_API CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *p)
 	if (r)
 		return r;
 	return g.type == &emu_child_type ? refuse_kind("cuGraphNodeSetParams (this kind of node)")
-					 : set_params(node, g.type, g.params);
+					 : emu_node_set(node, g.type, g.params);
 }
 
 EMU_API CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *p)
@@ -325,37 +306,5 @@ EMU_API CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CU
 		return r;
 	if (g.type == &emu_child_type)
 		return cuGraphExecChildGraphNodeSetParams(exec, node, p->graph.graph);
-	return exec_set(exec, node, g.type, g.params, g.context);
+	return emu_node_exec_set(exec, node, g.type, g.params, g.context);
 }
-
-/* For each kind of node the functions that add one, and change it in a graph and in an executable
- * graph. CONTEXT: the last parameter of the first and the last of these, and its value. */
-#define NODE(type, parameter, adds, sets, exec_sets, context_parameter, context)                   \
-	EMU_API CUresult adds(CUgraphNode *ret, CUgraph graph, const CUgraphNode *deps,            \
-			      size_t n_deps, parameter p context_parameter)                        \
-	{                                                                                          \
-		return add_node(ret, graph, deps, n_deps, &type, p, context);                      \
-	}                                                                                          \
-	EMU_API CUresult sets(CUgraphNode node, parameter p)                                       \
-	{                                                                                          \
-		return set_params(node, &type, p);                                                 \
-	}                                                                                          \
-	EMU_API CUresult exec_sets(CUgraphExec exec, CUgraphNode node,                             \
-				   parameter p context_parameter)                                  \
-	{                                                                                          \
-		return exec_set(exec, node, &type, p, context);                                    \
-	}
-#define COMMA_CONTEXT , CUcontext context
-
-NODE(emu_kernel_type, const CUDA_KERNEL_NODE_PARAMS *, cuGraphAddKernelNode_v2,
-     cuGraphKernelNodeSetParams_v2, cuGraphExecKernelNodeSetParams_v2, , NULL)
-NODE(emu_copy_type, const CUDA_MEMCPY3D *, cuGraphAddMemcpyNode, cuGraphMemcpyNodeSetParams,
-     cuGraphExecMemcpyNodeSetParams, COMMA_CONTEXT, context)
-NODE(emu_set_type, const CUDA_MEMSET_NODE_PARAMS *, cuGraphAddMemsetNode,
-     cuGraphMemsetNodeSetParams, cuGraphExecMemsetNodeSetParams, COMMA_CONTEXT, context)
-NODE(emu_host_type, const CUDA_HOST_NODE_PARAMS *, cuGraphAddHostNode, cuGraphHostNodeSetParams,
-     cuGraphExecHostNodeSetParams, , NULL)
-NODE(emu_event_record_type, CUevent, cuGraphAddEventRecordNode, cuGraphEventRecordNodeSetEvent,
-     cuGraphExecEventRecordNodeSetEvent, , NULL)
-NODE(emu_event_wait_type, CUevent, cuGraphAddEventWaitNode, cuGraphEventWaitNodeSetEvent,
-     cuGraphExecEventWaitNodeSetEvent, , NULL)

@@ -5,16 +5,16 @@
 #include "replay/emugpu/driver/graph_memory.h"
 #include "replay/emugpu/driver/memory/transfer.h"
 
-static const struct emu_node *node_of(CUgraphNode handle, const struct emu_op_type *type)
+struct emu_node *emu_node_of_type(CUgraphNode handle, const struct emu_op_type *type)
 {
-	const struct emu_node *n = emu_node_of(handle);
+	struct emu_node *n = emu_node_of(handle);
 
 	return n && n->op.type == type ? n : NULL;
 }
 
 EMU_API CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *ret)
 {
-	const struct emu_node *n = node_of(node, &emu_kernel_type);
+	const struct emu_node *n = emu_node_of_type(node, &emu_kernel_type);
 
 	if (!n || !ret)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -34,16 +34,6 @@ EMU_API CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NOD
 	return CUDA_SUCCESS;
 }
 
-/* No attribute can be set; all have default values. */
-EMU_API CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute,
-					       CUkernelNodeAttrValue *ret)
-{
-	if (!node_of(node, &emu_kernel_type) || !ret)
-		return CUDA_ERROR_INVALID_VALUE;
-	*ret = (CUkernelNodeAttrValue){0};
-	return CUDA_SUCCESS;
-}
-
 static CUmemorytype side_of(const struct emu_copy_op *c, enum emu_copy_kind one_way)
 {
 	return c->kind == EMU_H2H || c->kind == one_way ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
@@ -51,7 +41,7 @@ static CUmemorytype side_of(const struct emu_copy_op *c, enum emu_copy_kind one_
 
 EMU_API CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *ret)
 {
-	const struct emu_node *n = node_of(node, &emu_copy_type);
+	const struct emu_node *n = emu_node_of_type(node, &emu_copy_type);
 
 	if (!n || !ret)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -77,7 +67,7 @@ EMU_API CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *ret
 
 EMU_API CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *ret)
 {
-	const struct emu_node *n = node_of(node, &emu_set_type);
+	const struct emu_node *n = emu_node_of_type(node, &emu_set_type);
 
 	if (!n || !ret)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -94,49 +84,9 @@ EMU_API CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_P
 	return CUDA_SUCCESS;
 }
 
-EMU_API CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *ret)
-{
-	const struct emu_node *n = node_of(node, &emu_host_type);
-
-	if (!n || !ret || n->op.host.callback)
-		return CUDA_ERROR_INVALID_VALUE;
-	*ret = (CUDA_HOST_NODE_PARAMS){.fn = n->op.host.function, .userData = n->op.host.data};
-	return CUDA_SUCCESS;
-}
-
-static CUresult get_event(CUgraphNode node, const struct emu_op_type *type, CUevent *ret)
-{
-	const struct emu_node *n = node_of(node, type);
-
-	if (!n || !ret)
-		return CUDA_ERROR_INVALID_VALUE;
-	*ret = (CUevent)n->op.event;
-	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent *ret)
-{
-	return get_event(node, &emu_event_record_type, ret);
-}
-
-EMU_API CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent *ret)
-{
-	return get_event(node, &emu_event_wait_type, ret);
-}
-
-EMU_API CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *ret)
-{
-	const struct emu_node *n = node_of(node, &emu_child_type);
-
-	if (!n || !ret)
-		return CUDA_ERROR_INVALID_VALUE;
-	*ret = (CUgraph)n->child;
-	return CUDA_SUCCESS;
-}
-
 EMU_API CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *ret)
 {
-	const struct emu_node *n = node_of(node, &emu_graph_alloc_type);
+	const struct emu_node *n = emu_node_of_type(node, &emu_graph_alloc_type);
 
 	if (!n || !ret)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -144,16 +94,5 @@ EMU_API CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_N
 		.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
 			      .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}}};
 	ret->bytesize = emu_graph_memory_of(&n->op, &ret->dptr, &ret->poolProps.location.id);
-	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *ret)
-{
-	const struct emu_node *n = node_of(node, &emu_graph_free_type);
-	int device;
-
-	if (!n || !ret)
-		return CUDA_ERROR_INVALID_VALUE;
-	emu_graph_memory_of(&n->op, ret, &device);
 	return CUDA_SUCCESS;
 }

@@ -228,13 +228,6 @@ EMU_API CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdev
 	return CUDA_SUCCESS;
 }
 
-/* The location of managed pages is not modelled, so advice has no effect. */
-EMU_API CUresult cuMemAdvise_v2(CUdeviceptr at, size_t bytes, CUmem_advise advice,
-				CUmemLocation location)
-{
-	return emu_region_find(at).kind == EMU_MANAGED ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
 EMU_API CUresult cuMemPrefetchAsync_v2(CUdeviceptr at, size_t bytes, CUmemLocation location,
 				       unsigned flags, CUstream stream)
 {

@@ -4,14 +4,6 @@
 #include "replay/emugpu/driver/device.h"
 #include "replay/emugpu/driver/memory.h"
 
-EMU_API CUresult cuDeviceCanAccessPeer(int *ret, CUdevice device, CUdevice peer)
-{
-	if (!emu_device(device) || !emu_device(peer))
-		return CUDA_ERROR_INVALID_DEVICE;
-	*ret = device != peer;
-	return CUDA_SUCCESS;
-}
-
 EMU_API CUresult cuDeviceGetP2PAttribute(int *ret, CUdevice_P2PAttribute what, CUdevice from,
 					 CUdevice to)
 {

@@ -132,8 +132,3 @@ EMU_API CUresult cuPointerGetAttributes(unsigned n, CUpointer_attribute *what, v
 			unknown_attribute(ret[i], what[i]);
 	return CUDA_SUCCESS;
 }
-
-EMU_API CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute what, CUdeviceptr at)
-{
-	return what == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}

@@ -20,3 +20,12 @@ CUresult emu_copy_from_3d(const CUDA_MEMCPY3D *p, struct emu_copy_op *ret);
 
 CUresult emu_set(struct emu_thread *self, struct emu_stream *s, const struct emu_set_op *set,
 		 int blocking);
+
+/* Copies and fills on the stream of a handle, for the public functions. */
+CUresult emu_copy_linear(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream,
+			 int blocking);
+CUresult emu_copy_plane(const CUDA_MEMCPY2D *p, CUstream stream, int blocking);
+CUresult emu_copy_spatial(const CUDA_MEMCPY3D *p, CUstream stream, int blocking);
+CUresult emu_copy_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, int blocking);
+CUresult emu_fill(CUdeviceptr to, size_t pitch, uint32_t value, uint32_t item_bytes, size_t width,
+		  size_t height, CUstream stream, int blocking);
