@@ -77,7 +77,7 @@ refuses 3 'good.gputrace: not JSON' gputrace import -o out good.gputrace
 
 # Small files that claim large contents are refused, or read except for their damaged parts, in less than a minute of CPU time.
 bomb() {
-	"$BUILD/tests/e2e/bomb" "$1" "$1"
+	"$SOURCE/tests/e2e/bomb.py" "$1" "$1"
 	sed "s|TRACE|$1|" "$work/readers" >"$work/bombed"
 	while read -r command; do
 		got=0

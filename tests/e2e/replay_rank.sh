@@ -118,7 +118,7 @@ gputrace export --format=tsv -o tables ddp4
 number_of() {
 	awk -F'\t' -v call="$1" '$6 == call {print $1; exit}' tables/"$2"/gpu3/calls
 }
-"$BUILD/tests/e2e/flip" ddp4 faulty 3 "$(awk -F'\t' '$1 == 3 && $4 == "written" {print $3; exit}' tables/contents/index)" 5
+"$SOURCE/tests/e2e/flip.py" ddp4 faulty 3 "$(awk -F'\t' '$1 == 3 && $4 == "written" {print $3; exit}' tables/contents/index)" 5
 fails -1 alone --json --rank 3 faulty
 python3 - stdout <<'PY'
 import json, sys
@@ -126,7 +126,7 @@ d = json.load(open(sys.argv[1]))['difference']
 assert (d['kind'], d['gpu']) == ('written', 3) and 'HtoD' in d['first'], d
 PY
 rm -r faulty
-"$BUILD/tests/e2e/flip" ddp4 faulty 3 "$(number_of ncclAllReduce iterations/000001)" 5
+"$SOURCE/tests/e2e/flip.py" ddp4 faulty 3 "$(number_of ncclAllReduce iterations/000001)" 5
 fails -1 alone --json --rank 3 faulty
 python3 - stdout <<'PY'
 import json, sys

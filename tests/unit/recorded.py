@@ -381,6 +381,23 @@ def test_each_device_of_a_process_is_a_rank():
         assert [r['facts']['shared_process'] for r in trace.info['ranks']] == [1, 1], trace.info
 
 
+def test_ranks_outside_the_communicator_come_last():
+    """A process without communicator and launcher rank, and a second GPU of a process with one, are numbered after the
+    communicator's ranks."""
+    recording = Recording()
+    rings = recording.processes(3)
+    for i, rank in (1, 1), (2, 0):
+        rings[i].join_comm(2, rank)
+    rings[1].begin(1, 1)
+    for i, gpu in (0, 0), (1, 0), (2, 0), (1, 1):
+        rings[i].times(rings[i].launch(KERNEL + gpu, STREAM + 16 * gpu), rings[i].now + 1000, rings[i].now + 5000)
+    trace = Trace(recording)
+    processes = [r['facts']['process'] for r in trace.info['ranks']]
+    gpus = [{e['pid'] for e in events if e['cat'] == 'kernel'} for events in trace.ranks]
+    assert (processes, gpus) == ([102, 101, 100, 101], [{0}, {0}, {0}, {1}]), (processes, gpus)
+    assert [r['rank'] for r in trace.info['ranks']] == [0, 1, 2, 3], trace.info
+
+
 def test_a_process_without_work_is_no_rank():
     """A launcher that only queries the driver version; its calls are kept."""
     recording = Recording()

@@ -3,7 +3,7 @@
 /* The part of NVML's binary interface that programs on emulated GPUs depend on, for builds without
  * NVIDIA's nvml.h. Programs that cannot load libnvidia-ml.so.1, or that do not find one of these
  * functions in it, call a null pointer: PyTorch with expandable segments does.
- * tests/emugpu/nvml_layout.c compares every type and constant with NVIDIA's header if available. */
+ * tests/emugpu/nvml_layout.py compares its types and constants with NVIDIA's, if available. */
 #pragma once
 
 #define NVML_API_VERSION 13
