@@ -219,7 +219,7 @@ def test_tensor_map():
 
     p = cu.new('cuMemAlloc_v2', 64 * 32 * 4 + 256)
     buffer = ctypes.create_string_buffer(384)
-    start = (ctypes.addressof(buffer) + 63) // 64 * 64  # a CUtensorMap is aligned
+    start = (ctypes.addressof(buffer) + 127) // 128 * 128  # a CUtensorMap is aligned
     one, two = ((ctypes.c_char * 128).from_address(start + 128 * i) for i in range(2))
     encode(one, p, (16, 16))
     encode(two, p + 256, (16, 16))
