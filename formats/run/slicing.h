@@ -12,8 +12,8 @@
 
 /* A slice under construction. */
 struct fmt_run_slice {
-	struct fmt_slice slice;
-	size_t events_cap, ranges_cap, values_cap, edges_cap, digests_cap, pages_cap;
+	struct fmt_slice slice; /* its values belong to the run */
+	size_t events_cap, ranges_cap, edges_cap, digests_cap, pages_cap;
 	const uint32_t *event_at; /* the index in the run of each of its events */
 };
 
@@ -31,7 +31,8 @@ struct fmt_run_source {
 	/* Calls fmt_planner_add_range() for each range. */
 	int (*count_ranges)(void *context, struct fmt_planner *p);
 	/* Appends the ranges that start before end_ns, or with `last` all remaining ones, in the
-	 * order of model.h. Appends their values to those of the slice. */
+	 * order of model.h. Sets the slice's values, if ranges have any: the array begins with
+	 * those of the run. */
 	int (*take_ranges)(void *context, struct fmt_run_slice *s, int64_t end_ns, bool last);
 	/* Appends the digests of the slice's operations, and their pages. */
 	int (*take_digests)(void *context, struct fmt_run_slice *s);

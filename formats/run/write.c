@@ -17,6 +17,7 @@ struct job {
 
 static void job_done(struct job *j)
 {
+	j->made.slice.values = NULL; /* of the run */
 	fmt_slice_done(&j->made.slice);
 }
 
@@ -65,42 +66,18 @@ static int take_edges(struct job *j, uint32_t event)
 	return 0;
 }
 
-/* The events of a slice, and their values, may be far apart in memory. */
-static void fetch_ahead(const struct job *j, uint64_t i, uint64_t n)
-{
-	const struct fmt_event *events = j->run->events;
-	const int64_t *values = j->run->values;
-
-	if (i + 16 >= n || !values)
-		return;
-	__builtin_prefetch(&events[j->made.event_at[i + 16]]);
-	values += events[j->made.event_at[i + 8]].first_value;
-	__builtin_prefetch(values);
-	__builtin_prefetch(values + 8);
-}
-
-/* Calls, operations and synchronisations of the slice, which are in order. */
+/* Calls, operations and synchronisations of the slice, which are in order. Their values remain in
+ * the array of the run. */
 static int take_events(struct job *j, uint64_t n)
 {
 	struct fmt_slice *s = &j->made.slice;
-	const struct fmt_names *names = j->names;
 
 	if (array_reserve(&s->events, n, &j->made.events_cap) < 0)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < n; i++) {
 		uint32_t at = j->made.event_at[i];
-		struct fmt_event e = j->run->events[at];
-		uint32_t n_values = fmt_template(names, e.template)->n_values;
 
-		fetch_ahead(j, i, n);
-		if (array_reserve(&s->values, s->n_values + n_values, &j->made.values_cap) < 0)
-			return -ENOMEM;
-		if (n_values > 0)
-			memcpy(s->values + s->n_values, j->run->values + e.first_value,
-			       n_values * sizeof(*s->values));
-		e.first_value = (uint32_t)s->n_values;
-		s->n_values += n_values;
-		s->events[s->n_events++] = e;
+		s->events[s->n_events++] = j->run->events[at];
 		if (take_edges(j, at) < 0)
 			return -ENOMEM;
 	}
@@ -118,7 +95,9 @@ static int write_slice(struct job *j, size_t index, struct fmt_rank_writer *w,
 	s->iteration = of->iteration;
 	s->index = (uint32_t)index;
 	s->first_number = fmt_rank_writer_next(w);
-	s->n_events = s->n_ranges = s->n_values = s->n_edges = s->n_digests = s->n_pages = 0;
+	s->values = j->run->values;
+	s->n_values = j->run->n_values;
+	s->n_events = s->n_ranges = s->n_edges = s->n_digests = s->n_pages = 0;
 	j->made.event_at = j->plan->event_at + (s->first_number - j->first);
 	r = take_events(j, of->records);
 	if (r == 0 && j->source->take_ranges)

@@ -8,6 +8,8 @@ struct job {
 	struct kineto_naming *naming;
 	const struct kineto_rank *rank;
 	const struct kineto_options *options;
+	struct fmt_run_rank *run; /* its values are followed by those of the slice's ranges */
+	size_t values_cap;
 	struct kineto_spool_reader *reader;
 	struct fmt_event pending; /* the next range, when `is_pending` */
 	const int64_t *pending_values;
@@ -97,11 +99,12 @@ static int take_ranges(void *context, struct fmt_run_slice *made, int64_t end_ns
 	kineto_sort_ranges(s->ranges, s->n_ranges, j->raw, j->naming->templates);
 	for (size_t i = 0; i < s->n_ranges; i++) {
 		r = kineto_name_event(j->naming, &s->ranges[i],
-				      j->raw ? j->raw + s->ranges[i].first_value : NULL, &s->values,
-				      &s->n_values, &made->values_cap);
+				      j->raw ? j->raw + s->ranges[i].first_value : NULL,
+				      &j->run->values, &s->n_values, &j->values_cap);
 		if (r < 0)
 			return r;
 	}
+	s->values = j->run->values;
 	return 0;
 }
 
@@ -135,10 +138,14 @@ int kineto_number_rank(const struct kineto_rank *rank, struct fmt_run_rank *run)
 }
 
 int kineto_write_rank(struct kineto_naming *t, const struct kineto_rank *rank,
-		      const struct kineto_options *options, const struct fmt_run_rank *run,
+		      const struct kineto_options *options, struct fmt_run_rank *run,
 		      uint32_t index, struct fmt_writer *writer, struct fmt_error *err)
 {
-	scoped(job_done) struct job j = {.naming = t, .rank = rank, .options = options};
+	scoped(job_done) struct job j = {.naming = t,
+					 .rank = rank,
+					 .options = options,
+					 .run = run,
+					 .values_cap = run->n_values};
 	const struct fmt_run_source source = source_of(&j);
 	int r = kineto_spool_read(kineto_rank_ranges(rank), &j.reader);
 

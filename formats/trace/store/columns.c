@@ -67,7 +67,6 @@ void fmt_columns_out_done(struct fmt_columns_out *c)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		free(c->columns[i]->values);
-		free(c->columns[i]->from_class);
 		free(c->columns[i]);
 	}
 	free(c->columns);
@@ -94,16 +93,25 @@ struct fmt_column_out *fmt_column_out(struct fmt_columns_out *c, uint64_t id)
 	return o;
 }
 
-#define FIRST_CAP 512 /* values; most slices have some hundreds of events */
+/* Values; most slices have fewer events. Not a power of two: the columns are filled side by side,
+ * and their ends must not share a set of the cache. */
+#define FIRST_CAP 2000
 
 int fmt_column_grow(struct fmt_column_out *o)
 {
-	size_t values_cap = o->cap, from_class_cap = o->cap, want = o->cap ? o->cap + 1 : FIRST_CAP;
+	size_t cap = o->cap ? o->cap * 2 : FIRST_CAP;
+	int64_t *both = malloc(2 * cap * sizeof(*both));
 
-	if (array_reserve(&o->values, want, &values_cap) < 0 ||
-	    array_reserve(&o->from_class, want, &from_class_cap) < 0)
+	if (!both)
 		return o->error = -ENOMEM;
-	o->cap = values_cap;
+	if (o->n > 0) {
+		memcpy(both, o->values, o->n * sizeof(*both));
+		memcpy(both + cap, o->from_class, o->n * sizeof(*both));
+	}
+	free(o->values);
+	o->values = both;
+	o->from_class = both + cap;
+	o->cap = cap;
 	return 0;
 }
 
@@ -115,13 +123,13 @@ void fmt_columns_add(struct fmt_columns_out *c, uint64_t id, int64_t v)
 		fmt_column_add_plain(o, v);
 }
 
-/* Estimated size of an integer, in quarters of a byte: others than 0 also break repetition. A byte
- * holds seven bits; 37 / 256 is a seventh, exactly enough for up to 64 bits. */
+/* Estimated size of an integer, in quarters of a byte, beyond that of 0: others than 0 also break
+ * repetition. A byte holds seven bits; 37 / 256 is a seventh, exactly enough for up to 64 bits. */
 static uint64_t cost_of(int64_t v)
 {
 	uint64_t folded = fmt_fold(v);
 
-	return folded ? 1 + 4 * (1 + ((63 - (uint32_t)__builtin_clzll(folded)) * 37 >> 8)) : 4;
+	return folded ? 1 + 4 * ((63 - (uint32_t)__builtin_clzll(folded)) * 37 >> 8) : 0;
 }
 
 /* A varint's longest form, in bytes. */
@@ -149,28 +157,37 @@ uint8_t fmt_column_put_integers(const int64_t *v, size_t n, struct text *out)
 	return kind;
 }
 
+/* The cost of the values with this base; some higher cost than `most` if it exceeds that. */
+static uint64_t cost_of_base(const struct fmt_column_out *o, enum fmt_column_base base,
+			     uint64_t most)
+{
+	const int64_t *v = base == FMT_BASE_CLASS ? o->from_class : o->values;
+	uint64_t cost = 0;
+	int64_t last = 0;
+
+	for (size_t i = 0; i < o->n && cost <= most; i++) {
+		cost += cost_of(fmt_sub(v[i], last));
+		last = base == FMT_BASE_LAST ? v[i] : 0;
+	}
+	return cost;
+}
+
+/* Of equally cheap bases, the first. */
 static enum fmt_column_base cheapest(const struct fmt_column_out *o)
 {
-	uint64_t cost[FMT_COLUMN_BASES] = {0};
-	enum fmt_column_base best = FMT_BASE_ZERO;
-	uint64_t cost_of_last = cost_of(0);
-	int64_t last = 0;
+	enum fmt_column_base best = FMT_BASE_CLASS;
+	uint64_t least = UINT64_MAX;
 
 	if (o->fixed_base >= 0)
 		return (enum fmt_column_base)o->fixed_base;
-	for (size_t i = 0; i < o->n; i++) {
-		int64_t v = o->values[i];
+	for (int b = FMT_BASE_CLASS; b >= FMT_BASE_ZERO; b--) {
+		uint64_t cost = cost_of_base(o, (enum fmt_column_base)b, least);
 
-		if (v != last)
-			cost_of_last = cost_of(v);
-		cost[FMT_BASE_ZERO] += cost_of_last;
-		cost[FMT_BASE_LAST] += v == last ? cost_of(0) : cost_of(fmt_sub(v, last));
-		cost[FMT_BASE_CLASS] += cost_of(o->from_class[i]);
-		last = v;
+		if (cost <= least) {
+			best = (enum fmt_column_base)b;
+			least = cost;
+		}
 	}
-	for (enum fmt_column_base b = FMT_BASE_LAST; b < FMT_COLUMN_BASES; b++)
-		if (cost[b] < cost[best])
-			best = b;
 	return best;
 }
 

@@ -86,9 +86,8 @@ static inline int64_t fmt_column_next(struct fmt_column *c)
 
 struct fmt_column_out {
 	uint64_t id;
-	int64_t *values; /* owned */
-	int64_t *
-		from_class; /* owned: difference of each value from the previous one of its class */
+	int64_t *values;     /* owned, with from_class behind them */
+	int64_t *from_class; /* difference of each value from the previous one of its class */
 	size_t n, cap;
 	int fixed_base; /* -1: the cheapest */
 	int error;

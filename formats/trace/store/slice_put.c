@@ -76,6 +76,15 @@ static int starts_before(const struct fmt_event *a, const struct fmt_event *b)
 	return a->duration_ns > b->duration_ns;
 }
 
+/* Prefetches the values of a later event, which may be far apart in memory. */
+static void fetch_values(const struct fmt_slice *s, size_t event)
+{
+	if (event >= s->n_events || s->n_values == 0)
+		return;
+	for (size_t i = 0; i < 32; i += 8)
+		__builtin_prefetch(s->values + s->events[event].first_value + i);
+}
+
 /* The next event or range of the track, or NULL. */
 static const struct fmt_event *next_item(struct writing *w, uint32_t track)
 {
@@ -91,6 +100,7 @@ static const struct fmt_event *next_item(struct writing *w, uint32_t track)
 		w->next_range++;
 		return g;
 	}
+	fetch_values(s, w->next_event + 16);
 	w->next_event += e != NULL;
 	return e;
 }
