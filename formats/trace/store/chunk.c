@@ -228,7 +228,63 @@ int fmt_footer_get(const uint8_t *data, size_t len, struct fmt_footer *ret, cons
 	return 0;
 }
 
-define_cleanup(free_cctx, ZSTD_CCtx *, ZSTD_freeCCtx);
+/* Creating a context executes CPUID, which takes longer than a chunk in most virtual machines. So
+ * each thread keeps its contexts until it ends. */
+struct contexts {
+	ZSTD_CCtx *pack; /* owned, as the next one */
+	ZSTD_DCtx *unpack;
+};
+
+static pthread_once_t contexts_once = PTHREAD_ONCE_INIT;
+static pthread_key_t contexts_key;
+
+static void free_contexts(void *contexts)
+{
+	struct contexts *c = contexts;
+
+	ZSTD_freeCCtx(c->pack);
+	ZSTD_freeDCtx(c->unpack);
+	free(c);
+}
+
+static void make_contexts_key(void)
+{
+	if (pthread_key_create(&contexts_key, free_contexts) != 0)
+		abort();
+}
+
+/* Returns the contexts of this thread, or NULL. */
+static struct contexts *own_contexts(void)
+{
+	struct contexts *c;
+
+	pthread_once(&contexts_once, make_contexts_key);
+	c = pthread_getspecific(contexts_key);
+	if (c)
+		return c;
+	c = calloc(1, sizeof(*c));
+	if (c && pthread_setspecific(contexts_key, c) != 0)
+		free(take(c));
+	return c;
+}
+
+static ZSTD_CCtx *own_pack_context(void)
+{
+	struct contexts *c = own_contexts();
+
+	if (c && !c->pack)
+		c->pack = ZSTD_createCCtx();
+	return c ? c->pack : NULL;
+}
+
+static ZSTD_DCtx *own_unpack_context(void)
+{
+	struct contexts *c = own_contexts();
+
+	if (c && !c->unpack)
+		c->unpack = ZSTD_createDCtx();
+	return c ? c->unpack : NULL;
+}
 
 /* Compresses raw[from .. to) and flushes or ends the frame; there must be enough memory for all of
  * it. */
@@ -252,13 +308,14 @@ static int pack_part(ZSTD_CCtx *z, ZSTD_outBuffer *out, const char *raw, size_t 
 int fmt_frame_pack(struct text *out, const char *raw, const size_t *cuts, size_t n_cuts, int level)
 {
 	size_t total = cuts[n_cuts - 1], space = ZSTD_compressBound(total) + 16 * n_cuts + 64;
-	scoped(free_cctx) ZSTD_CCtx *z = ZSTD_createCCtx();
+	ZSTD_CCtx *z = own_pack_context();
 	char *at = text_reserve(out, space);
 	ZSTD_outBuffer to = {.dst = at, .size = space};
 
 	if (!z || !at)
 		return -ENOMEM;
-	if (ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, level)) ||
+	if (ZSTD_isError(ZSTD_CCtx_reset(z, ZSTD_reset_session_and_parameters)) ||
+	    ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, level)) ||
 	    ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(z, total)))
 		return -EINVAL;
 	for (size_t i = 0, from = 0; i < n_cuts; from = cuts[i++]) {
@@ -275,43 +332,11 @@ int fmt_frame_pack(struct text *out, const char *raw, const size_t *cuts, size_t
 	return 0;
 }
 
-/* Creating a context executes CPUID, which takes longer than decompressing a chunk in most virtual
- * machines. So each thread keeps one until it ends. */
-static pthread_once_t context_once = PTHREAD_ONCE_INIT;
-static pthread_key_t context_key;
-
-static void free_context(void *context)
-{
-	ZSTD_freeDCtx(context);
-}
-
-static void make_context_key(void)
-{
-	if (pthread_key_create(&context_key, free_context) != 0)
-		abort();
-}
-
-static ZSTD_DCtx *own_context(void)
-{
-	ZSTD_DCtx *context;
-
-	pthread_once(&context_once, make_context_key);
-	context = pthread_getspecific(context_key);
-	if (context)
-		return context;
-	context = ZSTD_createDCtx();
-	if (context && pthread_setspecific(context_key, context) != 0) {
-		ZSTD_freeDCtx(context);
-		return NULL;
-	}
-	return context;
-}
-
 int fmt_frame_unpack(const uint8_t *frame, size_t len, size_t raw_bytes, uint8_t **ret,
 		     const char **why)
 {
 	scoped(free_ptr) uint8_t *raw = NULL;
-	ZSTD_DCtx *context = own_context();
+	ZSTD_DCtx *context = own_unpack_context();
 	size_t n;
 
 	if (!context)
