@@ -221,10 +221,16 @@ static int order_calls(struct infer_view *v)
 	return 0;
 }
 
+/* Successive correlations have adjacent slots, which share a cache line. */
+static uint32_t hash_of(uint64_t correlation)
+{
+	return fmt_hash_number(correlation / 8) * 8 + (uint32_t)(correlation % 8);
+}
+
 /* Returns the slot of the call with that correlation, or a free slot for it. */
 static struct fmt_hash_slot *call_slot(const struct infer_view *v, uint64_t correlation)
 {
-	return fmt_hash_find(&v->calls_by_correlation, fmt_hash_number(correlation), i,
+	return fmt_hash_find(&v->calls_by_correlation, hash_of(correlation), i,
 			     correlation_of(v, &v->calls[i]) == correlation);
 }
 
@@ -241,8 +247,7 @@ static int index_calls(struct infer_view *v)
 			return -ENOMEM;
 		slot = call_slot(v, correlation);
 		if (!slot->number)
-			fmt_hash_set(&v->calls_by_correlation, slot, fmt_hash_number(correlation),
-				     i);
+			fmt_hash_set(&v->calls_by_correlation, slot, hash_of(correlation), i);
 	}
 	return 0;
 }

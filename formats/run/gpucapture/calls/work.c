@@ -88,7 +88,12 @@ struct rec_kernel_template {
 
 static uint32_t hash_of(const struct launch *l)
 {
-	return (uint32_t)fmt_hash(l, sizeof(*l));
+	const uint64_t *words = (const void *)l;
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < sizeof(*l) / sizeof(*words); i++)
+		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15u;
+	return (uint32_t)(hash >> 32);
 }
 
 /* Returns the slot of the launch's template, or a free one for it. */

@@ -66,7 +66,7 @@ static void put_device(struct rec_call *c, int device)
 		thread->device = (int16_t)device;
 }
 
-static int remember_launch(struct rec_call *c, const struct rec_launched_op *l)
+static inline int remember_launch(struct rec_call *c, const struct rec_launched_op *l)
 {
 	struct rec_thread *t = c->thread;
 

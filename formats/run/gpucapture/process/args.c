@@ -18,7 +18,7 @@ void rec_args_begin(struct rec_args *m, struct fmt_names *names, const struct re
 	m->names = names;
 	m->like = like && like->template ? like : NULL;
 	m->like_args = m->like ? fmt_template(names, like->template - 1)->args : NULL;
-	m->unlike = !m->like;
+	m->n_like = m->like ? m->like->n : 0;
 	m->n = m->left_out = 0;
 	m->most = REC_MOST_ARGS -
 		  6; /* reserve for result, depth, repeated, began, order, number of omitted ones */
@@ -52,7 +52,7 @@ static void leave_template(struct rec_args *m)
 		memcpy(m->args, m->like_args, m->n * sizeof(*m->args));
 		memcpy(m->codes, m->like->codes, m->n * sizeof(*m->codes));
 	}
-	m->unlike = true;
+	m->n_like = 0;
 }
 
 void rec_args_put_mismatch(struct rec_args *m, const struct rec_arg_key *key, enum fmt_type type,
@@ -60,7 +60,11 @@ void rec_args_put_mismatch(struct rec_args *m, const struct rec_arg_key *key, en
 {
 	fmt_str s = 0;
 
-	if (!m->unlike)
+	if (m->n >= m->most) {
+		m->left_out++;
+		return;
+	}
+	if (m->n_like > 0)
 		leave_template(m);
 	if (!m->error)
 		m->error = intern_key(m->names, key, &s);
@@ -74,13 +78,13 @@ void rec_args_end(struct rec_args *m)
 	m->most = REC_MOST_ARGS;
 	if (m->left_out > 0)
 		rec_args_put(m, rec_arg_key_name(NULL, "arguments_left_out"), FMT_INT, m->left_out);
-	if (!m->unlike && m->n != m->like->n)
+	if (m->n_like > 0 && m->n != m->like->n)
 		leave_template(m);
 }
 
 bool rec_args_match(const struct rec_args *m)
 {
-	return !m->unlike;
+	return m->n_like > 0;
 }
 
 void rec_args_put_text(struct rec_args *m, struct rec_arg_key key, enum fmt_type type,

@@ -34,13 +34,13 @@ static inline struct rec_arg_key rec_arg_key_name(const struct rec_arg_key *in, 
 
 struct rec_args {
 	struct fmt_names *names;
-	struct fmt_arg args[REC_MOST_ARGS]; /* filled if `unlike`; all of them vary */
+	struct fmt_arg args[REC_MOST_ARGS]; /* filled if n_like is 0; all of them vary */
 	int64_t values[REC_MOST_ARGS];
-	uint64_t codes[REC_MOST_ARGS];	  /* of keys and types; filled if `unlike` */
+	uint64_t codes[REC_MOST_ARGS];	  /* of keys and types; filled if n_like is 0 */
 	uint32_t n, most, left_out;	  /* left_out: arguments that exceeded `most` */
 	const struct rec_last_call *like; /* last call of the function; NULL */
 	const struct fmt_arg *like_args;
-	bool unlike; /* the arguments differ from those of `like` */
+	uint32_t n_like; /* number of the arguments of `like`; 0: those of the call differ */
 	int error;
 };
 
@@ -57,16 +57,15 @@ void rec_args_end(struct rec_args *a);
 /* Returns true if keys and types equal those of `like`. */
 bool rec_args_match(const struct rec_args *a);
 
-/* rec_args_put() for an argument whose key or type is not that of `like` at this place. */
+/* rec_args_put() for an argument whose key or type is not that of `like` at this place, or that
+ * exceeds `most`. */
 void rec_args_put_mismatch(struct rec_args *a, const struct rec_arg_key *key, enum fmt_type type,
 			   int64_t value);
 
 static inline void rec_args_put(struct rec_args *a, struct rec_arg_key key, enum fmt_type type,
 				int64_t value)
 {
-	if (a->n >= a->most)
-		a->left_out++;
-	else if (!a->unlike && a->n < a->like->n && a->like->codes[a->n] == key.code + type)
+	if (a->n < a->n_like && a->like->codes[a->n] == key.code + type)
 		a->values[a->n++] = value;
 	else
 		rec_args_put_mismatch(a, &key, type, value);

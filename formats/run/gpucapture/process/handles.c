@@ -12,6 +12,7 @@ struct rec_handles {
 	size_t n, cap;
 	struct fmt_hash_table table; /* of objects, by kind and handle */
 	uint32_t numbers[KINDS];
+	uint32_t recent[KINDS]; /* 1 + index of the object that was found last */
 	uint64_t unknown;
 };
 
@@ -42,12 +43,16 @@ static struct fmt_hash_slot *slot_of(const struct rec_handles *h, uint32_t kind,
 			     h->objects[i].handle == handle && h->objects[i].kind == kind + 1);
 }
 
-struct rec_object *rec_handles_find(const struct rec_handles *h, uint32_t kind, uint64_t handle)
+struct rec_object *rec_handles_find(struct rec_handles *h, uint32_t kind, uint64_t handle)
 {
-	const struct fmt_hash_slot *slot = slot_of(h, kind, handle);
-	struct rec_object *t = slot->number ? &h->objects[slot->number - 1] : NULL;
+	uint32_t number;
 
-	return t && !t->gone ? t : NULL;
+	if (kind >= KINDS || h->numbers[kind] == 0)
+		return NULL;
+	number = h->recent[kind];
+	if (number == 0 || h->objects[number - 1].handle != handle)
+		h->recent[kind] = number = slot_of(h, kind, handle)->number;
+	return number && !h->objects[number - 1].gone ? &h->objects[number - 1] : NULL;
 }
 
 struct rec_object *rec_handles_add(struct rec_handles *h, uint32_t kind, uint64_t handle)

@@ -31,7 +31,7 @@ int rec_handles_new(struct rec_handles **ret);
 void rec_handles_free(struct rec_handles *h);
 
 /* Returns the live object of a handle, or NULL. */
-struct rec_object *rec_handles_find(const struct rec_handles *h, uint32_t kind, uint64_t handle);
+struct rec_object *rec_handles_find(struct rec_handles *h, uint32_t kind, uint64_t handle);
 
 /* Returns the live object of a handle; adds a missing one, with known = 0. NULL if out of memory.
  */

@@ -11,12 +11,14 @@ void rec_pending_done(struct rec_pending_table *w)
 	*w = (struct rec_pending_table){0};
 }
 
-/* Successive ids have adjacent slots, which share a cache line. */
+/* Successive ids have adjacent slots, which share a cache line. They descend: the earliest id,
+ * which is usually removed first, has no later slot that would have to move. */
 #define BLOCK 8
 
 static size_t home_slot(const struct rec_pending_table *w, uint64_t id)
 {
-	return ((id / BLOCK * 0x9e3779b97f4a7c15u >> 32) * BLOCK + id % BLOCK) & (w->size - 1);
+	return ((id / BLOCK * 0x9e3779b97f4a7c15u >> 32) * BLOCK + BLOCK - 1 - id % BLOCK) &
+	       (w->size - 1);
 }
 
 /* Returns the slot that contains `id`, or an empty one for it. */

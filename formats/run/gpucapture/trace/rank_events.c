@@ -9,6 +9,9 @@
 #define MOST_MOVES 8
 #define MOST_MOVES_AT_START 4096
 
+/* Events of a track are prefetched: they are far apart in the order of the process. */
+#define FETCHED 24
+
 /* The events on their way to their ranks. */
 struct adding {
 	struct rec_segment *segment;
@@ -262,8 +265,13 @@ static int add_events(const struct adding *a, const struct lists *l, uint32_t ra
 	if (!run->events || !part->call_of)
 		return -ENOMEM;
 	for (uint32_t track = 0; track < l->n; track++)
-		for (size_t i = 0; i < l->of_track[track].n; i++)
-			add_event(a, &l->of_track[track].items[i], rank, track);
+		for (size_t i = 0; i < l->of_track[track].n; i++) {
+			const struct item *item = &l->of_track[track].items[i];
+
+			if (i + FETCHED < l->of_track[track].n)
+				__builtin_prefetch(item[FETCHED].of, 1);
+			add_event(a, item, rank, track);
+		}
 	return 0;
 }
 
@@ -273,9 +281,12 @@ static void find_calls(const struct adding *a, const struct lists *l, uint32_t *
 	for (size_t track = 0; track < l->n; track++)
 		for (size_t i = 0; i < l->of_track[track].n; i++, call_of++) {
 			uint32_t process = l->of_track[track].items[i].process;
+			const struct rec_event *events = a->processes[process]->events;
 
+			if (i + FETCHED < l->of_track[track].n && call_of[FETCHED] != FMT_RUN_NONE)
+				__builtin_prefetch(&events[call_of[FETCHED]].index);
 			if (*call_of != FMT_RUN_NONE)
-				*call_of = a->processes[process]->events[*call_of].index;
+				*call_of = events[*call_of].index;
 		}
 }
 

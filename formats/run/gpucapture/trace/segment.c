@@ -206,7 +206,7 @@ static void *write_segment(void *segment)
 
 void rec_segment_begin(struct rec_segment *s, int n_threads)
 {
-	s->n_threads = n_threads - 1;
+	s->n_threads = n_threads;
 	s->has_thread = n_threads > 1 && pthread_create(&s->thread, NULL, write_segment, s) == 0;
 	if (!s->has_thread)
 		write_segment(s);
