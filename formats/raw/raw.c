@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#define CHUNK_BYTES (4u << 20) /* size of pieces; a chunk exceeds it by one piece */
-#define CHUNK_TYPE 0xf0	       /* not a type of a trace's chunk */
-#define LEVEL 1
+#define CHUNK_BYTES (4u << 20)	  /* size of pieces; a chunk exceeds it by one piece */
+#define CHUNK_TYPE 0xf0		  /* not a type of a trace's chunk */
+#define LEVEL (-1)		  /* a fifth faster than level 1, and 5 % larger */
 #define RESERVE_BYTES (16u << 10) /* remain allocated for the records at the end */
 
 static uint64_t hash_of(const struct rec_raw_header *h)
