@@ -13,6 +13,7 @@
 #define NEAR_COLLECTIVE_NS (60 * INFER_US)
 #define GUESS UINT32_MAX
 #define NEAR_CALL_NS (50 * INFER_US) /* a call returns so soon */
+#define MOST_LINKS 1024 /* searched for those of a stream; else the time is quadratic */
 
 /* Calls of one kind between launches of the same names. */
 struct site {
@@ -303,10 +304,11 @@ static int link_event(const struct infer_scan *scan, const struct infer_site *at
 {
 	struct infer_add_link l = {.call = at->call, .op = o->op, .view = v, .stream = o->stream};
 	const struct infer_op *op = &v->ops[o->op];
-	size_t n = v->n_links;
+	size_t n = v->n_links, first = n > MOST_LINKS ? n - MOST_LINKS : 0;
+	bool is_last = at->direct && scan->last[op->stream] == o->op;
 	int r = infer_add_link(v, &l);
 
-	for (size_t i = n; at->direct && scan->last[op->stream] == o->op && i-- > 0 && r == 0;) {
+	for (size_t i = n; is_last && i-- > first && r == 0;) {
 		if (v->calls[v->links[i].call].start_ns < v->calls[op->call].start_ns)
 			break;
 		if (v->links[i].view != v ||
