@@ -474,10 +474,11 @@ int rec_import(const struct rec_import *options, struct rec_import_report *ret,
 	scoped(import_done) struct import m = {.options = options, .report = ret};
 	int r;
 
-	/* Keep freed memory for the next segment: the kernel would have to clear fresh memory. */
+	/* Keep freed memory for the next segment: the kernel would have to clear fresh memory. The
+	 * thread that reads and those that write do not wait for each other's heap. */
 	mallopt(M_MMAP_THRESHOLD, 32 << 20); /* at most */
 	mallopt(M_TRIM_THRESHOLD, INT_MAX);
-	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_ARENA_MAX, 2);
 	*ret = (struct rec_import_report){0};
 	m.segment = options->segment ? options->segment : REC_SEGMENT;
 	r = open_all(&m, err);
