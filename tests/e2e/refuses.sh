@@ -64,7 +64,7 @@ inputs | while IFS='|' read -r input why; do
 		refuses 3 "$why" $(echo "$command" | sed "s|TRACE|$input|")
 	done <"$work/readers"
 done
-refuses 3 'folder: Is a directory; name the files in it' gputrace import -o out folder
+refuses 3 'folder: Is a directory; name the profiler files in it' gputrace import -o out folder
 refuses 3 'good: a directory, not a packed file' gputrace unpack -o out good
 
 # Inputs that are not traces but can be converted: a hint.

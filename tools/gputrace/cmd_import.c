@@ -47,7 +47,7 @@ static int print_report(const struct cli_args *args, const struct kineto_report 
 static const char *hint_of(int r, const struct fmt_error *err)
 {
 	if (r == -EISDIR)
-		return "name the files in it, one for each rank";
+		return "name the profiler files in it, one for each rank";
 	if (r == -EBADMSG && strstr(err->what, "another run"))
 		return "import each run on its own";
 	if (r == -EBADMSG && strstr(err->what, "duplicate rank"))
