@@ -53,9 +53,22 @@ for part in "" "--iteration 2" "--gpu 1" "--iteration 2 --gpu 1"; do
 		die "picture of '$part' is not XML"
 done
 
-# the tables
+# the tables, with the columns that doc/mount.md lists
 gputrace export --format=tsv -o tables trace
-head -n 1 tables/iterations/000002/gpu1/kernels | has_line start_ns
+python3 - "$SOURCE/doc/mount.md" <<'END'
+import glob
+import re
+import sys
+
+text = open(sys.argv[1], encoding='utf-8').read().split('| table | columns |\n|---|---|\n')[1].split('\n\n')[0]
+rows = re.findall(r'^\| (.*) \| (.*) \|$', text.replace('\\', ''), re.M)
+assert len(rows) > 10, rows
+for names, columns in rows:
+    for name in names.split(', '):
+        table = glob.glob('tables/' + (name if '/' in name else f'iterations/*/gpu*/{name}'))[0]
+        header = open(table, encoding='utf-8').readline().split()
+        assert header == columns.split(), f'{name} has the columns {header}, in doc/mount.md {columns}'
+END
 
 # output appears completely or not at all
 ls -A >"$work.before"
