@@ -152,7 +152,8 @@ static struct emu_torch *parse(const char *symbol, const char *name)
 		emu_torch_pooling,     emu_torch_order,
 		emu_torch_scans,       emu_torch_selection,
 		emu_torch_cells,       emu_torch_sampling,
-		emu_torch_ctc};
+		emu_torch_ctc,	       emu_torch_boxes,
+		emu_torch_chunks};
 	struct emu_torch *t = calloc(1, sizeof(*t));
 
 	for (size_t i = 0; t && !t->run && i < sizeof(parsers) / sizeof(parsers[0]); i++)

@@ -127,7 +127,9 @@ int emu_torch_random_state_of(const void *param, size_t bytes, struct emu_torch_
 int emu_torch_functor(struct emu_torch *t, struct emu_part name);
 
 int emu_torch_attention_values(struct emu_torch *t, struct emu_part name);
+int emu_torch_boxes(struct emu_torch *t, struct emu_part name);
 int emu_torch_cells(struct emu_torch *t, struct emu_part name);
+int emu_torch_chunks(struct emu_torch *t, struct emu_part name);
 int emu_torch_ctc(struct emu_torch *t, struct emu_part name);
 int emu_torch_elementwise(struct emu_torch *t, struct emu_part name);
 int emu_torch_groups(struct emu_torch *t, struct emu_part name);
