@@ -348,6 +348,22 @@ def selections():
         assert torch.allclose(torch.linspace(-3, 5, number, dtype=kind, device='cuda').cpu(), torch.linspace(-3, 5, number, dtype=kind))
 
 
+def boxes():
+    """Boxes that overlap, and regions of images."""
+    try:
+        from torchvision.ops import nms, roi_align
+    except ImportError:
+        return
+    torch.manual_seed(16)
+    corners = torch.rand(150, 2) * 40
+    boxes = torch.cat([corners, corners + 2 + torch.rand(150, 2) * 15], 1)
+    for threshold in 0.2, 0.5:
+        same('kept boxes', lambda b, s: nms(b, s, threshold), boxes, torch.rand(150))
+    regions = torch.cat([torch.arange(20)[:, None] % 2, boxes[:20]], 1)
+    for samples, aligned in (2, False), (-1, True):
+        gradients(f'regions {samples}', lambda x: roi_align(x, regions.to(x.device), (3, 4), 0.5, samples, aligned), torch.randn(2, 3, 21, 20))
+
+
 def cells():
     """Cells of recurrent networks, PReLU, patches, samples at points."""
     torch.manual_seed(13)
@@ -479,12 +495,43 @@ def objects():
         got = [None, None]
         dist.recv_object_list(got, src=0)
         assert got == sent, got
+    sharded(rank)
     dist.destroy_process_group()
+
+
+def sharded(rank):
+    """Training of sharded layers, of which chunks of parameters and gradients are exchanged, gives the losses of the CPU."""
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+    random, classes = torch.randn(8, 16, generator=torch.Generator().manual_seed(1)), torch.arange(8)
+
+    def train(device, dtype):
+        torch.manual_seed(5)
+        model, x, y, result = torch.nn.Sequential(torch.nn.Linear(16, 31), torch.nn.ReLU(), torch.nn.Linear(31, 9)).to(device), random, classes, []
+        if device == 'cuda':
+            policy = MixedPrecisionPolicy(param_dtype=dtype, reduce_dtype=torch.float32)
+            fully_shard(model[0], mp_policy=policy)
+            fully_shard(model, mp_policy=policy)
+            x, y = x.chunk(2)[rank].cuda().to(dtype), y.chunk(2)[rank].cuda()
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+        for _ in range(4):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            loss = loss.detach().float()
+            if device == 'cuda':
+                torch.distributed.all_reduce(loss, torch.distributed.ReduceOp.AVG)
+            result.append(loss.item())
+        return torch.tensor(result)
+
+    for dtype, tolerance in (torch.float32, 1e-5), (torch.bfloat16, 2e-2):
+        want, got = train('cpu', torch.float32), train('cuda', dtype)
+        assert torch.allclose(want, got, rtol=tolerance), f'{want} {got}'
 
 
 if 'LOCAL_RANK' in os.environ:
     objects()
 else:
-    for test in (elements, integers, functions, reductions, rows, images, norms, order, scatters, selections, cells, attention, random, scaler, optimizers, decompositions, decisions):
+    for test in (elements, integers, functions, reductions, rows, images, norms, order, scatters, selections, boxes, cells, attention, random, scaler, optimizers, decompositions, decisions):
         test()
 print('done\n', end='')  # one write: ranks share a file
