@@ -359,9 +359,9 @@ def boxes():
     boxes = torch.cat([corners, corners + 2 + torch.rand(150, 2) * 15], 1)
     for threshold in 0.2, 0.5:
         same('kept boxes', lambda b, s: nms(b, s, threshold), boxes, torch.rand(150))
-    regions = torch.cat([torch.arange(20)[:, None] % 2, boxes[:20]], 1)
+    regions = torch.cat([torch.arange(20)[:, None] % 2, boxes[:20]], 1).double()
     for samples, aligned in (2, False), (-1, True):
-        gradients(f'regions {samples}', lambda x: roi_align(x, regions.to(x.device), (3, 4), 0.5, samples, aligned), torch.randn(2, 3, 21, 20))
+        gradients(f'regions {samples}', lambda x: roi_align(x, regions.to(x.device), (3, 4), 0.5, samples, aligned), torch.randn(2, 3, 21, 20).double())
 
 
 def cells():

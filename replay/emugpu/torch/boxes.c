@@ -30,7 +30,8 @@ static int run_overlaps(const struct emu_torch *t, const struct gpuemu_launch *l
 	double threshold = *(const double *)args[1], box[2][4];
 	uint64_t *bits = emu_pointer_of(args, 3);
 
-	if (n < 0 || l->arg_bytes(l, 1) != 8 || !emu_torch_computes_work((double)n * (double)n / 8))
+	if (n < 0 || l->arg_bytes(l, 1) != 8 || t->in[0] == EMU_F64 ||
+	    !emu_torch_computes_work((double)n * (double)n / 8))
 		return -ENOTSUP;
 	for (int64_t i = 0; i < n; i++) {
 		emu_to_f64(t->in[0],

@@ -28,6 +28,7 @@ static const struct {
 	{"UnaryOpFunctor<", "::Rsqrt<", UNARY, EMU_OP_RSQRT},
 	{"UnaryOpFunctor<", "::Tanh<", UNARY, EMU_OP_TANH},
 	{"UnaryOpFunctor<", "::Sigmoid<", UNARY, EMU_OP_SIGMOID},
+	{"::CopyFunctor<", "at::native::Copy<", UNARY, EMU_OP_COPY},
 	{"ZeroFunctor<", "", UNARY, EMU_OP_FILL},
 	{"BinaryOpScalarFunctor<", "multiplies<", BY_SCALAR, EMU_OP_MUL},
 	{"BinaryOpScalarFunctor<", "plus<", BY_SCALAR, EMU_OP_ADD},
@@ -121,7 +122,8 @@ static void apply(const struct emu_torch *t, char *const data[5], int64_t from, 
 				*found_inf = 1;
 		emu_torch_apply_all((enum emu_torch_op)(t->form == UNSCALE ? EMU_OP_MUL : t->op), n,
 				    inputs + by_scalar, in, s, out);
-		emu_from_f64(t->in[0], data[t->result] + from * bytes, 1, n, out);
+		emu_from_f64(t->out, data[t->result] + from * (int64_t)emu_type_bytes(t->out), 1, n,
+			     out);
 	}
 }
 
@@ -437,7 +439,8 @@ static int run_sgd(const struct emu_torch *t, const struct gpuemu_launch *l, voi
 int emu_torch_lists(struct emu_torch *t, struct emu_part name)
 {
 	struct emu_part meta = emu_part_argument(name, 0), functor = emu_part_argument(name, 1);
-	struct emu_part depth, result = emu_part_argument(functor, 3);
+	int copies = emu_part_has(functor, "::CopyFunctor<"); /* <result, source, ...> */
+	struct emu_part depth, result = emu_part_argument(functor, copies ? 4 : 3);
 
 	if (emu_part_has(name, "at::native::lpnorm_cleanup<")) {
 		t->run = run_cleanup;
@@ -483,5 +486,9 @@ int emu_torch_lists(struct emu_torch *t, struct emu_part name)
 	}
 	if (!t->run || t->depth < 1 || t->depth > 4 || t->result < 0 || t->result >= t->depth)
 		return -ENOTSUP;
-	return emu_part_type(emu_part_argument(functor, 0), &t->in[0]);
+	if (emu_part_type(emu_part_argument(functor, 0), &t->in[0]) < 0)
+		return -ENOTSUP;
+	if (t->form != NORM)
+		t->out = t->in[0];
+	return copies ? emu_part_type(emu_part_argument(functor, 1), &t->in[0]) : 0;
 }
