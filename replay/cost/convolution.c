@@ -274,7 +274,6 @@ static struct cost winograd(const struct job *j)
 	if (is_filter_gradient(j)) {
 		p.m = j->in;
 		p.k = tiles;
-		t.most_splits = MOST_PARTS;
 	}
 	struct cost c = cost_of_tiled_product(j->g, &p, j->math, j->busy_ns, &t);
 	double bytes = j->groups * j->element * (plain + transformed);
