@@ -2,12 +2,16 @@
 #include "replay/emugpu/notes.h"
 
 #include "base/scope.h"
-#include "replay/emugpu/unnamed_file.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 static struct emu_run *run;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -27,10 +31,32 @@ static void forget_process(void)
 		own.notes[i].count = 0;
 }
 
+/* Opens an unnamed file that gpuemu passes to the processes of a run, in a variable such as
+ * GPUEMU_RUN=/proc/PID/fd/N. A process that landlock confines must not use descriptors of others;
+ * it opens the one that it inherited, if that is still the same file. Returns a descriptor, or -1
+ * with errno; ENOENT: not set.
+ */
+static int open_unnamed_file(const char *variable, int flags)
+{
+	const char *path = getenv(variable), *number = path ? strrchr(path, '/') : NULL;
+	char inherited[64], expected[64], file[64] = "";
+	int fd = path ? open(path, flags | O_CLOEXEC) : -1;
+
+	if (!path)
+		errno = ENOENT;
+	if (fd >= 0 || !number || errno != EACCES)
+		return fd;
+	snprintf(inherited, sizeof(inherited), "/proc/self/fd%s", number);
+	snprintf(expected, sizeof(expected), "/memfd:%s (deleted)", variable);
+	if (readlink(inherited, file, sizeof(file) - 1) < 0 || strcmp(file, expected) != 0)
+		return -1;
+	return open(inherited, flags | O_CLOEXEC);
+}
+
 static void map_run(void)
 {
 	int saved = errno;
-	scoped(close_fd) int fd = emu_unnamed_file_open("GPUEMU_RUN", O_RDWR);
+	scoped(close_fd) int fd = open_unnamed_file("GPUEMU_RUN", O_RDWR);
 	void *at = MAP_FAILED;
 
 	if (fd >= 0 && ftruncate(fd, sizeof(struct emu_run)) == 0)

@@ -23,3 +23,9 @@ struct emu_name {
 
 extern const struct emu_name emu_results[];
 extern const unsigned emu_n_results;
+
+/* Return the row of a result, its name, and the meaning of an error of CUDA; NULL for unknown ones.
+ */
+const struct emu_name *emu_result(int result);
+const char *emu_result_name(int result);
+const char *emu_result_text(int result);

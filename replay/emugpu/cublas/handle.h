@@ -3,7 +3,7 @@
 /* A cuBLAS handle. Used by one thread at a time, as cuBLAS requires. */
 #pragma once
 
-#include "replay/emugpu/lib/entry.h"
+#include "replay/emugpu/lib/blas.h"
 
 struct cublasContext {
 	CUstream stream;

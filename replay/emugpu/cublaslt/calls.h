@@ -4,7 +4,7 @@
  * programs may allocate themselves. */
 #pragma once
 
-#include "replay/emugpu/lib/entry.h"
+#include "replay/emugpu/lib/blas.h"
 
 #include <cublasLt.h>
 

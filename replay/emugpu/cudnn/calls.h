@@ -5,6 +5,7 @@
 
 #include "replay/emugpu/cudnn/descriptor.h"
 #include "replay/emugpu/cudnn/work.h"
+#include "replay/emugpu/versions.h"
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 

@@ -6,25 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-EMU_API const char *cudnnGetErrorString(cudnnStatus_t status)
-{
-	switch (CUDNN_STATUS_CATEGORY((int)status)) {
-	case CUDNN_STATUS_SUCCESS:
-		return status == CUDNN_STATUS_SUCCESS ? "CUDNN_STATUS_SUCCESS"
-						      : "CUDNN_STATUS_NOT_INITIALIZED";
-	case 1000:
-		return "CUDNN_STATUS_NOT_INITIALIZED";
-	case CUDNN_STATUS_BAD_PARAM:
-		return "CUDNN_STATUS_BAD_PARAM";
-	case CUDNN_STATUS_NOT_SUPPORTED:
-		return "CUDNN_STATUS_NOT_SUPPORTED";
-	case CUDNN_STATUS_EXECUTION_FAILED:
-		return "CUDNN_STATUS_EXECUTION_FAILED";
-	default:
-		return "CUDNN_STATUS_INTERNAL_ERROR";
-	}
-}
-
 EMU_API void cudnnGetLastErrorString(char *message, size_t max_size)
 {
 	if (message && max_size)

@@ -3,7 +3,7 @@
 /* What the expressions of forward.txt use. */
 #pragma once
 
-#include "replay/emugpu/lib/entry.h"
+#include "replay/emugpu/lib/blas.h"
 
 #include <cufftXt.h>
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/cupti/cupti.h"
 
-#include "replay/emugpu/versions.h"
-
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -96,7 +94,7 @@ void cupti_update(void)
 		emulated.runtime(o);
 }
 
-static CUptiResult set_wanted(CUpti_ActivityKind kind, int on)
+CUptiResult cupti_set_wanted(CUpti_ActivityKind kind, int on)
 {
 	char use[64];
 
@@ -125,39 +123,12 @@ static CUptiResult set_wanted(CUpti_ActivityKind kind, int on)
 
 /* ---- the public functions ---- */
 
-EMU_API CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
-{
-	return set_wanted(kind, 1);
-}
-
-EMU_API CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
-{
-	return set_wanted(kind, 0);
-}
-
-static CUptiResult skip_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, uint8_t enable)
+CUptiResult cupti_skip_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, uint8_t enable)
 {
 	if (id >= CUPTI_CBIDS)
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	cupti_skip[domain][id] = !enable;
 	return CUPTI_SUCCESS;
-}
-
-EMU_API CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId id, uint8_t enable)
-{
-	return skip_callback(CUPTI_CB_DOMAIN_DRIVER_API, id, enable);
-}
-
-EMU_API CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, uint8_t enable)
-{
-	return skip_callback(CUPTI_CB_DOMAIN_RUNTIME_API, id, enable);
-}
-
-/* The client provides the buffers, so sizes have no effect. */
-EMU_API CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute what, size_t *bytes,
-					      void *value)
-{
-	return bytes && value ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
 
 EMU_API CUptiResult cuptiGetTimestamp(uint64_t *ret)
@@ -168,25 +139,6 @@ EMU_API CUptiResult cuptiGetTimestamp(uint64_t *ret)
 		return CUPTI_ERROR_NOT_INITIALIZED;
 	*ret = cupti_stamp(cupti_now_ns());
 	return CUPTI_SUCCESS;
-}
-
-EMU_API CUptiResult cuptiGetVersion(uint32_t *ret)
-{
-	if (!ret)
-		return CUPTI_ERROR_INVALID_PARAMETER;
-	*ret = CUPTI_API_VERSION;
-	return CUPTI_SUCCESS;
-}
-
-EMU_API CUptiResult cuptiGetResultString(CUptiResult result, const char **ret)
-{
-	for (unsigned i = 0; ret && i < emu_n_results; i++) {
-		if (emu_results[i].value == (int)result) {
-			*ret = emu_results[i].name;
-			return CUPTI_SUCCESS;
-		}
-	}
-	return CUPTI_ERROR_INVALID_PARAMETER;
 }
 
 EMU_API CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t id, const char **ret)

@@ -7,6 +7,7 @@
 
 #include "replay/emugpu/observe.h"
 #include "replay/emugpu/refuse.h"
+#include "replay/emugpu/versions.h"
 
 #include <cupti.h>
 
@@ -47,3 +48,7 @@ int cupti_has_callbacks(void);
 void cupti_drop_subscriber(void);
 /* Starts or stops observing, depending on enabled records and callbacks. */
 void cupti_update(void);
+
+/* What the expressions of forward.txt use: enable or disable records of a kind, or of a call. */
+CUptiResult cupti_set_wanted(CUpti_ActivityKind kind, int on);
+CUptiResult cupti_skip_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, uint8_t enable);

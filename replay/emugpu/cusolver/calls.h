@@ -5,7 +5,7 @@
  * results are exact up to rounding. */
 #pragma once
 
-#include "replay/emugpu/lib/entry.h"
+#include "replay/emugpu/lib/blas.h"
 
 #include <cusolverDn.h>
 

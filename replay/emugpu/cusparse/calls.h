@@ -3,7 +3,8 @@
 /* The handles of cuSPARSE, and what the expressions of forward.txt use. */
 #pragma once
 
-#include "replay/emugpu/lib/entry.h"
+#include "replay/emugpu/lib/blas.h"
+#include "replay/emugpu/versions.h"
 
 #include <cusparse.h>
 
@@ -47,8 +48,8 @@ struct cusparseMatDescr {
 	 : (op) == CUSPARSE_OPERATION_TRANSPOSE	  ? 'T'                                            \
 						  : 'C')
 
-/* Returns the name (number 0) or the description (1) of a status. */
-const char *emu_cusparse_words(cusparseStatus_t status, int number);
+/* Returns the description of a status, or NULL. */
+const char *emu_cusparse_text(cusparseStatus_t status);
 
 /* Creates the descriptor of a matrix; sets its base and type. */
 cusparseStatus_t emu_cusparse_create(struct emu_sparse m, cusparseIndexBase_t base,

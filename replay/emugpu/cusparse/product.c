@@ -4,6 +4,8 @@
  * buffer. */
 #include "replay/emugpu/cusparse/calls.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 
 /* Stores a copy of `from` in new memory. */
@@ -41,25 +43,18 @@ EMU_API cusparseStatus_t cusparseCreateMatDescr(cusparseMatDescr_t *descrA)
 	return duplicate(&d, sizeof(d), (void **)descrA);
 }
 
-static const char *const statuses[][2] = {
-	[CUSPARSE_STATUS_SUCCESS] = {"CUSPARSE_STATUS_SUCCESS", "success"},
-	[CUSPARSE_STATUS_NOT_INITIALIZED] = {"CUSPARSE_STATUS_NOT_INITIALIZED",
-					     "initialization error"},
-	[CUSPARSE_STATUS_ALLOC_FAILED] = {"CUSPARSE_STATUS_ALLOC_FAILED", "out of memory"},
-	[CUSPARSE_STATUS_INVALID_VALUE] = {"CUSPARSE_STATUS_INVALID_VALUE", "invalid value"},
-	[CUSPARSE_STATUS_EXECUTION_FAILED] = {"CUSPARSE_STATUS_EXECUTION_FAILED",
-					      "execution failed"},
-	[CUSPARSE_STATUS_NOT_SUPPORTED] = {"CUSPARSE_STATUS_NOT_SUPPORTED",
-					   "operation not supported"},
-};
-
-const char *emu_cusparse_words(cusparseStatus_t status, int number)
+const char *emu_cusparse_text(cusparseStatus_t status)
 {
-	const char *text = (unsigned)status < sizeof(statuses) / sizeof(statuses[0])
-				   ? statuses[status][number]
-				   : NULL;
+	static const char *const texts[] = {
+		[CUSPARSE_STATUS_SUCCESS] = "success",
+		[CUSPARSE_STATUS_NOT_INITIALIZED] = "initialization error",
+		[CUSPARSE_STATUS_ALLOC_FAILED] = "out of memory",
+		[CUSPARSE_STATUS_INVALID_VALUE] = "invalid value",
+		[CUSPARSE_STATUS_EXECUTION_FAILED] = "execution failed",
+		[CUSPARSE_STATUS_NOT_SUPPORTED] = "operation not supported",
+	};
 
-	return text ? text : "unknown cusparseStatus_t";
+	return (unsigned)status < ARRAY_SIZE(texts) ? texts[status] : NULL;
 }
 
 /* ---- matrices ---- */

@@ -58,6 +58,7 @@ LIBRARIES = {
         'status': 'cublasStatus_t',
         'refuse': 'CUBLAS_STATUS_NOT_SUPPORTED',
         'defines': [],
+        'results': 'CUBLAS_STATUS_',
         'node': 'libcublas.so.13',
         'half': {f'cublasHgemm{kind}{size}': f'cublasSgemm{kind or "_v2"}{size}'
                  for kind in ('', 'Batched', 'StridedBatched') for size in ('', '_64')},
@@ -68,6 +69,7 @@ LIBRARIES = {
         'status': 'cublasStatus_t',
         'refuse': 'CUBLAS_STATUS_NOT_SUPPORTED',
         'defines': [],
+        'results': 'CUBLAS_STATUS_',
         'node': 'libcublasLt.so.13',
     },
     'libnccl.so.2': {
@@ -87,6 +89,7 @@ LIBRARIES = {
         'status': 'cudnnStatus_t',
         'refuse': 'CUDNN_STATUS_NOT_SUPPORTED',
         'defines': [],
+        'results': 'CUDNN_STATUS_',
         'node': 'libcudnn.so.9',
     },
     'libcupti.so.13': {
@@ -120,6 +123,7 @@ LIBRARIES = {
         'status': 'cusparseStatus_t',
         'refuse': 'CUSPARSE_STATUS_NOT_SUPPORTED',
         'defines': [],
+        'results': 'CUSPARSE_STATUS_',
         'node': 'libcusparse.so.12',
     },
     'libnvidia-ml.so.1': {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Shared by cuBLAS and cuBLASLt: kernels, types, status names. */
+/* Shared by the libraries of linear algebra: kernels, types, status names. */
 #pragma once
 
 #include "replay/emugpu/lib/gpu.h"
 #include "replay/emugpu/lib/work.h"
+#include "replay/emugpu/refuse.h"
 
 #include <cublas_v2.h>
 
@@ -35,3 +36,11 @@ cublasStatus_t emu_blas_status(CUresult r);
 /* Return "CUBLAS_STATUS_SUCCESS", and its description. */
 const char *emu_blas_status_name(cublasStatus_t status);
 const char *emu_blas_status_text(cublasStatus_t status);
+
+/* For expressions of forward.txt: the element type that a pointer points to; uint16_t stands for
+ * __half. */
+/* clang-format off */
+#define TYPE(pointer)                                                                              \
+	_Generic(*(pointer), uint16_t: EMU_F16, float: EMU_F32, double: EMU_F64,                   \
+		 cuComplex: EMU_C32, cuDoubleComplex: EMU_C64, int32_t: EMU_I32, int64_t: EMU_I64)
+/* clang-format on */

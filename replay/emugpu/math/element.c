@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/emugpu/math/element.h"
 
+#include <complex.h>
 #include <math.h>
 
 static const uint8_t type_bytes[EMU_TYPES] = {
@@ -85,103 +86,62 @@ DEFINE_CLAMP(clamp_u32, uint32_t, 0, UINT32_MAX)
 DEFINE_CLAMP(clamp_i64, int64_t, INT64_MIN, INT64_MAX)
 DEFINE_CLAMP(clamp_u64, uint64_t, 0, UINT64_MAX)
 
+/* Each type: its C type; the value of an element x; the element for a value v. */
+#define TYPES(X)                                                                                   \
+	X(EMU_F16, uint16_t, emu_f16_to_f32(x), emu_f32_to_f16((float)v))                          \
+	X(EMU_BF16, uint16_t, emu_bf16_to_f32(x), emu_f32_to_bf16((float)v))                       \
+	X(EMU_F32, float, x, (float)v)                                                             \
+	X(EMU_F64, double, x, (double)v)                                                           \
+	X(EMU_E4M3, uint8_t, emu_f8_to_f32(type, x), emu_f32_to_f8(type, (float)v))                \
+	X(EMU_E5M2, uint8_t, emu_f8_to_f32(type, x), emu_f32_to_f8(type, (float)v))                \
+	X(EMU_I8, int8_t, x, clamp_i8((double)v))                                                  \
+	X(EMU_U8, uint8_t, x, clamp_u8((double)v))                                                 \
+	X(EMU_I16, int16_t, x, clamp_i16((double)v))                                               \
+	X(EMU_I32, int32_t, x, clamp_i32((double)v))                                               \
+	X(EMU_U32, uint32_t, x, clamp_u32((double)v))                                              \
+	X(EMU_I64, int64_t, x, clamp_i64((double)v))                                               \
+	X(EMU_U64, uint64_t, x, clamp_u64((double)v))                                              \
+	X(EMU_C32, float complex, crealf(x), (float)v)                                             \
+	X(EMU_C64, double complex, creal(x), (double)v)
+
 /* The loop with a stride, and without, which the compiler can vectorise. */
-#define EACH(body)                                                                                 \
+#define EACH(C, ...)                                                                               \
 	if (stride == 1)                                                                           \
 		for (size_t i = 0; i < n; i++) {                                                   \
-			const int64_t at = (int64_t)i;                                             \
-			body;                                                                      \
+			C *at = (C *)data + i;                                                     \
+			__VA_ARGS__;                                                               \
 		}                                                                                  \
 	else                                                                                       \
 		for (size_t i = 0; i < n; i++) {                                                   \
-			const int64_t at = (int64_t)i * stride;                                    \
-			body;                                                                      \
+			C *at = (C *)data + (int64_t)i * stride;                                   \
+			__VA_ARGS__;                                                               \
 		}                                                                                  \
-	break
+	break;
 
-#define IN(type) ((const type *)data)[at]
-#define OUT(type) ((type *)data)[at]
+#define LOAD(kind, C, load, store)                                                                 \
+	case kind:                                                                                 \
+		EACH(const C, const C x = *at; out[i] = (__typeof__(*out))(load))
+#define STORE(kind, C, load, store)                                                                \
+	case kind:                                                                                 \
+		EACH(C, const __typeof__(*in) v = in[i]; *at = (store))
 
-#define DEFINE_TO(name, T)                                                                         \
-	void name(enum emu_type type, const void *data, int64_t stride, size_t n, T *out)          \
+#define DEFINE(to, from, T)                                                                        \
+	void to(enum emu_type type, const void *data, int64_t stride, size_t n, T *out)            \
 	{                                                                                          \
 		switch (type) {                                                                    \
-		case EMU_F16:                                                                      \
-			EACH(out[i] = (T)emu_f16_to_f32(IN(uint16_t)));                            \
-		case EMU_BF16:                                                                     \
-			EACH(out[i] = (T)emu_bf16_to_f32(IN(uint16_t)));                           \
-		case EMU_F32:                                                                      \
-			EACH(out[i] = (T)IN(float));                                               \
-		case EMU_F64:                                                                      \
-			EACH(out[i] = (T)IN(double));                                              \
-		case EMU_E4M3:                                                                     \
-		case EMU_E5M2:                                                                     \
-			EACH(out[i] = (T)emu_f8_to_f32(type, IN(uint8_t)));                        \
-		case EMU_I8:                                                                       \
-			EACH(out[i] = (T)IN(int8_t));                                              \
-		case EMU_U8:                                                                       \
-			EACH(out[i] = (T)IN(uint8_t));                                             \
-		case EMU_I16:                                                                      \
-			EACH(out[i] = (T)IN(int16_t));                                             \
-		case EMU_I32:                                                                      \
-			EACH(out[i] = (T)IN(int32_t));                                             \
-		case EMU_U32:                                                                      \
-			EACH(out[i] = (T)IN(uint32_t));                                            \
-		case EMU_I64:                                                                      \
-			EACH(out[i] = (T)IN(int64_t));                                             \
-		case EMU_U64:                                                                      \
-			EACH(out[i] = (T)IN(uint64_t));                                            \
-		case EMU_C32:                                                                      \
-			EACH(out[i] = (T)((const float *)data)[2 * at]);                           \
-		case EMU_C64:                                                                      \
-			EACH(out[i] = (T)((const double *)data)[2 * at]);                          \
+			TYPES(LOAD)                                                                \
+		default:                                                                           \
+			break;                                                                     \
+		}                                                                                  \
+	}                                                                                          \
+	void from(enum emu_type type, void *data, int64_t stride, size_t n, const T *in)           \
+	{                                                                                          \
+		switch (type) {                                                                    \
+			TYPES(STORE)                                                               \
 		default:                                                                           \
 			break;                                                                     \
 		}                                                                                  \
 	}
 
-DEFINE_TO(emu_to_f32, float)
-DEFINE_TO(emu_to_f64, double)
-
-#define DEFINE_FROM(name, T)                                                                       \
-	void name(enum emu_type type, void *data, int64_t stride, size_t n, const T *in)           \
-	{                                                                                          \
-		switch (type) {                                                                    \
-		case EMU_F16:                                                                      \
-			EACH(OUT(uint16_t) = emu_f32_to_f16((float)in[i]));                        \
-		case EMU_BF16:                                                                     \
-			EACH(OUT(uint16_t) = emu_f32_to_bf16((float)in[i]));                       \
-		case EMU_F32:                                                                      \
-			EACH(OUT(float) = (float)in[i]);                                           \
-		case EMU_F64:                                                                      \
-			EACH(OUT(double) = (double)in[i]);                                         \
-		case EMU_E4M3:                                                                     \
-		case EMU_E5M2:                                                                     \
-			EACH(OUT(uint8_t) = emu_f32_to_f8(type, (float)in[i]));                    \
-		case EMU_I8:                                                                       \
-			EACH(OUT(int8_t) = clamp_i8((double)in[i]));                               \
-		case EMU_U8:                                                                       \
-			EACH(OUT(uint8_t) = clamp_u8((double)in[i]));                              \
-		case EMU_I16:                                                                      \
-			EACH(OUT(int16_t) = clamp_i16((double)in[i]));                             \
-		case EMU_I32:                                                                      \
-			EACH(OUT(int32_t) = clamp_i32((double)in[i]));                             \
-		case EMU_U32:                                                                      \
-			EACH(OUT(uint32_t) = clamp_u32((double)in[i]));                            \
-		case EMU_I64:                                                                      \
-			EACH(OUT(int64_t) = clamp_i64((double)in[i]));                             \
-		case EMU_U64:                                                                      \
-			EACH(OUT(uint64_t) = clamp_u64((double)in[i]));                            \
-		case EMU_C32:                                                                      \
-			EACH(((float *)data)[2 * at] = (float)in[i];                               \
-			     ((float *)data)[2 * at + 1] = 0);                                     \
-		case EMU_C64:                                                                      \
-			EACH(((double *)data)[2 * at] = (double)in[i];                             \
-			     ((double *)data)[2 * at + 1] = 0);                                    \
-		default:                                                                           \
-			break;                                                                     \
-		}                                                                                  \
-	}
-
-DEFINE_FROM(emu_from_f32, float)
-DEFINE_FROM(emu_from_f64, double)
+DEFINE(emu_to_f32, emu_from_f32, float)
+DEFINE(emu_to_f64, emu_from_f64, double)

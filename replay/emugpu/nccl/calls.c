@@ -2,9 +2,9 @@
 #include "replay/emugpu/nccl/launch.h"
 
 /* The collectives and transfers of nccl.h. */
-static ncclResult_t collective(ncclComm_t comm, enum cost_collective kind, const void *send,
-			       void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
-			       int root, cudaStream_t stream)
+ncclResult_t emu_nccl_collective(ncclComm_t comm, enum cost_collective kind, const void *send,
+				 void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
+				 int root, cudaStream_t stream)
 {
 	struct emu_operation o = {.kind = kind, .count = count, .send = send, .receive = receive};
 	const void *scalar_at = NULL;
@@ -30,70 +30,8 @@ static ncclResult_t collective(ncclComm_t comm, enum cost_collective kind, const
 	return emu_group_operation(comm, &o, scalar_at, stream);
 }
 
-EMU_NCCL(ncclAllReduce, const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
-	 ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
-{
-	return collective(comm, COST_ALL_REDUCE, sendbuff, recvbuff, count, datatype, op, 0,
-			  stream);
-}
-
-EMU_NCCL(ncclReduce, const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
-	 ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream)
-{
-	return collective(comm, COST_REDUCE, sendbuff, recvbuff, count, datatype, op, root, stream);
-}
-
-EMU_NCCL(ncclBroadcast, const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
-	 int root, ncclComm_t comm, cudaStream_t stream)
-{
-	return collective(comm, COST_BROADCAST, sendbuff, recvbuff, count, datatype, ncclSum, root,
-			  stream);
-}
-
-EMU_NCCL(ncclBcast, void *buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
-	 cudaStream_t stream)
-{
-	return collective(comm, COST_BROADCAST, buff, buff, count, datatype, ncclSum, root, stream);
-}
-
-EMU_NCCL(ncclReduceScatter, const void *sendbuff, void *recvbuff, size_t recvcount,
-	 ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
-{
-	return collective(comm, COST_REDUCE_SCATTER, sendbuff, recvbuff, recvcount, datatype, op, 0,
-			  stream);
-}
-
-EMU_NCCL(ncclAllGather, const void *sendbuff, void *recvbuff, size_t sendcount,
-	 ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream)
-{
-	return collective(comm, COST_ALL_GATHER, sendbuff, recvbuff, sendcount, datatype, ncclSum,
-			  0, stream);
-}
-
-EMU_NCCL(ncclAlltoAll, const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
-	 ncclComm_t comm, cudaStream_t stream)
-{
-	return collective(comm, COST_ALL_TO_ALL, sendbuff, recvbuff, count, datatype, ncclSum, 0,
-			  stream);
-}
-
-EMU_NCCL(ncclGather, const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
-	 int root, ncclComm_t comm, cudaStream_t stream)
-{
-	return collective(comm, COST_GATHER, sendbuff, recvbuff, count, datatype, ncclSum, root,
-			  stream);
-}
-
-EMU_NCCL(ncclScatter, const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
-	 int root, ncclComm_t comm, cudaStream_t stream)
-{
-	return collective(comm, COST_SCATTER, sendbuff, recvbuff, count, datatype, ncclSum, root,
-			  stream);
-}
-
-static ncclResult_t send_or_receive(ncclComm_t comm, const void *data, size_t count,
-				    ncclDataType_t type, int peer, int receives,
-				    cudaStream_t stream)
+ncclResult_t emu_nccl_transfer(ncclComm_t comm, const void *data, size_t count, ncclDataType_t type,
+			       int peer, int receives, cudaStream_t stream)
 {
 	struct emu_message t = {.data = (void *)(uintptr_t)data, .peer = (uint32_t)peer};
 	enum emu_type element;
@@ -103,18 +41,6 @@ static ncclResult_t send_or_receive(ncclComm_t comm, const void *data, size_t co
 	t.bytes = count * emu_type_bytes(element);
 	t.receives = (uint32_t)receives;
 	return emu_group_message(comm, &t, stream);
-}
-
-EMU_NCCL(ncclSend, const void *sendbuff, size_t count, ncclDataType_t datatype, int peer,
-	 ncclComm_t comm, cudaStream_t stream)
-{
-	return send_or_receive(comm, sendbuff, count, datatype, peer, 0, stream);
-}
-
-EMU_NCCL(ncclRecv, void *recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
-	 cudaStream_t stream)
-{
-	return send_or_receive(comm, recvbuff, count, datatype, peer, 1, stream);
 }
 
 EMU_NCCL(ncclRedOpCreatePreMulSum, ncclRedOp_t *op, void *scalar, ncclDataType_t datatype,

@@ -6,15 +6,6 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-/* Creation, queries, splitting and end of communicators. */
-EMU_NCCL(ncclGetVersion, int *version)
-{
-	if (!version)
-		return ncclInvalidArgument;
-	*version = NCCL_VERSION_CODE;
-	return ncclSuccess;
-}
-
 EMU_NCCL(ncclGetUniqueId, ncclUniqueId *uniqueId)
 {
 	if (!uniqueId)
@@ -36,30 +27,10 @@ static ncclResult_t in_group(ncclComm_t *comm, ncclResult_t r)
 	return ncclSuccess;
 }
 
-/* Implements ncclCommInitRank and similar functions. */
-static ncclResult_t init_comm(ncclComm_t *ret, int n, const ncclUniqueId *id, int rank,
-			      const ncclConfig_t *config)
+ncclResult_t emu_nccl_init(ncclComm_t *ret, int n, const ncclUniqueId *id, int rank,
+			   const ncclConfig_t *config)
 {
 	return in_group(ret, emu_comm_init(ret, n, id, rank, config, emu_group_joining(NULL)));
-}
-
-EMU_NCCL(ncclCommInitRankConfig, ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank,
-	 ncclConfig_t *config)
-{
-	return init_comm(comm, nranks, &commId, rank, config);
-}
-
-EMU_NCCL(ncclCommInitRank, ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank)
-{
-	return init_comm(comm, nranks, &commId, rank, NULL);
-}
-
-EMU_NCCL(ncclCommInitRankScalable, ncclComm_t *newcomm, int nranks, int myrank, int nId,
-	 ncclUniqueId *commIds, ncclConfig_t *config)
-{
-	if (!commIds || nId < 1)
-		return ncclInvalidArgument;
-	return init_comm(newcomm, nranks, &commIds[0], myrank, config);
 }
 
 EMU_NCCL(ncclCommInitAll, ncclComm_t *comm, int ndev, const int *devlist)
@@ -82,34 +53,11 @@ EMU_NCCL(ncclCommInitAll, ncclComm_t *comm, int ndev, const int *devlist)
 		    gpu->cuCtxSetCurrent(context) != CUDA_SUCCESS)
 			r = ncclInvalidArgument;
 		else
-			r = init_comm(&comm[i], ndev, &id, i, NULL);
+			r = emu_nccl_init(&comm[i], ndev, &id, i, NULL);
 	}
 	gpu->cuCtxSetCurrent(before);
 	last = pncclGroupEnd();
 	return r == ncclSuccess ? last : r;
-}
-
-EMU_NCCL(ncclCommFinalize, ncclComm_t comm)
-{
-	return comm ? emu_comm_joined(comm) : ncclInvalidArgument;
-}
-
-EMU_NCCL(ncclCommDestroy, ncclComm_t comm)
-{
-	return emu_comm_end(comm, 0);
-}
-
-EMU_NCCL(ncclCommAbort, ncclComm_t comm)
-{
-	return emu_comm_end(comm, 1);
-}
-
-EMU_NCCL(ncclCommGetAsyncError, ncclComm_t comm, ncclResult_t *asyncError)
-{
-	if (!comm || !asyncError)
-		return ncclInvalidArgument;
-	*asyncError = emu_comm_state(comm);
-	return ncclSuccess;
 }
 
 /* Checks that the communicator works. Calls the exported function, as NCCL does, so that tools can
@@ -133,14 +81,6 @@ EMU_NCCL(ncclCommCount, const ncclComm_t comm, int *count)
 		return ncclInvalidArgument;
 	*count = (int)comm->n;
 	return check_ready(comm);
-}
-
-EMU_NCCL(ncclCommCuDevice, const ncclComm_t comm, int *device)
-{
-	if (!comm || !device)
-		return ncclInvalidArgument;
-	*device = comm->device;
-	return ncclSuccess;
 }
 
 EMU_NCCL(ncclCommUserRank, const ncclComm_t comm, int *rank)
@@ -197,27 +137,6 @@ EMU_NCCL(ncclMemAlloc, void **ptr, size_t size)
 	return ncclSuccess;
 }
 
-EMU_NCCL(ncclMemFree, void *ptr)
-{
-	if (!emu_gpu() || emu_gpu()->cuMemFree_v2((CUdeviceptr)(uintptr_t)ptr) != CUDA_SUCCESS)
-		return ncclUnhandledCudaError;
-	return ncclSuccess;
-}
-
-/* Registration has no effect, and succeeds. */
-EMU_NCCL(ncclCommRegister, const ncclComm_t comm, void *buff, size_t size, void **handle)
-{
-	if (!comm || !handle)
-		return ncclInvalidArgument;
-	*handle = buff;
-	return ncclSuccess;
-}
-
-EMU_NCCL(ncclCommDeregister, const ncclComm_t comm, void *handle)
-{
-	return comm ? ncclSuccess : ncclInvalidArgument;
-}
-
 /* A window is its memory address; one-sided operations are not implemented. */
 EMU_NCCL(ncclCommWindowRegister, ncclComm_t comm, void *buff, size_t size, ncclWindow_t *win,
 	 int winFlags)
@@ -229,14 +148,4 @@ EMU_NCCL(ncclCommWindowRegister, ncclComm_t comm, void *buff, size_t size, ncclW
 		return ncclInvalidArgument;
 	*win = (ncclWindow_t)buff;
 	return emu_comm_state(comm);
-}
-
-EMU_NCCL(ncclCommWindowDeregister, ncclComm_t comm, ncclWindow_t win)
-{
-	return comm && win ? ncclSuccess : ncclInvalidArgument;
-}
-
-EMU_API void pncclResetDebugInit(void);
-EMU_API void pncclResetDebugInit(void)
-{
 }

@@ -19,18 +19,6 @@ nvmlReturn_t emu_nvml_device(nvmlDevice_t handle, CUdevice *ret)
 	return NVML_SUCCESS;
 }
 
-EMU_API nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *deviceCount)
-{
-	int n = 0;
-
-	if (!emu_nvml())
-		return NVML_ERROR_UNINITIALIZED;
-	if (!deviceCount || emu_nvml()->cuDeviceGetCount(&n))
-		return NVML_ERROR_INVALID_ARGUMENT;
-	*deviceCount = (unsigned)n;
-	return NVML_SUCCESS;
-}
-
 EMU_API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device)
 {
 	nvmlDevice_t handle = (nvmlDevice_t)((uintptr_t)index + 1);
@@ -42,29 +30,6 @@ EMU_API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevic
 	if (r == NVML_SUCCESS)
 		*device = handle;
 	return r;
-}
-
-EMU_API nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index)
-{
-	CUdevice d;
-	nvmlReturn_t r = emu_nvml_device(device, &d);
-
-	if (r == NVML_SUCCESS && !index)
-		r = NVML_ERROR_INVALID_ARGUMENT;
-	if (r == NVML_SUCCESS)
-		*index = (unsigned)((uintptr_t)device - 1);
-	return r;
-}
-
-EMU_API nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int length)
-{
-	char text[256];
-	CUdevice d;
-	nvmlReturn_t r = emu_nvml_device(device, &d);
-
-	if (r == NVML_SUCCESS && emu_nvml()->cuDeviceGetName(text, sizeof(text), d))
-		r = NVML_ERROR_UNKNOWN;
-	return r == NVML_SUCCESS ? emu_nvml_text(text, name, length) : r;
 }
 
 EMU_API nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length)
@@ -86,7 +51,7 @@ EMU_API nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned
 	return emu_nvml_text(text, uuid, length);
 }
 
-static int device_attribute(CUdevice d, CUdevice_attribute what)
+int emu_nvml_attribute(CUdevice d, CUdevice_attribute what)
 {
 	int value = 0;
 
@@ -104,9 +69,9 @@ EMU_API nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t 
 	if (r != NVML_SUCCESS)
 		return r;
 	memset(pci, 0, sizeof(*pci));
-	pci->domain = (unsigned)device_attribute(d, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID);
-	pci->bus = (unsigned)device_attribute(d, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID);
-	pci->device = (unsigned)device_attribute(d, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID);
+	pci->domain = (unsigned)emu_nvml_attribute(d, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID);
+	pci->bus = (unsigned)emu_nvml_attribute(d, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID);
+	pci->device = (unsigned)emu_nvml_attribute(d, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID);
 	snprintf(pci->busId, sizeof(pci->busId), "%08X:%02X:%02X.0", pci->domain, pci->bus,
 		 pci->device);
 	snprintf(pci->busIdLegacy, sizeof(pci->busIdLegacy), "%04X:%02X:%02X.0",
@@ -189,56 +154,6 @@ EMU_API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *
 	return NVML_SUCCESS;
 }
 
-EMU_API nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
-{
-	nvmlMemory_t m;
-	nvmlReturn_t r = nvmlDeviceGetMemoryInfo(device, &m);
-
-	if (r == NVML_SUCCESS && !memory)
-		r = NVML_ERROR_INVALID_ARGUMENT;
-	if (r != NVML_SUCCESS)
-		return r;
-	memory->total = m.total;
-	memory->free = m.free;
-	memory->used = m.used;
-	memory->reserved = 0;
-	return NVML_SUCCESS;
-}
-
-/* In MHz. The clocks of the GPU model are constant. */
-EMU_API nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, nvmlClockType_t type,
-					    unsigned int *clock)
-{
-	CUdevice d;
-	nvmlReturn_t r = emu_nvml_device(device, &d);
-
-	if (r == NVML_SUCCESS && !clock)
-		r = NVML_ERROR_INVALID_ARGUMENT;
-	if (r != NVML_SUCCESS)
-		return r;
-	if (type != NVML_CLOCK_GRAPHICS && type != NVML_CLOCK_SM && type != NVML_CLOCK_MEM)
-		return NVML_ERROR_NOT_SUPPORTED;
-	*clock = (unsigned)device_attribute(d, type == NVML_CLOCK_MEM
-						       ? CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE
-						       : CU_DEVICE_ATTRIBUTE_CLOCK_RATE) /
-		 1000;
-	return NVML_SUCCESS;
-}
-
-EMU_API nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor)
-{
-	CUdevice d;
-	nvmlReturn_t r = emu_nvml_device(device, &d);
-
-	if (r == NVML_SUCCESS && (!major || !minor))
-		r = NVML_ERROR_INVALID_ARGUMENT;
-	if (r != NVML_SUCCESS)
-		return r;
-	*major = device_attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-	*minor = device_attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-	return NVML_SUCCESS;
-}
-
 /* Emulated GPUs are not in an NVLink fabric across hosts. Drivers report this from Hopper on; older
  * GPUs do not support the query. */
 EMU_API nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device,
@@ -252,7 +167,7 @@ EMU_API nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device,
 		r = NVML_ERROR_INVALID_ARGUMENT;
 	if (r != NVML_SUCCESS)
 		return r;
-	if (device_attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) < 9)
+	if (emu_nvml_attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) < 9)
 		return NVML_ERROR_NOT_SUPPORTED;
 	none.version = gpuFabricInfo->version;
 	if (none.version == nvmlGpuFabricInfo_v3)

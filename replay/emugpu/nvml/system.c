@@ -59,17 +59,6 @@ EMU_API const char *nvmlErrorString(nvmlReturn_t result)
 	}
 }
 
-EMU_API nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *cudaDriverVersion)
-{
-	const struct emu_gpu *g = emu_gpu();
-
-	if (!g)
-		return NVML_ERROR_LIBRARY_NOT_FOUND;
-	if (!cudaDriverVersion)
-		return NVML_ERROR_INVALID_ARGUMENT;
-	return g->cuDriverGetVersion(cudaDriverVersion) ? NVML_ERROR_UNKNOWN : NVML_SUCCESS;
-}
-
 /* Returns the CUDA version, with a suffix that no NVIDIA driver has. */
 EMU_API nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length)
 {

@@ -88,7 +88,7 @@ CUDA_MEMCPY3D rt_box(void *to, size_t to_pitch, const void *from, size_t from_pi
 	};
 }
 
-static cudaError_t copy_box(const CUDA_MEMCPY3D *p)
+cudaError_t rt_copy(const CUDA_MEMCPY3D *p)
 {
 	cudaError_t e;
 
@@ -98,31 +98,12 @@ static cudaError_t copy_box(const CUDA_MEMCPY3D *p)
 	return e ? e : RT(cuStreamSynchronize, CU_STREAM_PER_THREAD);
 }
 
-static cudaError_t describe_2d(void *to, size_t to_pitch, const void *from, size_t from_pitch,
-			       size_t width, size_t height, CUDA_MEMCPY3D *ret)
+cudaError_t rt_plane_params(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+			    size_t width, size_t height, CUDA_MEMCPY3D *ret)
 {
 	*ret = rt_box(to, to_pitch, from, from_pitch, width, height, 1);
 	return rt_error(to_pitch < width || from_pitch < width ? cudaErrorInvalidPitchValue
 							       : cudaSuccess);
-}
-
-EMU_API cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch,
-				 size_t width, size_t height, enum cudaMemcpyKind kind)
-{
-	CUDA_MEMCPY3D p;
-	cudaError_t e = describe_2d(to, to_pitch, from, from_pitch, width, height, &p);
-
-	return e ? e : copy_box(&p);
-}
-
-EMU_API cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from,
-				      size_t from_pitch, size_t width, size_t height,
-				      enum cudaMemcpyKind kind, cudaStream_t stream)
-{
-	CUDA_MEMCPY3D p;
-	cudaError_t e = describe_2d(to, to_pitch, from, from_pitch, width, height, &p);
-
-	return e ? e : RT(cuMemcpy3DAsync_v2, &p, rt_stream(stream));
 }
 
 cudaError_t rt_copy_params(const struct cudaMemcpy3DParms *q, CUDA_MEMCPY3D *ret)
@@ -146,14 +127,6 @@ cudaError_t rt_copy_params(const struct cudaMemcpy3DParms *q, CUDA_MEMCPY3D *ret
 	return cudaSuccess;
 }
 
-EMU_API cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *q)
-{
-	CUDA_MEMCPY3D p;
-	cudaError_t e = rt_copy_params(q, &p);
-
-	return e ? e : copy_box(&p);
-}
-
 cudaError_t rt_peer_copy_params(const struct cudaMemcpy3DPeerParms *q, CUDA_MEMCPY3D *ret)
 {
 	struct cudaMemcpy3DParms p = {.srcArray = q->srcArray,
@@ -165,14 +138,6 @@ cudaError_t rt_peer_copy_params(const struct cudaMemcpy3DPeerParms *q, CUDA_MEMC
 				      .extent = q->extent};
 
 	return rt_copy_params(&p, ret);
-}
-
-EMU_API cudaError_t cudaMemcpy3DPeer(const struct cudaMemcpy3DPeerParms *q)
-{
-	CUDA_MEMCPY3D p;
-	cudaError_t e = rt_peer_copy_params(q, &p);
-
-	return e ? e : copy_box(&p);
 }
 
 EMU_API cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr to, int value, struct cudaExtent extent,

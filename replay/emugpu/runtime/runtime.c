@@ -183,73 +183,18 @@ EMU_API cudaError_t cudaPeekAtLastError(void)
 	return self.last;
 }
 
-static const struct emu_name *name_of(cudaError_t e)
-{
-	for (unsigned i = 0; i < emu_n_results; i++)
-		if (emu_results[i].value == (int)e)
-			return &emu_results[i];
-	return NULL;
-}
-
 EMU_API const char *cudaGetErrorName(cudaError_t e)
 {
-	const struct emu_name *n = name_of(e);
+	const char *name = emu_result_name((int)e);
 
-	return n ? n->name : "unrecognized error code";
+	return name ? name : "unrecognized error code";
 }
-
-/* Common errors have NVIDIA's wording, because people search for it. */
-static const struct {
-	cudaError_t error;
-	const char *text;
-} texts[] = {
-	{cudaSuccess, "no error"},
-	{cudaErrorInvalidValue, "invalid argument"},
-	{cudaErrorMemoryAllocation, "out of memory"},
-	{cudaErrorInitializationError, "initialization error"},
-	{cudaErrorCudartUnloading, "driver shutting down"},
-	{cudaErrorInvalidConfiguration, "invalid configuration argument"},
-	{cudaErrorInvalidPitchValue, "invalid pitch argument"},
-	{cudaErrorInvalidSymbol, "invalid device symbol"},
-	{cudaErrorInvalidMemcpyDirection, "invalid copy direction for memcpy"},
-	{cudaErrorInsufficientDriver,
-	 "CUDA driver version is insufficient for CUDA runtime version"},
-	{cudaErrorInvalidDeviceFunction, "invalid device function"},
-	{cudaErrorNoDevice, "no CUDA-capable device is detected"},
-	{cudaErrorInvalidDevice, "invalid device ordinal"},
-	{cudaErrorInvalidKernelImage, "device kernel image is invalid"},
-	{cudaErrorNoKernelImageForDevice,
-	 "no kernel image is available for execution on the device"},
-	{cudaErrorPeerAccessAlreadyEnabled, "peer access is already enabled"},
-	{cudaErrorPeerAccessNotEnabled, "peer access has not been enabled"},
-	{cudaErrorInvalidResourceHandle, "invalid resource handle"},
-	{cudaErrorSymbolNotFound, "named symbol not found"},
-	{cudaErrorNotReady, "device not ready"},
-	{cudaErrorIllegalAddress, "an illegal memory access was encountered"},
-	{cudaErrorLaunchOutOfResources, "too many resources requested for launch"},
-	{cudaErrorLaunchTimeout, "the launch timed out and was terminated"},
-	{cudaErrorAssert, "device-side assert triggered"},
-	{cudaErrorHostMemoryAlreadyRegistered,
-	 "part or all of the requested memory range is already mapped"},
-	{cudaErrorHostMemoryNotRegistered,
-	 "pointer does not correspond to a registered memory region"},
-	{cudaErrorLaunchFailure, "unspecified launch failure"},
-	{cudaErrorNotPermitted, "operation not permitted"},
-	{cudaErrorNotSupported, "operation not supported"},
-	{cudaErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing"},
-	{cudaErrorStreamCaptureInvalidated,
-	 "operation failed due to a previous error during capture"},
-	{cudaErrorUnknown, "unknown error"},
-};
 
 EMU_API const char *cudaGetErrorString(cudaError_t e)
 {
-	const struct emu_name *n = name_of(e);
+	const char *text = emu_result_text((int)e);
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		if (texts[i].error == e)
-			return texts[i].text;
-	return n ? n->words : "unrecognized error code";
+	return text ? text : "unrecognized error code";
 }
 
 /* ---- the thread's device ---- */

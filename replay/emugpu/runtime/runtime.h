@@ -76,20 +76,32 @@ cudaError_t rt_symbol_range(const void *symbol, size_t offset, size_t bytes, cha
 CUDA_MEMCPY3D rt_box(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
 		     size_t height, size_t depth);
 
+/* Copies now, on the thread's default stream. */
+cudaError_t rt_copy(const CUDA_MEMCPY3D *p);
+
 /* Convert parameters to the driver's. For nodes of any kind, runtime and driver share the layout
  * except for kernels, copies, and the context of a fill. */
 cudaError_t rt_copy_params(const struct cudaMemcpy3DParms *q, CUDA_MEMCPY3D *ret);
 cudaError_t rt_peer_copy_params(const struct cudaMemcpy3DPeerParms *q, CUDA_MEMCPY3D *ret);
+cudaError_t rt_plane_params(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+			    size_t width, size_t height, CUDA_MEMCPY3D *ret);
 cudaError_t rt_launch_config(const cudaLaunchConfig_t *c, CUlaunchConfig *ret);
 cudaError_t rt_kernel_params(const struct cudaKernelNodeParams *p, CUDA_KERNEL_NODE_PARAMS *ret);
 cudaError_t rt_node_params(const struct cudaGraphNodeParams *p, CUgraphNodeParams *ret);
 
-/* The macros of forward.txt: calls the driver if `first` succeeds; evaluates `copy` with `at`, the
- * address in a variable; a copy of `count` bytes from `src` to `dst`. */
+/* The macros of forward.txt: calls the driver if `first` succeeds; evaluates `copy` with the
+ * parameters `box` that `convert` sets, or with `at`, the address in a variable; a copy of `count`
+ * bytes from `src` to `dst`. */
 #define AFTER(first, call)                                                                         \
 	({                                                                                         \
 		cudaError_t e_ = (first);                                                          \
 		e_ ? e_ : rt_result(call);                                                         \
+	})
+#define BOX(convert, copy)                                                                         \
+	({                                                                                         \
+		CUDA_MEMCPY3D box;                                                                 \
+		cudaError_t converted_ = (convert);                                                \
+		converted_ ? converted_ : (copy);                                                  \
 	})
 #define IN_SYMBOL(copy)                                                                            \
 	({                                                                                         \

@@ -90,8 +90,10 @@ double emu_torch_apply(enum emu_torch_op op, const double in[EMU_TORCH_INPUTS], 
 #define OP(name, value)                                                                            \
 	case EMU_OP_##name:                                                                        \
 		return value;
+#define OP_OF_INTEGERS(name, value, of_integers) OP(name, value)
 #include "replay/emugpu/torch/functions.def"
 #undef OP
+#undef OP_OF_INTEGERS
 	default:
 		return a;
 	}

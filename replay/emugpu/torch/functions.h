@@ -7,8 +7,10 @@ enum { EMU_TORCH_INPUTS = 7, EMU_TORCH_BLOCK = 256 };
 enum emu_torch_op {
 	EMU_OP_NONE,
 #define OP(name, value) EMU_OP_##name,
+#define OP_OF_INTEGERS(name, value, of_integers) OP(name, value)
 #include "replay/emugpu/torch/functions.def"
 #undef OP
+#undef OP_OF_INTEGERS
 };
 
 /* `in` are the elements, `s` the scalars. Pure. */

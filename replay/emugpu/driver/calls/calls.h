@@ -55,3 +55,11 @@
 #define CHANGE(type, params) emu_node_set(hNode, &type, params)
 #define EXEC_CHANGE(type, params, context)                                                         \
 	emu_node_exec_set(hGraphExec, hNode, &type, params, context)
+
+/* The edges from or to the node n of the parameter `hNode`. */
+#define OF_EDGES(first, second, from, to, count)                                                   \
+	({                                                                                         \
+		const struct emu_node *n = emu_node_of(hNode);                                     \
+		n ? emu_graph_edges(n->graph, first, second, from, to, edgeData, count)            \
+		  : CUDA_ERROR_INVALID_VALUE;                                                      \
+	})

@@ -291,67 +291,30 @@ EMU_API CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode *ret, size_t *n)
 	return CUDA_SUCCESS;
 }
 
-static const CUgraphEdgeData whole_edge;
-
-EMU_API CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
-				    CUgraphEdgeData *data, size_t *n)
+CUresult emu_graph_edges(struct emu_graph *g, const struct emu_node *first,
+			 const struct emu_node *second, CUgraphNode *from, CUgraphNode *to,
+			 CUgraphEdgeData *data, size_t *n)
 {
-	struct emu_graph *g = emu_graph_of(graph);
 	size_t edges = 0;
 
-	if (!g || !n || (!from != !to))
+	if (!g || !n)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < g->n_nodes; i++)
-		for (size_t k = 0; k < g->nodes[i]->n_deps; k++, edges++) {
-			if (!from || edges >= *n)
+		for (size_t k = 0; k < g->nodes[i]->n_deps; k++) {
+			if ((first && g->nodes[i]->deps[k] != first) ||
+			    (second && g->nodes[i] != second))
 				continue;
-			from[edges] = (CUgraphNode)g->nodes[i]->deps[k];
-			to[edges] = (CUgraphNode)g->nodes[i];
-			if (data)
-				data[edges] = whole_edge;
+			if ((from || to) && edges < *n) {
+				if (from)
+					from[edges] = (CUgraphNode)g->nodes[i]->deps[k];
+				if (to)
+					to[edges] = (CUgraphNode)g->nodes[i];
+				if (data)
+					data[edges] = (CUgraphEdgeData){0};
+			}
+			edges++;
 		}
 	*n = edges;
-	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *ret,
-					       CUgraphEdgeData *data, size_t *count)
-{
-	struct emu_node *n = emu_node_of(node);
-
-	if (!n || !count)
-		return CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; ret && i < n->n_deps && i < *count; i++) {
-		ret[i] = (CUgraphNode)n->deps[i];
-		if (data)
-			data[i] = whole_edge;
-	}
-	*count = n->n_deps;
-	return CUDA_SUCCESS;
-}
-
-EMU_API CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *ret,
-						 CUgraphEdgeData *data, size_t *count)
-{
-	struct emu_node *n = emu_node_of(node);
-	size_t found = 0;
-
-	if (!n || !count)
-		return CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < n->graph->n_nodes; i++) {
-		struct emu_node *o = n->graph->nodes[i];
-
-		for (size_t k = 0; k < o->n_deps; k++) {
-			if (o->deps[k] != n)
-				continue;
-			if (ret && found < *count)
-				ret[found] = (CUgraphNode)o;
-			if (data && found < *count)
-				data[found] = whole_edge;
-			found++;
-		}
-	}
-	*count = found;
 	return CUDA_SUCCESS;
 }
 

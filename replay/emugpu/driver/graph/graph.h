@@ -64,6 +64,12 @@ int emu_op_copy(const struct emu_op *from, struct emu_op *to);
  * the data of `op`, also on failure. */
 CUresult emu_exec_change(CUgraphExec exec, CUgraphNode node, struct emu_op *op);
 
+/* Lists the edges, or those from `first` or to `second`. `from`, `to` and `data` have space for *n
+ * edges each, or are NULL; sets *n to the number of edges. */
+CUresult emu_graph_edges(struct emu_graph *g, const struct emu_node *first,
+			 const struct emu_node *second, CUgraphNode *from, CUgraphNode *to,
+			 CUgraphEdgeData *data, size_t *n);
+
 /* Sorts the nodes topologically; -EINVAL if there is a cycle. */
 int emu_graph_order(struct emu_graph *g, struct emu_node ***ret);
 

@@ -70,28 +70,20 @@ EMU_API CUresult cuMemcpy3DBatchAsync_v2(size_t n, CUDA_MEMCPY3D_BATCH_OP *ops,
 	return r;
 }
 
+/* The members that all copies have, of the source (src) or destination (dst). */
+#define SIDE(side)                                                                                 \
+	.side##XInBytes = p->side##XInBytes, .side##Y = p->side##Y,                                \
+	.side##MemoryType = p->side##MemoryType, .side##Host = p->side##Host,                      \
+	.side##Device = p->side##Device, .side##Array = p->side##Array,                            \
+	.side##Pitch = p->side##Pitch
+
 CUresult emu_copy_plane(const CUDA_MEMCPY2D *p, CUstream stream, int blocking)
 {
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
 	CUDA_MEMCPY3D q = {
-		.srcXInBytes = p->srcXInBytes,
-		.srcY = p->srcY,
-		.srcMemoryType = p->srcMemoryType,
-		.srcHost = p->srcHost,
-		.srcDevice = p->srcDevice,
-		.srcArray = p->srcArray,
-		.srcPitch = p->srcPitch,
-		.dstXInBytes = p->dstXInBytes,
-		.dstY = p->dstY,
-		.dstMemoryType = p->dstMemoryType,
-		.dstHost = p->dstHost,
-		.dstDevice = p->dstDevice,
-		.dstArray = p->dstArray,
-		.dstPitch = p->dstPitch,
-		.WidthInBytes = p->WidthInBytes,
-		.Height = p->Height,
-		.Depth = 1,
+		SIDE(src),	     SIDE(dst),	 .WidthInBytes = p->WidthInBytes,
+		.Height = p->Height, .Depth = 1,
 	};
 
 	return emu_copy_spatial(&q, stream, blocking);
@@ -102,23 +94,11 @@ CUresult emu_copy_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, int blockin
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
 	CUDA_MEMCPY3D q = {
-		.srcXInBytes = p->srcXInBytes,
-		.srcY = p->srcY,
+		SIDE(src),
 		.srcZ = p->srcZ,
-		.srcMemoryType = p->srcMemoryType,
-		.srcHost = p->srcHost,
-		.srcDevice = p->srcDevice,
-		.srcArray = p->srcArray,
-		.srcPitch = p->srcPitch,
 		.srcHeight = p->srcHeight,
-		.dstXInBytes = p->dstXInBytes,
-		.dstY = p->dstY,
+		SIDE(dst),
 		.dstZ = p->dstZ,
-		.dstMemoryType = p->dstMemoryType,
-		.dstHost = p->dstHost,
-		.dstDevice = p->dstDevice,
-		.dstArray = p->dstArray,
-		.dstPitch = p->dstPitch,
 		.dstHeight = p->dstHeight,
 		.WidthInBytes = p->WidthInBytes,
 		.Height = p->Height,
