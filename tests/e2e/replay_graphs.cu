@@ -151,6 +151,26 @@ static void copy_pageable()
 	CUDA(cudaStreamSynchronize(stream));
 }
 
+static void add_one(void *host)
+{
+	++*(float *)host;
+}
+
+/* A function of the host changes memory that the graph copies; the next launch reads it. */
+static void copy_of_host()
+{
+	float *host;
+
+	CUDA(cudaMallocHost(&host, BYTES));
+	CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+	CUDA(cudaMemcpyAsync(x, host, BYTES, cudaMemcpyHostToDevice, stream));
+	CUDA(cudaLaunchHostFunc(stream, add_one, host));
+	launch(1, x, y);
+	launch_captured(2);
+	launch(1, x, y);
+	CUDA(cudaStreamSynchronize(stream));
+}
+
 int main(int argc, char **argv)
 {
 	static float host[N];
@@ -169,6 +189,8 @@ int main(int argc, char **argv)
 		if (argc > 1) {
 			if (strcmp(argv[1], "pageable") == 0)
 				copy_pageable();
+			else if (strcmp(argv[1], "host") == 0)
+				copy_of_host();
 			else
 				conditional();
 			return 0;

@@ -18,6 +18,12 @@ gpucapture --replayable -o pageable -- gpuemu -o report -- "$program" pageable
 fails -1 gpuemu -o report --kernels "$program.so" -- gpureplay pageable
 has_line '^1 copies from the host had contents that are not recorded' <stdout
 
+# Functions of the host in graphs are not executed.
+gpucapture --replayable -o host -- gpuemu -o report -- "$program" host
+gpuemu -o report --kernels "$program.so" -- gpureplay host >out || die "$(cat out)"
+has_line -x 'No differences.' <out
+has_line -E '^[12] digests of host memory were not compared: functions of the host in graphs may write it.' <out
+
 gpucapture --replayable -o graphs -- gpuemu --gpus 2 -o report -- "$program" | has_line -x 368550
 for hints in 1 0; do
 	GPUEMU_ADDRESS_HINTS=$hints gpuemu --gpus 2 -o report --kernels "$program.so" -- gpureplay --json graphs >again ||

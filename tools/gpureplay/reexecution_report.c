@@ -11,7 +11,7 @@ uint32_t reexecution_rank(const struct reexecution *job)
 }
 
 struct sum {
-	uint64_t operations, digests, alone, differing, unordered;
+	uint64_t operations, digests, alone, of_host, differing, unordered;
 };
 
 static struct sum sum_of(const struct fmt_cause *c)
@@ -22,6 +22,7 @@ static struct sum sum_of(const struct fmt_cause *c)
 		s.operations += c->ranks[i].operations;
 		s.digests += c->ranks[i].digests;
 		s.alone += c->ranks[i].alone;
+		s.of_host += c->ranks[i].of_host;
 		s.differing += c->ranks[i].differing;
 		s.unordered += c->ranks[i].unordered;
 	}
@@ -150,6 +151,12 @@ static void put_text(const struct reexecution *job, const struct fmt_cause *c,
 	if (job->repeat > 1)
 		put_repeated(job, out);
 	put_unknown(n, out);
+	if (s.of_host > 0)
+		text_printf(out,
+			    "%" PRIu64
+			    " digests of host memory were not compared: functions of the "
+			    "host in graphs may write it.\n",
+			    s.of_host);
 	if (s.alone > 0)
 		text_printf(out, "%" PRIu64 " digests exist in only one of the runs.\n", s.alone);
 }
@@ -218,6 +225,7 @@ int reexecution_report(struct reexecution *job)
 	scope.last = job->range.last;
 	scope.rank = job->rank;
 	scope.no_nccl = job->rank >= 0;
+	scope.no_host = true;
 	scope.is_part = job->range.first != FMT_BEFORE;
 	scope.may_end_earlier = job->is_cut_off;
 	scope.known = &job->unordered;

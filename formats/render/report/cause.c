@@ -101,6 +101,8 @@ static void put_ranks(const struct fmt_cause *c, struct fmt_json *j)
 		fmt_json_u64(j, "operations", r->operations);
 		fmt_json_u64(j, "digests", r->digests);
 		fmt_json_u64(j, "digests_in_one_only", r->alone);
+		if (r->of_host > 0)
+			fmt_json_u64(j, "digests_of_host_functions", r->of_host);
 		fmt_json_u64(j, "differing", r->differing);
 		fmt_json_u64(j, "differing_by_cause", r->causes);
 		fmt_json_u64(j, "differing_unordered", r->unordered);

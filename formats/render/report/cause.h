@@ -24,6 +24,7 @@ struct fmt_cause_rank {
 	uint64_t operations; /* executed in both */
 	uint64_t digests;    /* present in both */
 	uint64_t alone;	     /* present in one of the traces only */
+	uint64_t of_host;    /* not compared: functions of the host in graphs may have written it */
 	uint64_t differing;  /* operations that read or wrote other bytes */
 	uint64_t causes;     /* of these: those that read the same bytes */
 	uint64_t unordered;  /* of the differing operations: known to be nondeterministic */

@@ -132,12 +132,22 @@ static uint32_t first_page(const struct fmt_cause_digest *d, const struct fmt_ca
 	return i < n ? i : 0;
 }
 
+/* Returns true if functions of the host, which `b` did not execute, may have written the buffer: in
+ * a graph, the recording does not tell their effects from those of copies to the host. */
+static bool is_of_host(const struct pair *p, const struct fmt_cause_item *x,
+		       const struct fmt_cause_digest *d)
+{
+	return p->a->scope.no_host && d->digest->access == FMT_WRITTEN &&
+	       fmt_cause_memory_is_host(&p->a->memory, d->digest->allocation) &&
+	       fmt_cause_side_has_host_node(p->a, x);
+}
+
 /* Compares the digests of two operations: WRITTEN, READ or NONE. Finds the first such buffer. */
 static enum fmt_cause_kind compare_bytes(const struct pair *p, const struct fmt_cause_item *x,
 					 const struct fmt_cause_item *y,
 					 struct fmt_cause_rank *counts, struct fmt_cause *found)
 {
-	size_t n, m, both = 0;
+	size_t n, m, both = 0, of_host = 0;
 	const struct fmt_cause_digest *d = fmt_cause_side_digests(p->a, x, &n);
 	const struct fmt_cause_digest *e = fmt_cause_side_digests(p->b, y, &m);
 
@@ -148,6 +158,11 @@ static enum fmt_cause_kind compare_bytes(const struct pair *p, const struct fmt_
 
 		while (k < m && !same_buffer(p, &d[i], &e[k]))
 			k++;
+		if (k < m && !same_digest(&d[i], &e[k]) && is_of_host(p, x, &d[i])) {
+			counts->of_host++;
+			of_host++;
+			continue;
+		}
 		both += k < m;
 		if (k == m || same_digest(&d[i], &e[k]) || found->kind == FMT_CAUSE_READ ||
 		    (found->kind == FMT_CAUSE_WRITTEN && !is_read))
@@ -157,6 +172,7 @@ static enum fmt_cause_kind compare_bytes(const struct pair *p, const struct fmt_
 		found->page = first_page(&d[i], &e[k]);
 	}
 	counts->digests += both;
+	both += of_host;
 	counts->alone += n - both + (m > both ? m - both : 0);
 	return found->kind;
 }

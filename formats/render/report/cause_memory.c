@@ -114,6 +114,13 @@ static const struct fmt_cause_buffer *find_buffer(const struct fmt_cause_memory 
 	return i < m->n && m->items[i].number == number ? &m->items[i] : NULL;
 }
 
+bool fmt_cause_memory_is_host(const struct fmt_cause_memory *m, uint64_t number)
+{
+	const struct fmt_cause_buffer *b = find_buffer(m, number);
+
+	return b && b->device == 0;
+}
+
 bool fmt_cause_memory_same(const struct fmt_cause_memory *a, uint64_t x,
 			   const struct fmt_cause_memory *b, uint64_t y, const int64_t *threads)
 {

@@ -30,6 +30,9 @@ struct fmt_cause_memory {
 int fmt_cause_memory_read(const struct fmt_trace *t, uint32_t rank, struct fmt_cause_memory *ret);
 void fmt_cause_memory_done(struct fmt_cause_memory *m);
 
+/* Returns true if the allocation is listed and is host memory. */
+bool fmt_cause_memory_is_host(const struct fmt_cause_memory *m, uint64_t number);
+
 /* Call after setting `thread` of all items. */
 void fmt_cause_memory_index_threads(struct fmt_cause_memory *m);
 

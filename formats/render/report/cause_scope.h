@@ -13,6 +13,7 @@ struct fmt_cause_scope {
 	bool is_part;	      /* waits for operations before these iterations are ignored */
 	bool calls;	      /* also compares calls of threads */
 	bool no_nccl;	      /* `b` contains no effects of NCCL calls */
+	bool no_host;	      /* `b` contains no effects of functions of the host in graphs */
 	bool may_end_earlier; /* a track that ends earlier in one trace is not a difference */
 	/* `b` is a re-execution of `a`: operations that read the same and wrote other bytes are
 	 * added here, by their numbers in `a`, and are not differences. NULL: they are. */

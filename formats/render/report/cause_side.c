@@ -3,6 +3,8 @@
 
 #include "base/array.h"
 #include "formats/api/api.h"
+#include "formats/trace/fact_keys.h"
+#include "formats/trace/json.h"
 #include "formats/trace/value.h"
 
 #include <inttypes.h>
@@ -428,6 +430,21 @@ int fmt_cause_side_read(struct fmt_trace *t, uint32_t rank, const struct fmt_cau
 }
 
 /* In a call, an argument of that name may be the address for a size. */
+bool fmt_cause_side_has_host_node(const struct fmt_cause_side *s, const struct fmt_cause_item *x)
+{
+	static const char node[] = "\"kind\": \"host\"";
+	int64_t number = fmt_cause_side_value(s, x, "graph");
+	const char *at = fmt_fact_value(s->names, s->rank, FMT_FACT_GRAPHS), *graph;
+	const char *end = at ? at + strlen(at) : NULL;
+	size_t len;
+
+	while (number >= 0 && at && fmt_json_element(&at, end, &graph, &len))
+		if (fmt_json_member_i64(graph, len, "graph", -1) == number &&
+		    memmem(graph, len, node, strlen(node)))
+			return true;
+	return false;
+}
+
 int64_t fmt_cause_side_bytes(const struct fmt_cause_side *s, const struct fmt_cause_item *x)
 {
 	if (!FMT_IS_OP(x->template->kind))

@@ -86,6 +86,9 @@ int64_t fmt_cause_side_value(const struct fmt_cause_side *s, const struct fmt_ca
 			     const char *key);
 int64_t fmt_cause_side_bytes(const struct fmt_cause_side *s, const struct fmt_cause_item *x);
 
+/* Returns true if the operation is the launch of a graph with a function of the host. */
+bool fmt_cause_side_has_host_node(const struct fmt_cause_side *s, const struct fmt_cause_item *x);
+
 /* Returns the digests of an operation. */
 const struct fmt_cause_digest *fmt_cause_side_digests(const struct fmt_cause_side *s,
 						      const struct fmt_cause_item *x, size_t *n);
