@@ -72,16 +72,18 @@ struct rec_raw_ahead {
 	int r;
 };
 
-/* Drops the chunk that was read ahead. */
+/* Drops the chunks that were read ahead. */
 static void drop_ahead(struct rec_raw *s)
 {
-	struct rec_raw_ahead *a = take(s->ahead);
+	for (int i = 0; i < REC_RAW_AHEAD; i++) {
+		struct rec_raw_ahead *a = take(s->ahead[i]);
 
-	if (!a)
-		return;
-	pthread_join(a->thread, NULL);
-	free(a->raw);
-	free(a);
+		if (!a)
+			continue;
+		pthread_join(a->thread, NULL);
+		free(a->raw);
+		free(a);
+	}
 }
 
 void rec_raw_done(struct rec_raw *s)
@@ -182,21 +184,28 @@ void rec_raw_use_reserve(struct rec_raw *s)
 
 /* ---- reading */
 
-/* Reads the chunk at `at`. Returns 1 and its pieces at *ret, which the caller frees; 0 if there is
- * no complete chunk. */
-static int read_chunk(int fd, uint64_t at, struct fmt_chunk *c, uint8_t **ret)
+/* Reads the header of the chunk at `at`. Returns 1, or 0 if there is none. */
+static int read_header(int fd, uint64_t at, struct fmt_chunk *c)
 {
-	scoped(free_ptr) uint8_t *frame = NULL;
 	uint8_t header[FMT_CHUNK_HEADER_MAX];
 	ssize_t n = pread(fd, header, sizeof(header), (off_t)at);
 	const char *why;
-	int r;
 
 	if (n < 0)
 		return -errno;
-	r = fmt_chunk_header_get(header, (size_t)n, c, &why);
-	if (r < 0 || c->type != CHUNK_TYPE || c->frame_bytes > FMT_CHUNK_RAW_MAX)
-		return 0;
+	return fmt_chunk_header_get(header, (size_t)n, c, &why) == 0 && c->type == CHUNK_TYPE &&
+	       c->frame_bytes <= FMT_CHUNK_RAW_MAX;
+}
+
+/* Reads the chunk at `at`, whose header is *c. Returns 1 and its pieces at *ret, which the caller
+ * frees; 0 if it is damaged or incomplete. */
+static int read_frame(int fd, uint64_t at, const struct fmt_chunk *c, uint8_t **ret)
+{
+	scoped(free_ptr) uint8_t *frame = NULL;
+	const char *why;
+	ssize_t n;
+	int r;
+
 	frame = malloc(c->frame_bytes + 1);
 	if (!frame)
 		return -ENOMEM;
@@ -207,6 +216,14 @@ static int read_chunk(int fd, uint64_t at, struct fmt_chunk *c, uint8_t **ret)
 		return 0;
 	r = fmt_frame_unpack(frame, c->frame_bytes, c->raw_bytes, ret, &why);
 	return r == 0 ? 1 : r == -EBADMSG ? 0 : r;
+}
+
+/* Both of these. */
+static int read_chunk(int fd, uint64_t at, struct fmt_chunk *c, uint8_t **ret)
+{
+	int r = read_header(fd, at, c);
+
+	return r == 1 ? read_frame(fd, at, c, ret) : r;
 }
 
 static int walk(const uint8_t *raw, uint64_t len,
@@ -268,28 +285,42 @@ static void *read_ahead(void *ahead)
 {
 	struct rec_raw_ahead *a = ahead;
 
-	a->r = read_chunk(a->fd, a->at, &a->chunk, &a->raw);
+	a->r = read_frame(a->fd, a->at, &a->chunk, &a->raw);
 	return NULL;
+}
+
+/* Begins to read the chunk at `at`. Returns NULL if there is none. */
+static struct rec_raw_ahead *begin_chunk(int fd, uint64_t at)
+{
+	scoped(free_ptr) struct rec_raw_ahead *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->fd = fd;
+	a->at = at;
+	if (read_header(fd, at, &a->chunk) != 1 ||
+	    pthread_create(&a->thread, NULL, read_ahead, a) != 0)
+		return NULL;
+	return take(a);
 }
 
 static void begin_ahead(struct rec_raw *s)
 {
-	struct rec_raw_ahead *a = calloc(1, sizeof(*a));
+	uint64_t at = s->at;
 
-	if (!a)
-		return;
-	a->fd = s->fd;
-	a->at = s->at;
-	if (pthread_create(&a->thread, NULL, read_ahead, a) == 0)
-		s->ahead = a;
-	else
-		free(a);
+	for (int i = 0; i < REC_RAW_AHEAD; i++) {
+		if (!s->ahead[i])
+			s->ahead[i] = begin_chunk(s->fd, at);
+		if (!s->ahead[i])
+			return;
+		at += s->ahead[i]->chunk.header_bytes + s->ahead[i]->chunk.frame_bytes;
+	}
 }
 
 /* The next chunk, as read_chunk(): perhaps it was read ahead. */
 static int next_chunk(struct rec_raw *s, struct fmt_chunk *c, uint8_t **ret)
 {
-	struct rec_raw_ahead *a = s->ahead;
+	struct rec_raw_ahead *a = s->ahead[0];
 	int r;
 
 	if (!a || a->at != s->at) {
@@ -300,7 +331,9 @@ static int next_chunk(struct rec_raw *s, struct fmt_chunk *c, uint8_t **ret)
 	*c = a->chunk;
 	*ret = a->raw;
 	r = a->r;
-	free(take(s->ahead));
+	free(a);
+	memmove(s->ahead, s->ahead + 1, sizeof(s->ahead) - sizeof(s->ahead[0]));
+	s->ahead[REC_RAW_AHEAD - 1] = NULL;
 	return r;
 }
 

@@ -22,6 +22,7 @@
 
 #define REC_RAW_VERSION (10 * CAP_VERSION + 2) /* records of rings are stored unchanged */
 #define REC_MOST_RINGS (1u << 22)
+#define REC_RAW_AHEAD 2 /* chunks */
 #define REC_RAW_MAGIC "gpuraw\n"
 
 struct rec_raw_header {
@@ -93,9 +94,9 @@ struct rec_raw {
 	uint64_t bytes;	    /* of the header and complete chunks */
 	uint64_t at;	    /* read so far */
 	struct text pieces; /* of the next chunk */
-	bool reads_ahead;   /* rec_raw_next() decompresses the next chunk on another thread */
-	struct rec_raw_ahead *ahead; /* owned; NULL: none */
-	int error;		     /* first write error, after which nothing is written; or 0 */
+	bool reads_ahead;   /* rec_raw_next() decompresses the next chunks on other threads */
+	struct rec_raw_ahead *ahead[REC_RAW_AHEAD]; /* owned: the next chunks; NULL: none */
+	int error; /* first write error, after which nothing is written; or 0 */
 };
 
 /* Creates the file `path`, which must not exist; sets magic, version and hash of the header. */
