@@ -13,7 +13,7 @@ synthetic runs show whether the importer and the emulator infer them correctly.
 sizes), tensor (an all-reduce after each layer), pipeline (two tensor-parallel groups in stages with
 send and receive, then a data-parallel
 all-reduce), schedule (four stages of two at eight ranks: one microbatch forward, one backward),
-grid, combined, fsdp, experts, interleaved, embeddings, sharded, offload, prefetch, sequence, stalls, small, and parallel (one thread drives all GPUs).
+grid, combined, fsdp, experts, interleaved, embeddings, sharded, offload, prefetch, sequence, stalls, loader, small, and parallel (one thread drives all GPUs).
 --dialect: us (whole microseconds, old names, no group arguments) or ns (fractions relative to
 baseTimeNanoseconds, group arguments). --skew: largest error of a rank's clock in us; --drift: largest
 drift in ppm.

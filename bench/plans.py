@@ -452,6 +452,50 @@ def stalls(rank, thread, options):
     rank.join(thread, 7, side)
 
 
+class Passed:
+    """Something that a host thread passes to another one, or its space in a queue."""
+
+    def __init__(self):
+        self.end = None  # when; threads may yield it
+
+    def give(self, run, now):
+        self.end = now
+        run.wake(self)
+
+
+def load(rank, options):
+    """Copies a batch for each step, at most two before the first one is used. Draws are numbered
+    apart from those of the other thread."""
+    counts = {}
+    for number in range(options.steps):
+        if number >= 2:
+            yield from rank.receive(rank.worker, rank.taken[number - 2], 8 * US)
+        rank.counts, counts = counts, rank.counts
+        rank.think(rank.worker, rank.draw(1000, 5000, 'decode', number) * US)
+        rank.batches[number] = rank.launch(rank.worker, 15, 'Memcpy HtoD (Pinned -> Device)', 400 * US,
+                                           'gpu_memcpy', {'bytes': 8 << 20})
+        rank.record(rank.worker, 15)
+        rank.counts, counts = counts, rank.counts
+        rank.passed[number].give(rank.run, rank.worker.now)
+
+
+def loader(rank, thread, options):
+    """Another thread prepares batches and copies them on its own stream; a queue for two batches is
+    between both threads. In two steps of three, the GPU is slower than that."""
+    if rank.step == 0:
+        rank.passed, rank.taken = ([Passed() for _ in range(options.steps)] for _ in range(2))
+        rank.worker.now, rank.worker.program = thread.now, load(rank, options)
+        rank.run.start(rank.worker)
+    yield from rank.receive(thread, rank.passed[rank.step], 8 * US)
+    rank.taken[rank.step].give(rank.run, thread.now)
+    rank.wait(thread, 7, rank.batches[rank.step])
+    for layer in range(options.layers):
+        rank.kernel(thread, f'gemm{layer % 3}', (300 if rank.step % 3 else 120) * US)
+        yield None
+    rank.communicate(thread, {'name': '0', 'ranks': list(range(options.ranks))}, 'AllReduce', 32 << 20, 20)
+    optimizer(rank, thread)
+
+
 def small(rank, thread, options):
     """Many short kernels: the run is limited by how fast the host launches them."""
     world = {'name': '0', 'ranks': list(range(options.ranks))}
@@ -495,4 +539,4 @@ def parallel(rank, thread, options):
 
 PLANS = {plan.__name__: plan for plan in (
     ddp, buckets, tensor, pipeline, schedule, grid, combined, fsdp, experts, interleaved, embeddings, sharded, offload,
-    prefetch, sequence, stalls, small, parallel)}
+    prefetch, sequence, stalls, loader, small, parallel)}

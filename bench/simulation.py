@@ -107,6 +107,7 @@ class Rank:
         self.worker = Thread(self, PID + number + 500, 0)
         self.step = 0
         self.gathered = []  # plan sharded: collectives of the previous step
+        self.passed, self.taken, self.batches = [], [], {}  # plan loader: by number of batch
         self.skew = self.draw(-run.skew, run.skew + 1, 'skew')
         self.drift = self.draw(-run.drift, run.drift + 1, 'drift') / 1e6
 
@@ -162,6 +163,13 @@ class Rank:
     def hand_over(self, thread, other, duration):
         """`other` continues some time after `thread` stopped."""
         other.now = thread.now + int(duration / self.run.host)
+
+    def receive(self, thread, passed, duration):
+        """`thread` continues some time after it was passed something, or at once."""
+        if passed.end is None:
+            yield passed
+        if passed.end > thread.now:
+            thread.now = passed.end + int(duration / self.run.host)
 
     def launch(self, thread, stream, name, duration, kind='kernel', args=None, collective=None,
                waits=(), blocks=False):
@@ -350,11 +358,14 @@ class Run:
 
     def wake(self, op):
         for thread in self.sleeping.pop(op, []):
-            heapq.heappush(self.runnable, (thread.now, thread.rank.number, thread.tid, thread))
+            self.start(thread)
+
+    def start(self, thread):
+        heapq.heappush(self.runnable, (thread.now, thread.rank.number, thread.tid, thread))
 
     def run(self, threads):
         for thread in threads:
-            heapq.heappush(self.runnable, (thread.now, thread.rank.number, thread.tid, thread))
+            self.start(thread)
         while self.runnable:
             thread = heapq.heappop(self.runnable)[3]
             try:
@@ -362,8 +373,7 @@ class Run:
             except StopIteration:
                 continue
             if op is None or op.end is not None:
-                heapq.heappush(self.runnable,
-                               (thread.now, thread.rank.number, thread.tid, thread))
+                self.start(thread)
             else:
                 self.sleeping.setdefault(op, []).append(thread)
         assert not self.sleeping, 'the plan waits for itself'

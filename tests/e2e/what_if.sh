@@ -24,6 +24,8 @@ errors 0.5,2 sharded us-apart
 # waits, only the order tells.
 errors 0.5,2 offload,prefetch ns-apart
 python3 "$SOURCE/bench/what_if.py" --seed 309 --plan embeddings --setting host-bound --at-most 0.9,2 --wrong-edges 1
+# Batches from another thread, through a queue that is sometimes full.
+python3 "$SOURCE/bench/what_if.py" --steps 9 --plan loader --setting us-apart --at-most 0.5,2 --wrong-edges 1
 # Two kinds of collectives are awaited behind one of them, some beside kernels; the host waits for a stream
 # that waits for a collective.
 errors 1.4,2 sequence ns-apart,recorded

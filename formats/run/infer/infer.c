@@ -91,8 +91,6 @@ static int explain_rank(struct job *j, uint32_t rank)
 	infer_walk_done(&w);
 	if (r == 0)
 		r = infer_add_queue_waits(v);
-	if (r == 0)
-		r = infer_add_hand_overs(v);
 	if (r == 0 && v->rank->process)
 		r = infer_add_other_gpu_waits(v);
 	return r;
@@ -150,6 +148,8 @@ static int find_edges(struct job *j)
 		r = infer_add_inferred_links(j->views, j->n);
 	for (uint32_t i = 0; i < j->n && r == 0; i++)
 		r = explain_rank(j, i);
+	if (r == 0)
+		r = infer_add_hand_overs(j->views, j->n);
 	if (r == 0)
 		r = infer_resolve_lags(j->views, j->n, j->shapes);
 	for (uint32_t i = 0; i < j->n && r == 0 && !j->more; i++)

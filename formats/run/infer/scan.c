@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "formats/run/infer/passed.h"
 
 void infer_scan_done(struct infer_scan *s)
 {
@@ -235,6 +236,8 @@ static void guess(struct infer_scan *s, const struct infer_scan_thread *t, struc
 		return;
 	next = v->launched[v->calls[ret->next].first_op];
 	ret->stream = v->ops[next].stream;
+	if (s->event_of[ret->call] != INFER_NONE)
+		return;
 	if (!s->has_records && ret->position == 0 && v->ops[next].kind != FMT_COLLECTIVE) {
 		ret->guess = t->launched;
 		ret->direct = true;
@@ -393,78 +396,14 @@ static int find_orders(struct infer_scan *s)
 	return 0;
 }
 
-/* An event that the host may wait for: not one for the next call, which makes a stream wait, nor
- * one behind a collective, which the process group records. */
-struct host_event {
-	uint32_t call, op;
-};
-
-static int by_class(const void *x, const void *y, void *view)
-{
-	const struct infer_view *v = view;
-	const struct host_event *a = x, *b = y;
-	const struct infer_op *p = &v->ops[a->op], *q = &v->ops[b->op];
-
-	return array_order(p->stream, q->stream)
-	       ?: array_order(infer_op_name(v, p), infer_op_name(v, q))
-	       ?: array_order(v->calls[a->call].start_ns, v->calls[b->call].start_ns);
-}
-
-static size_t list_host_events(const struct infer_view *v, struct host_event *ret)
-{
-	size_t n = 0;
-
-	for (uint32_t t = 0; t < v->n_threads; t++) {
-		uint32_t launched = INFER_NONE;
-
-		for (uint32_t i = v->threads[t].first; i < v->threads[t].end; i++) {
-			const struct infer_call *c = &v->calls[i];
-
-			if (c->n_ops > 0)
-				launched = v->launched[c->first_op + c->n_ops - 1];
-			if (c->api == INFER_API_RECORD_EVENT && launched != INFER_NONE &&
-			    v->ops[launched].kind != FMT_COLLECTIVE &&
-			    (i + 1 == v->threads[t].end || c[1].api != INFER_API_STREAM_WAIT))
-				ret[n++] = (struct host_event){i, launched};
-		}
-	}
-	return n;
-}
-
-/* If the host waits for as many events as are recorded behind operations of one name and stream,
- * and of no other, it waits for these, in order. */
 static int find_events(struct infer_scan *s)
 {
-	const struct infer_view *v = s->v;
-	scoped(free_ptr) struct host_event *events = malloc((v->n_calls + 1ul) * sizeof(*events));
-	size_t n = events ? list_host_events(v, events) : 0, first, end, n_waits = 0, found = 0,
-	       k = 0;
-	const struct host_event *class = NULL;
+	scoped(free_ptr) struct infer_passed *p = NULL;
+	long n = infer_list_passed(s->v, &p);
 
-	if (!events)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < v->n_calls; i++)
-		n_waits += v->calls[i].api == INFER_API_EVENT_SYNC;
-	if (n > 0)
-		qsort_r(events, n, sizeof(*events), by_class, (void *)v);
-	for (first = 0; first < n && n_waits > 0; first = end) {
-		for (end = first; end < n && same_name(v, events[first].op, events[end].op);)
-			end++;
-		if (end - first == n_waits) {
-			class = &events[first];
-			found++;
-		}
-	}
-	for (uint32_t i = 0; i < v->n_calls && found == 1; i++) {
-		uint32_t call = v->order[i];
-
-		if (v->calls[call].api != INFER_API_EVENT_SYNC)
-			continue;
-		if (v->calls[class[k].call].end_ns <= v->calls[call].start_ns)
-			s->event_of[call] = class[k].op;
-		k++;
-	}
-	return 0;
+	for (long i = 0; i < n; i++)
+		s->event_of[p[i].wait] = p[i].op;
+	return n < 0 ? (int)n : 0;
 }
 
 int infer_scan_init(struct infer_scan *s, const struct infer_view *v)

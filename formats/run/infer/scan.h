@@ -55,7 +55,7 @@ struct infer_scan {
 				     awaited; INFER_NONE */
 	uint8_t *in_order;	  /* by stream: a wait directly behind a collective is for the
 				     oldest one that no wait was for */
-	uint32_t *event_of;	  /* by call: operation whose event a host wait likely is for, or
+	uint32_t *event_of;	  /* by call: operation whose event is passed to it (passed.h), or
 				     INFER_NONE */
 	uint32_t launched, earlier, compute, collective; /* as in threads, of all threads */
 	uint32_t n_launches;

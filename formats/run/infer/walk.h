@@ -53,8 +53,8 @@ int infer_resolve_lags(struct infer_view *views, uint32_t n_views, struct infer_
 /* Rule "queue-full": adds edges for launches that waited for space in the queue. */
 int infer_add_queue_waits(struct infer_view *v);
 
-/* Rule "hand-over": adds edges between threads that alternate. */
-int infer_add_hand_overs(struct infer_view *v);
+/* Rule "hand-over": adds edges between threads that wait for each other. */
+int infer_add_hand_overs(struct infer_view *views, uint32_t n_views);
 
 /* Rule "window": adds edges for operations that were launched before the recording began. */
 int infer_add_window_waits(struct infer_walk *w);
