@@ -20,7 +20,7 @@
 /* Limit of threads that launch: more threads do not alternate in pairs. */
 #define MOST_THREADS 64
 #define SLACK_NS (20 * INFER_US) /* of a thread's own time, which varies by a factor of */
-#define VARIES 3
+#define VARIES 2
 #define MOST_QUEUED 16 /* events in a queue */
 
 /* Calls of one name, after and before launches of the same names. */
@@ -301,9 +301,10 @@ static int find_queue(struct queues *q, const struct hand_overs *h, const struct
 {
 	fmt_str record = infer_op_name(h->v, &h->v->ops[p->op]);
 	fmt_str wait = h->sites[h->site[p->wait]].next;
-	size_t i =
-		array_bound(k, 0, q->n, q->queues[k].record != record || q->queues[k].wait != wait);
+	size_t i = 0;
 
+	while (i < q->n && (q->queues[i].record != record || q->queues[i].wait != wait))
+		i++;
 	if (array_reserve(&q->queues, q->n + 1, &q->cap) < 0)
 		return -ENOMEM;
 	if (i == q->n)
