@@ -53,7 +53,7 @@ static bool has_records(const struct infer_view *v)
 }
 
 /* Lists events, except those behind a collective, which the process group records. If none were
- * recorded, there may be one behind each launch. */
+ * recorded, there may be one behind each copy. */
 static size_t list_events(const struct infer_view *v, struct item *ret)
 {
 	bool recorded = has_records(v);
@@ -67,8 +67,10 @@ static size_t list_events(const struct infer_view *v, struct item *ret)
 
 			if (c->n_ops > 0)
 				launched = v->launched[c->first_op + c->n_ops - 1];
-			if ((recorded ? c->api == INFER_API_RECORD_EVENT : c->n_ops > 0) &&
-			    launched != INFER_NONE && v->ops[launched].kind != FMT_COLLECTIVE)
+			if (launched == INFER_NONE || v->ops[launched].kind == FMT_COLLECTIVE)
+				continue;
+			if (recorded ? c->api == INFER_API_RECORD_EVENT
+				     : c->n_ops > 0 && v->ops[launched].kind == FMT_MEMCPY)
 				ret[n++] = (struct item){i, launched, t, 0};
 		}
 	}
@@ -122,25 +124,23 @@ static size_t class_end(const struct infer_view *v, const struct items *from, si
 	return end;
 }
 
-/* Finds the only class of events that n waits may be for, or else the only one behind copies; or
- * NULL. */
+/* Finds the only class of events that n waits may be for, or NULL. */
 static const struct item *find_class(const struct infer_view *v, const struct items *events,
 				     const struct item *waits, size_t n)
 {
-	size_t most = waits->op == INFER_NONE ? n : n + LEFT, found[2] = {0};
-	const struct item *ret[2] = {NULL, NULL};
+	size_t most = waits->op == INFER_NONE ? n : n + LEFT;
+	const struct item *ret = NULL;
 
 	for (size_t first = 0, end; first < events->n; first = end) {
-		const struct item *e = &events->items[first];
-		bool copies = v->ops[e->op].kind == FMT_MEMCPY;
-
 		end = class_end(v, events, first);
-		if (end - first < n || end - first > most || !may_be_passed(v, waits, e, n))
+		if (end - first < n || end - first > most ||
+		    !may_be_passed(v, waits, &events->items[first], n))
 			continue;
-		ret[copies] = e;
-		found[copies]++;
+		if (ret)
+			return NULL;
+		ret = &events->items[first];
 	}
-	return found[1] == 1 ? ret[1] : found[0] + found[1] == 1 ? ret[0] : NULL;
+	return ret;
 }
 
 /* Returns true if the event is recorded directly before a call that makes a stream wait. */
