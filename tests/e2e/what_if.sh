@@ -29,7 +29,8 @@ python3 "$SOURCE/bench/what_if.py" --steps 9 --plan loader --setting us-apart --
 # Two kinds of collectives are awaited behind one of them, some beside kernels; the host waits for a stream
 # that waits for a collective.
 errors 1.4,2 sequence ns-apart,recorded
-errors 0.5,2 prefetch,offload no-records
+errors 0.5,2 prefetch no-records
+errors 0.7,2 offload no-records
 errors 0.7,2 tensor own-waits
 errors 0.5,2 fsdp no-records
 errors 1.2,2.5 buckets recorded
