@@ -105,7 +105,7 @@ END
 # Launches that cannot be extracted, and folders that cannot be run.
 rm -f stdout stderr # left by `fails`
 refuses 3 'is not a kernel launch' gputrace extract --op 0 -o none run
-refuses 3 'no operation 99999999' gputrace extract --op 99999999 -o none run
+refuses 2 'no operation 99999999' gputrace extract --op 99999999 -o none run
 refuses 2 'has no GPU 7' gputrace extract --gpu 7 --op 1 -o none run
 refuses 2 'missing --op N' gputrace extract -o none run
 refuses 2 'exists already' gputrace extract --op "$op" -o again run

@@ -232,7 +232,7 @@ static int extract(struct fmt_trace *t, const struct cli_args *args, uint32_t ra
 	r = extract_launch_find(t, rank, (fmt_number)number, &launch, &err);
 	if (r < 0 && launch.why[0]) {
 		cli_error("cannot extract number %" PRId64 " of %s: %s", number, path, launch.why);
-		return CLI_INPUT;
+		return r == -ERANGE ? CLI_USAGE : CLI_INPUT;
 	}
 	if (r < 0)
 		return cli_fail(r, &err, "extract from", path, NULL);

@@ -57,13 +57,13 @@ static int find_op(struct extract_search *s, fmt_number number, struct fmt_slice
 	int r;
 
 	if (i == 0)
-		return set_reason(s, -ENOENT, "no operation %" PRIu64, number);
+		return set_reason(s, -ERANGE, "no operation %" PRIu64, number);
 	r = fmt_slice_load(s->trace, s->rank, i - 1,
 			   FMT_WANT_CALLS | FMT_WANT_OPS | FMT_WANT_DIGESTS, slice, err);
 	if (r < 0)
 		return r;
 	if (number - (*slice)->first_number >= (*slice)->n_events)
-		return set_reason(s, -ENOENT, "no operation %" PRIu64, number);
+		return set_reason(s, -ERANGE, "no operation %" PRIu64, number);
 	*ret = &(*slice)->events[number - (*slice)->first_number];
 	t = fmt_template(fmt_trace_names(s->trace), (*ret)->template);
 	return t && t->kind == FMT_KERNEL

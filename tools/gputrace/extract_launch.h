@@ -41,9 +41,9 @@ struct extract_launch {
 	char why[320]; /* reason of a failure */
 };
 
-/* Finds operation `number` of a rank, an index. Returns 0; -ENOENT: there is no such operation, or
- * something was not recorded; -ENOTSUP: not a launch that can be extracted; other negative errnos
- * as fmt_slice_load(), with *err. ret->why has the reason. Call extract_launch_done() in any
+/* Finds operation `number` of a rank, an index. Returns 0; -ERANGE: the rank has no such operation;
+ * -ENOENT: something was not recorded; -ENOTSUP: not a launch that can be extracted; other negative
+ * errnos as fmt_slice_load(), with *err. ret->why has the reason. Call extract_launch_done() in any
  * case. */
 int extract_launch_find(struct fmt_trace *t, uint32_t rank, fmt_number number,
 			struct extract_launch *ret, struct fmt_error *err);
