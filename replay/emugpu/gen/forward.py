@@ -86,7 +86,7 @@ def type_of(parameter):
     """The type of a parameter: 'const void *' of 'const void *ptr'; None if it is an array or a function."""
     name = prototypes.argument(parameter)
     match = re.fullmatch(rf'(.*\W){name}', parameter)
-    return ' '.join(match[1].split()) if match else None
+    return ' '.join(match[1].replace('*', ' * ').split()).replace('* *', '**') if match else None
 
 
 def converted(parameter, wanted):
