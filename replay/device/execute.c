@@ -271,7 +271,7 @@ static void mark_iterations(struct thread *t, const struct rex_call *c)
 
 static enum rex_call_kind kind_of(const struct rex_call *c)
 {
-	if (c->api->library == API_LIBRARY_NCCL)
+	if (c->api->library == API_LIBRARY_NCCL || c->api->class == API_CLASS_GRAPH_LAUNCH)
 		return c->api->class == API_CLASS_DESTROY ? REX_CALL_DESTROY : REX_CALL_NCCL;
 	switch ((enum api_class)c->api->class) {
 	case API_CLASS_SYNC:
