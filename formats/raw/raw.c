@@ -218,7 +218,8 @@ static int read_frame(int fd, uint64_t at, const struct fmt_chunk *c, uint8_t **
 	return r == 0 ? 1 : r == -EBADMSG ? 0 : r;
 }
 
-/* Both of these. */
+/* Reads the header and the contents of the chunk at `at`. Returns as read_frame(); 0 also if there
+ * is no header. */
 static int read_chunk(int fd, uint64_t at, struct fmt_chunk *c, uint8_t **ret)
 {
 	int r = read_header(fd, at, c);
@@ -298,7 +299,7 @@ static struct rec_raw_ahead *begin_chunk(int fd, uint64_t at)
 		return NULL;
 	a->fd = fd;
 	a->at = at;
-	if (read_header(fd, at, &a->chunk) != 1 ||
+	if (read_header(fd, at, &a->chunk) != 1 || a->chunk.raw_bytes > 2 * CHUNK_BYTES ||
 	    pthread_create(&a->thread, NULL, read_ahead, a) != 0)
 		return NULL;
 	return take(a);

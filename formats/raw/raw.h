@@ -20,7 +20,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#define REC_RAW_VERSION (10 * CAP_VERSION + 2) /* records of rings are stored unchanged */
+#define REC_RAW_VERSION (10 * CAP_VERSION + 3) /* records of rings are stored unchanged */
 #define REC_MOST_RINGS (1u << 22)
 #define REC_RAW_AHEAD 2 /* chunks */
 #define REC_RAW_MAGIC "gpuraw\n"

@@ -93,7 +93,7 @@ static void count_bin(struct fmt_planner *p, size_t i, int64_t at_ns)
 	p->bins[i * p->n_bins + bin]++;
 }
 
-static void count_slice(struct fmt_planner *p, int64_t at_ns, int64_t start_ns, int64_t end_ns)
+static void count_event(struct fmt_planner *p, int64_t at_ns, int64_t start_ns, int64_t end_ns)
 {
 	size_t i = interval_at(p, at_ns);
 	struct interval *s = &p->intervals[i];
@@ -139,14 +139,14 @@ static int find_owners(const struct fmt_run_rank *run, const uint32_t *call_of, 
 
 void fmt_planner_add_range(struct fmt_planner *p, int64_t start_ns, int64_t end_ns)
 {
-	count_slice(p, start_ns, start_ns, end_ns);
+	count_event(p, start_ns, start_ns, end_ns);
 }
 
 static int count_events(struct fmt_planner *p, const struct fmt_run_source *source,
 			const struct fmt_run_rank *run, const uint32_t *owner)
 {
 	for (size_t i = 0; i < run->n_events; i++)
-		count_slice(p, deciding_time(run, owner, i), run->events[i].start_ns,
+		count_event(p, deciding_time(run, owner, i), run->events[i].start_ns,
 			    run->events[i].start_ns + run->events[i].duration_ns);
 	return source->count_ranges ? source->count_ranges(source->context, p) : 0;
 }

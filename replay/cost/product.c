@@ -157,7 +157,8 @@ static double aligned_elements(const struct job *j)
 /* Computes how often each operand is read from memory. The blocks of a wave start together and read
  * each element once. A wave covers either several whole columns of tiles, or a part of one column.
  * Later waves read from memory only what the L2 cache no longer holds. */
-static void n_reads(const struct job *j, const struct tile *t, double splits, double *a, double *b)
+static void count_reads(const struct job *j, const struct tile *t, double splits, double *a,
+			double *b)
 {
 	const struct cost_gpu *g = j->g;
 	const struct gpuemu_product *p = j->p;
@@ -215,7 +216,7 @@ static struct traffic traffic_of(const struct job *j, const struct tile *t, doub
 
 	if (shares_loads(j, t))
 		*(t->m >= t->n ? &tile_a : &tile_b) /= 2;
-	n_reads(j, t, splits, &times_a, &times_b);
+	count_reads(j, t, splits, &times_a, &times_b);
 	double slow = p->a_transposed && has_slices(j)
 			      ? fmin(1, g->product_slice * step_of(t) / SLICE)
 			      : 1;

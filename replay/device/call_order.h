@@ -12,8 +12,8 @@
 enum rex_call_kind {
 	REX_CALL_INDEPENDENT, /* does not wait for other calls */
 	REX_CALL_BLOCKING,    /* may wait for a device, and so for REX_CALL_NCCL calls */
-	REX_CALL_NCCL,	      /* an NCCL call */
-	REX_CALL_DESTROY,     /* destroys an object; such calls may wait for each other */
+	REX_CALL_NCCL,	  /* an NCCL call, or the launch of a graph: it may contain collectives */
+	REX_CALL_DESTROY, /* destroys an object; such calls may wait for each other */
 };
 
 /* A recorded call. */

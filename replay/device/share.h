@@ -42,16 +42,17 @@ void rex_share_close(struct rex_share *s, int fd);
 
 struct rex_settings *rex_share_settings(struct rex_share *s);
 
-/* Announces that this process will add a value, so that no other waits for one that none creates.
- * Each process ends its announcements when it starts. -ENOSPC: the table is full. */
+/* Announces that this process will add a value. Other processes then fail at once instead of
+ * waiting for a value that no process announced. Each process ends its announcements when it
+ * starts. -ENOSPC: the table is full. */
 int rex_share_announce(struct rex_share *s, const void *recorded, size_t bytes);
 void rex_share_end_announcements(struct rex_share *s, uint32_t n_processes);
 
 /* Adds a value. -ENOSPC: the table is full. */
 int rex_share_put(struct rex_share *s, const void *recorded, size_t bytes, const void *here);
 
-/* Waits until a process or thread adds the value. -ENOENT: none will.
- * -ETIMEDOUT. */
+/* Waits until a process or thread adds the value. -ENOENT: no process will add it.
+ * -ETIMEDOUT: two minutes passed. */
 int rex_share_get(struct rex_share *s, const void *recorded, size_t bytes, void *ret);
 
 /* Publishes that the process has made all calls before the one with this `returned`; INT64_MAX:

@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../
 from gd128 import gd128  # noqa: E402
 
 NON_BLOCKING = 1  # stream flag
+GUARD = 0xa5a5a5a5a5a5a5a5
 # CUresult
 INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED, INVALID_IMAGE, INVALID_CONTEXT = 1, 2, 3, 200, 201
 INVALID_HANDLE, NOT_FOUND, NOT_READY, LAUNCH_FAILED, NOT_SUPPORTED = 400, 500, 600, 719, 801
@@ -63,10 +64,11 @@ class Library:
         return lambda *args: self.fails(0, name, *args)
 
     def new(self, name, *args, expected=0):
-        result = ctypes.c_uint64()
-        args = [ctypes.byref(result) if arg is ... else arg for arg in (args if ... in args else (..., *args))]
+        result = (ctypes.c_uint64 * 2)(0, GUARD)
+        args = [result if arg is ... else arg for arg in (args if ... in args else (..., *args))]
         self.fails(expected, name, *args)
-        return result.value
+        assert result[1] == GUARD, f'{name}() writes beyond its result'
+        return result[0]
 
 
 cu = Library('libcuda.so.1')

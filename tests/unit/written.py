@@ -65,6 +65,13 @@ def write(folder, names, slices=()):
     write_file(os.path.join(folder, 'trace.chunks'), file_header(TRACE), [Chunk(NAMES, names), manifest(roots)])
 
 
+def shown(*args, status=0):
+    """The output of `gputrace`, which ends with this status; a sanitizer changes it."""
+    result = gputrace(*args)
+    assert result.returncode == status, (args, result)
+    return result.stdout
+
+
 def test_losses():
     """Counts agree in number with their nouns, lines name the processes, and bytes of a trace are escaped."""
     whole = [('capture.calls_missing', '2000'), ('capture.stopped', '"\x1b[31mfull"'),
@@ -74,7 +81,7 @@ def test_losses():
              [('process_ending', '"killed"'), ('process_last_call', '"cuLaunchKernel"'), ('process', '4711')]]
     with tempfile.TemporaryDirectory(prefix='gputrace-written.') as folder:
         write(folder, Names().payload([], whole, ranks))
-        found = [line for line in gputrace('info', folder).stdout.splitlines() if line.startswith('  missing')]
+        found = [line for line in shown('info', folder).splitlines() if line.startswith('  missing')]
     assert found == [
         '  missing   3 processes killed or aborted, so their unfinished calls have no end: pid 4710 (ranks 0, 1) killed by '
         'SIGSEGV in cuStreamSynchronize, pid 4711 (rank 2) killed after cuLaunchKernel and 1 more',
@@ -139,10 +146,11 @@ def test_extreme_times():
 
 
 def check_reports(trace, part, slices):
-    assert gputrace('info', *part, trace).stdout
-    json.loads(gputrace('info', '--json', *part, trace).stdout)
-    exported = gputrace('export', *part, trace).stdout
-    picture = gputrace('export', '--format=svg', *part, trace).stdout
+    status = int(slices > 0)
+    assert shown('info', *part, trace, status=status)
+    json.loads(shown('info', '--json', *part, trace, status=status))
+    exported = shown('export', *part, trace, status=status)
+    picture = shown('export', '--format=svg', *part, trace, status=status)
     events = json.loads(exported)['traceEvents']
     assert sum(e['ph'] == 'X' for e in events) == 4 * len(TIMES) * slices, events
     assert '</svg>' in picture and 'nan' not in picture and 'inf' not in picture, picture

@@ -23,7 +23,8 @@
 #define LEAST_WAITS 3	   /* number of times that one set must have waited for another */
 #define LEAST_OVERLAPS 8   /* operations that show that two sets always overlap */
 #define MORE_US                                                                                    \
-	1 /* and their ends are spread by this much more than 2.5 times its, or than most rows' */
+	1 /* added to the limit of the spread: 2.5 times that of the best partner, or the usual    \
+	     one */
 #define FEW 88 /* few collectives show little: of n, the limit is larger by this / n^3 */
 
 /* An operation, in the order of ends. */
@@ -195,8 +196,8 @@ static void improve_best(struct best *b, float spread, float part)
 	b->part = part > b->part ? part : b->part;
 }
 
-/* Returns the median spread between rows and those that agree best with them: an exit of this
- * recording's collectives. `space` is for a value of each row. */
+/* Returns the median spread between rows and those that agree best with them: the usual difference
+ * between ends of one collective. `space` is for a value of each row. */
 static float usual_spread(const struct best *best, uint32_t n_rows, float *space)
 {
 	uint32_t n = 0;

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* Chunks are read ahead of as many recordings at most: each takes some MB. */
+/* Two chunks are read ahead of each of at most this many recordings; each takes some MB. */
 #define MOST_AHEAD 16
 
 /* An open raw recording. */
@@ -474,8 +474,9 @@ int rec_import(const struct rec_import *options, struct rec_import_report *ret,
 	scoped(import_done) struct import m = {.options = options, .report = ret};
 	int r;
 
-	/* Keep freed memory for the next segment: the kernel would have to clear fresh memory. The
-	 * thread that reads and those that write do not wait for each other's heap. */
+	/* Keep freed memory for the next segment: the kernel would have to clear fresh memory. Two
+	 * heaps: more would keep more freed memory, and threads would often wait for a single one.
+	 */
 	mallopt(M_MMAP_THRESHOLD, 32 << 20); /* at most */
 	mallopt(M_TRIM_THRESHOLD, INT_MAX);
 	mallopt(M_ARENA_MAX, 2);

@@ -228,8 +228,8 @@ int fmt_footer_get(const uint8_t *data, size_t len, struct fmt_footer *ret, cons
 	return 0;
 }
 
-/* Creating a context executes CPUID, which takes longer than a chunk in most virtual machines. So
- * each thread keeps its contexts until it ends. */
+/* Creating a context executes CPUID, which takes longer than packing a chunk in most virtual
+ * machines. So each thread keeps its contexts until it ends. */
 struct contexts {
 	ZSTD_CCtx *pack; /* owned, as the next one */
 	ZSTD_DCtx *unpack;

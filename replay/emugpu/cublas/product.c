@@ -72,7 +72,7 @@ cublasStatus_t emu_cublas_gemv(cublasHandle_t handle, enum emu_type type, cublas
 
 	if (!handle)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
-	if (m < 0 || n < 0 || lda < (m > 1 ? m : 1))
+	if (m < 0 || n < 0 || lda < (m > 1 ? m : 1) || incx == 0 || incy == 0)
 		return CUBLAS_STATUS_INVALID_VALUE;
 	if (m == 0 || n == 0)
 		return CUBLAS_STATUS_SUCCESS;

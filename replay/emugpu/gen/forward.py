@@ -132,9 +132,9 @@ def prototype(name, declared):
 
 def expression(name, value, declared):
     """The C source of emu_<name>, which returns `value`. Functions of the library that it calls are not counted."""
-    called = sorted({word for word in re.findall(r'\w+', value) if word in declared})
-    for word in called:
-        value = re.sub(rf'\b{word}\b', f'emu_{word}', value)
+    token = re.compile(r'"[^"]*"|\w+')  # a string is one token, so that words in it keep their names
+    called = sorted(declared.keys() & set(token.findall(value)))
+    value = token.sub(lambda found: f'emu_{found[0]}' if found[0] in declared else found[0], value)
     returns, parameters = declared[name]
     return C_EXPRESSION.format(name=name, returns=returns, parameters=', '.join(parameters) or 'void', expression=value,
                                declarations=''.join(prototype(word, declared) for word in called),

@@ -71,7 +71,7 @@ struct rec_digest {
 	int64_t at_ns;		  /* of live memory; else -1 */
 	uint32_t event;		  /* once searched; REC_NONE: not found */
 	bool is_content;	  /* `digest.digest` is the hash of a content */
-	bool is_placed;		  /* of live memory: in a segment, or in none */
+	bool is_placed;		  /* of live memory: written with a segment, or left out */
 	struct fmt_digest digest; /* pages are indexes in the process's pages; op is not set */
 };
 

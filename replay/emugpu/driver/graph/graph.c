@@ -299,10 +299,11 @@ CUresult emu_graph_edges(struct emu_graph *g, const struct emu_node *first,
 
 	if (!g || !n)
 		return CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < g->n_nodes; i++)
+	for (size_t i = 0; i < g->n_nodes; i++) {
+		if (second && g->nodes[i] != second)
+			continue;
 		for (size_t k = 0; k < g->nodes[i]->n_deps; k++) {
-			if ((first && g->nodes[i]->deps[k] != first) ||
-			    (second && g->nodes[i] != second))
+			if (first && g->nodes[i]->deps[k] != first)
 				continue;
 			if ((from || to) && edges < *n) {
 				if (from)
@@ -314,6 +315,7 @@ CUresult emu_graph_edges(struct emu_graph *g, const struct emu_node *first,
 			}
 			edges++;
 		}
+	}
 	*n = edges;
 	return CUDA_SUCCESS;
 }
