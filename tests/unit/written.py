@@ -146,7 +146,7 @@ def test_extreme_times():
 
 
 def check_reports(trace, part, slices):
-    status = int(slices > 0)
+    status = int(slices == 0)
     assert shown('info', *part, trace, status=status)
     json.loads(shown('info', '--json', *part, trace, status=status))
     exported = shown('export', *part, trace, status=status)
