@@ -173,7 +173,7 @@ class Run:
                  content['number'] in numbers and content['access'] == 'written')
         byte %= int(held['length_bytes'])
         self.run('rm', '-rf', 'faulty')
-        self.run(self.build / 'tests/e2e/flip', self.name, 'faulty', gpu, held['number'], byte)
+        self.run(SOURCE / 'tests/e2e/flip.py', self.name, 'faulty', gpu, held['number'], byte)
         place = Place(gpu, row, int(held['offset_bytes']) + byte)
         place.check('payload', self.replay('faulty'))
         return place
