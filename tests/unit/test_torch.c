@@ -4,6 +4,7 @@
 #include "replay/emugpu/torch/torch.h"
 #include "tests/unit/test.h"
 
+#include <math.h>
 #include <string.h>
 
 #define DROPOUT(type)                                                                              \
@@ -165,5 +166,50 @@ TEST(negative_number_of_elements)
 	ck_assert(launch(name, args, bytes));
 	ck_assert(to[0] == 2 && to[3] == 8);
 	n = -4;
+	ck_assert(!launch(name, args, bytes));
+}
+
+/* The kernel compares floats: a double of 0.3 is less than the overlap of these boxes. */
+TEST(overlap_of_the_threshold)
+{
+	static const char name[] = "void vision::ops::(anonymous namespace)::nms_kernel_impl<float>"
+				   "(int, double, float const*, unsigned long long*)";
+	static float boxes[2][4] = {{0, 0, 10, 1}, {0, 0, 3, 1}};
+	double threshold = 0.3;
+	uint64_t bits[2] = {7, 7};
+	int32_t n = 2;
+	void *from = boxes, *to = bits;
+	const size_t bytes[] = {4, 8, 8, 8, 0};
+	void *const args[] = {&n, &threshold, &from, &to};
+
+	ck_assert(launch(name, args, bytes));
+	ck_assert(bits[0] == 0 && bits[1] == 0);
+	threshold = 0.29;
+	ck_assert(launch(name, args, bytes));
+	ck_assert(bits[0] == 2 && bits[1] == 0);
+}
+
+/* A box of NaN has no samples; more samples than a host computes are refused. */
+TEST(regions_without_samples)
+{
+	static const char name[] =
+		"void vision::ops::(anonymous namespace)::roi_align_forward_kernel_impl<float>";
+	static float image[4] = {1, 2, 3, 4}, scale = 1, to;
+	float region[5] = {0, NAN, NAN, NAN, NAN};
+	int32_t one = 1, size = 2, samples = 0;
+	uint8_t aligned = 1;
+	void *images = image, *regions = region, *result = &to;
+	const size_t bytes[] = {4, 8, 4, 4, 4, 4, 4, 4, 4, 1, 8, 8, 0};
+	void *const args[] = {&one, &images, &scale,   &one,	 &size,	   &size,
+			      &one, &one,    &samples, &aligned, &regions, &result};
+
+	to = 7;
+	ck_assert(launch(name, args, bytes));
+	ck_assert(to == 0);
+	for (int i = 1; i < 5; i++)
+		region[i] = i < 3 ? 0.5f : 1.5f;
+	ck_assert(launch(name, args, bytes));
+	ck_assert(to == 1.75f);
+	samples = INT32_MAX;
 	ck_assert(!launch(name, args, bytes));
 }

@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <math.h>
 
-enum { BITS = 64 };
+enum { BITS = 64, MOST_SAMPLES = 10000 };
 
 /* Intersection over union of boxes x0, y0, x1, y1, as PyTorch rounds it. */
-static double overlap(const double a[4], const double b[4])
+static float overlap(const double a[4], const double b[4])
 {
 	float width = fmaxf((float)fmin(a[2], b[2]) - (float)fmax(a[0], b[0]), 0);
 	float height = fmaxf((float)fmin(a[3], b[3]) - (float)fmax(a[1], b[1]), 0);
@@ -26,11 +26,13 @@ static double overlap(const double a[4], const double b[4])
  * after it, in words of 64 boxes, of which each box has one for all boxes */
 static int run_overlaps(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
 {
-	int64_t n = emu_int_of(l, args, 0), words = (n + BITS - 1) / BITS;
-	double threshold = *(const double *)args[1], box[2][4];
+	int64_t n = emu_int_of(l, args, 0), words = n / BITS + (n % BITS != 0);
+	float threshold = (float)*(const double *)args[1];
 	uint64_t *bits = emu_pointer_of(args, 3);
+	double box[2][4];
 
-	if (n < 0 || l->arg_bytes(l, 1) != 8 || t->in[0] == EMU_F64 ||
+	/* The kernel rounds the sides of boxes of halves to halves. */
+	if (n < 0 || l->arg_bytes(l, 1) != 8 || t->in[0] != EMU_F32 ||
 	    !emu_torch_computes_work((double)n * (double)n / 8))
 		return -ENOTSUP;
 	for (int64_t i = 0; i < n; i++) {
@@ -55,7 +57,7 @@ static int run_overlaps(const struct emu_torch *t, const struct gpuemu_launch *l
 /* gather_keep_from_mask(whether a box is kept, these bits, boxes) */
 static int run_kept(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
 {
-	int64_t n = emu_int_of(l, args, 2), words = (n + BITS - 1) / BITS;
+	int64_t n = emu_int_of(l, args, 2), words = n / BITS + (n % BITS != 0);
 	const uint64_t *bits = emu_pointer_of(args, 1);
 	uint8_t *kept = emu_pointer_of(args, 0);
 
@@ -76,6 +78,7 @@ struct regions {
 	int64_t channels, size[2], cells[2], samples;
 	double scale;
 	int aligned;
+	double work; /* samples computed */
 };
 
 /* The pixels next to a point on one axis. Returns 0 outside of the image. */
@@ -95,24 +98,34 @@ static int pixels_of(double at, int64_t size, int64_t pixel[2], double weight[2]
 	return 1;
 }
 
+/* A cell usually has 4 samples. */
+static int computes_samples(double samples)
+{
+	return emu_torch_computes_large(samples / 4, EMU_TORCH_IMAGES);
+}
+
 /* Returns the mean of the samples of a cell of a plane, or adds a gradient to their pixels. */
-static double cell(const struct regions *r, char *plane, const double region[4],
-		   const int64_t cell[2], const double *gradient)
+static double cell(struct regions *r, char *plane, const double region[4], const int64_t cell[2],
+		   const double *gradient)
 {
 	double first[2], step[2], sum = 0, count = 1, weight[2][2];
 	int64_t samples[2], pixel[2][2];
 
 	for (int i = 0; i < 2; i++) { /* y, x */
 		double from = region[1 - i] * r->scale - (r->aligned ? 0.5 : 0);
-		double length = (region[3 - i] - region[1 - i]) * r->scale;
+		double length = (region[3 - i] - region[1 - i]) * r->scale, n;
 
 		length = r->aligned ? length : fmax(length, 1);
 		step[i] = length / (double)r->cells[i];
-		samples[i] = r->samples > 0 ? r->samples : (int64_t)fmin(ceil(step[i]), 1e4);
+		n = r->samples > 0 ? (double)r->samples : ceil(step[i]);
+		samples[i] = n > 0 ? (int64_t)fmin(n, MOST_SAMPLES) : 0; /* NaN: 0 */
 		first[i] = from + (double)cell[i] * step[i];
-		count *= fmax((double)samples[i], 0);
+		count *= (double)samples[i];
 	}
 	count = fmax(count, 1);
+	r->work += count;
+	if (!computes_samples(r->work))
+		return 0;
 	for (int64_t y = 0; y < samples[0]; y++)
 		for (int64_t x = 0; x < samples[1]; x++) {
 			double at[2] = {first[0] + ((double)y + 0.5) * step[0] / (double)samples[0],
@@ -137,23 +150,24 @@ static double cell(const struct regions *r, char *plane, const double region[4],
 
 /* roi_align_forward_kernel_impl(elements, image, scale, channels, height, width, rows and columns
  * of cells, samples, aligned, regions, result) and roi_align_backward_kernel_impl(elements,
- * gradients,
- * ..., aligned, image, regions, strides of gradients, ...); a region is the number of an image and
- * a box */
+ * gradients, ..., aligned, image, regions, strides of gradients, ...); a region is the number of an
+ * image and a box */
 static int run_regions(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args)
 {
 	int back = t->op;
-	struct regions r = {t, emu_int_of(l, args, 3)};
+	struct regions r = {.t = t,
+			    .channels = emu_int_of(l, args, 3),
+			    .size = {emu_int_of(l, args, 4), emu_int_of(l, args, 5)},
+			    .cells = {emu_int_of(l, args, 6), emu_int_of(l, args, 7)},
+			    .samples = emu_int_of(l, args, 8),
+			    .scale = emu_load(t->in[0], args[2], 0),
+			    .aligned = *(const uint8_t *)args[9]};
 	char *image = emu_pointer_of(args, back ? 10 : 1);
 	int64_t n = emu_int_of(l, args, 0), bytes = (int64_t)emu_type_bytes(t->in[0]);
 
-	for (unsigned i = 0; i < 5; i++)
-		(&r.size[0])[i] = emu_int_of(l, args, 4 + i);
-	r.scale = emu_load(t->in[0], args[2], 0);
-	r.aligned = *(const uint8_t *)args[9];
 	if (r.channels < 1 || r.size[0] < 1 || r.size[1] < 1 || r.cells[0] < 1 || r.cells[1] < 1 ||
-	    (double)r.size[0] * (double)r.size[1] > 1e12 || !emu_has_data() ||
-	    !emu_torch_computes_large((double)n, EMU_TORCH_IMAGES))
+	    (double)r.size[0] * (double)r.size[1] > 1e12 || r.samples > MOST_SAMPLES ||
+	    !emu_has_data() || !emu_torch_computes_large((double)n, EMU_TORCH_IMAGES))
 		return -ENOTSUP;
 	for (int64_t i = 0; i < n; i++) {
 		int64_t at[2] = {i / r.cells[1] % r.cells[0], i % r.cells[1]};
@@ -182,7 +196,7 @@ static int run_regions(const struct emu_torch *t, const struct gpuemu_launch *l,
 					    at[1] * emu_int_of(l, args, 15));
 		cell(&r, pixels, box + 1, at, &gradient);
 	}
-	return 0;
+	return computes_samples(r.work) ? 0 : -ENOTSUP;
 }
 
 /* ---- by name ---- */

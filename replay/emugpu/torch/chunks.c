@@ -11,41 +11,46 @@
 
 enum { SPLIT, CAT };
 
-/* Copies `n` bytes, or as many elements converted, then zeros up to `size` bytes. */
-static int copy_chunk(const struct emu_torch *t, const struct gpuemu_launch *l, char *to,
-		      const char *from, int64_t n, int64_t size)
+/* Sizes and distances, in bytes; products with the size of a grid fit in 64 bits. */
+static int is_size(int64_t v)
 {
-	int64_t elements;
+	return v >= 0 && v <= INT64_C(1) << 40;
+}
 
-	if (n < 0 || size < 0 || n > size ||
-	    !emu_torch_computes_large((double)size, EMU_TORCH_LISTS) ||
-	    emu_torch_is_undefined(EMU_U8, from, n) || !emu_torch_reaches(l, to, size) ||
-	    (n && !emu_torch_reaches(l, from, n)))
+/* Copies `n` bytes, or as many elements converted, then zeros up to `size` bytes. `work` adds up
+ * the chunks of a launch: bytes, of which plain copies are cheap. */
+static int copy_chunk(const struct emu_torch *t, const struct gpuemu_launch *l, char *to,
+		      const char *from, int64_t n, int64_t size, double *work)
+{
+	int64_t elements = t->raw_bytes ? 0 : n / (int64_t)emu_type_bytes(t->in[0]);
+	int64_t written = t->raw_bytes ? n : elements * (int64_t)emu_type_bytes(t->out);
+
+	*work += 64 + (double)size / (t->raw_bytes ? 16 : 1);
+	if (n < 0 || n > size || written > size ||
+	    !emu_torch_computes_large(*work, EMU_TORCH_LISTS) || !emu_torch_reaches(l, to, size) ||
+	    (n && !emu_torch_reaches(l, from, n)) || emu_torch_is_undefined(EMU_U8, from, n))
 		return -ENOTSUP;
-	memset(to, 0, (size_t)size);
-	if (t->raw_bytes) {
+	if (t->raw_bytes)
 		memcpy(to, from, (size_t)n);
-		return 0;
-	}
-	elements = n / (int64_t)emu_type_bytes(t->in[0]);
-	if (elements * (int64_t)emu_type_bytes(t->out) > size)
-		return -ENOTSUP;
 	for (int64_t i = 0; i < elements; i++)
 		emu_store(t->out, to, i, emu_load(t->in[0], from, i));
+	memset(to + written, 0, (size_t)(size - written));
 	return 0;
 }
 
 /* split_with_sizes_copy_out_contiguous_no_cast_kernel(results, sources, bytes of chunks, tensors of
  * blocks, first blocks of tensors, bytes between the chunks of a source, chunks) */
 static int split(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args,
-		 int64_t i)
+		 int64_t i, double *work)
 {
 	char *const *to = emu_pointer_of(args, 0), *const *from = emu_pointer_of(args, 1);
 	int64_t size = ((const int64_t *)emu_pointer_of(args, 2))[i];
 
+	if (!is_size(size) || !is_size(emu_int_of(l, args, 5)))
+		return -ENOTSUP;
 	for (int64_t k = 0; k < emu_int_of(l, args, 6); k++)
 		if (copy_chunk(t, l, to[i] + k * size, from[i] + k * emu_int_of(l, args, 5), size,
-			       size) < 0)
+			       size, work) < 0)
 			return -ENOTSUP;
 	return 0;
 }
@@ -55,13 +60,17 @@ static int split(const struct emu_torch *t, const struct gpuemu_launch *l, void 
  * tensors, bytes of a slice and of a chunk of the result, bytes of an element of the result by
  * those of a source); the grid has chunks as y and slices as z */
 static int cat(const struct emu_torch *t, const struct gpuemu_launch *l, void *const *args,
-	       int64_t i)
+	       int64_t i, double *work)
 {
 	char *const *from = emu_pointer_of(args, 0);
 	const int64_t *offsets = emu_pointer_of(args, 3), *sizes = emu_pointer_of(args, 5);
 	int64_t size = ((const int64_t *)emu_pointer_of(args, 6))[i];
 	int64_t ratio = emu_int_of(l, args, 10), each = ratio > 0 ? size / ratio : -1;
 
+	if (each < 0 || !is_size(size) || !is_size(sizes[i]) || !is_size(offsets[i]) ||
+	    !is_size(emu_int_of(l, args, 8)) || !is_size(emu_int_of(l, args, 9)) ||
+	    l->grid[1] > UINT16_MAX || l->grid[2] > UINT16_MAX)
+		return -ENOTSUP;
 	for (int64_t k = 0; k < (int64_t)l->grid[1] * l->grid[2]; k++) {
 		int64_t chunk = k % l->grid[1], slice = k / l->grid[1];
 		int64_t left = sizes[i] - chunk * each;
@@ -73,7 +82,7 @@ static int cat(const struct emu_torch *t, const struct gpuemu_launch *l, void *c
 			       left < 0	     ? 0
 			       : left < each ? left
 					     : each,
-			       size) < 0)
+			       size, work) < 0)
 			return -ENOTSUP;
 	}
 	return 0;
@@ -83,16 +92,17 @@ static int run(const struct emu_torch *t, const struct gpuemu_launch *l, void *c
 {
 	const int64_t *tensors = emu_pointer_of(args, t->op == CAT ? 2 : 3);
 	int64_t before = -1;
+	double work = 0;
 
 	if (!emu_has_data())
 		return -ENOTSUP;
 	for (uint32_t block = 0; block < l->grid[0]; block++) {
-		if (tensors[block] < 0 || tensors[block] >= l->grid[0])
+		if (tensors[block] < 0 || tensors[block] < before || tensors[block] >= l->grid[0])
 			return -ENOTSUP;
 		if (tensors[block] == before)
 			continue;
 		before = tensors[block];
-		if ((t->op == CAT ? cat(t, l, args, before) : split(t, l, args, before)) < 0)
+		if ((t->op == CAT ? cat : split)(t, l, args, before, &work) < 0)
 			return -ENOTSUP;
 	}
 	return 0;

@@ -73,34 +73,52 @@ static int64_t label_of(const struct ctc *c, int64_t b, int64_t state)
 			 : c->blank;
 }
 
-/* Returns 1 if the launch may access element i of sequence b at all steps, or if there is no such
- * tensor. */
-static int reaches(const struct ctc *c, const struct gpuemu_launch *l, const struct cube *x,
-		   int64_t b, int64_t i)
+/* Returns 1 if the launch may access n elements, in `steps` rows, from element `first` on. */
+static int reaches_rows(const struct gpuemu_launch *l, enum emu_type type, const void *data,
+			int64_t first, int64_t steps, int64_t step, int64_t n, int64_t stride)
 {
-	int64_t bytes = (int64_t)emu_type_bytes(c->t->in[0]), steps = c->steps;
+	int64_t bytes = (int64_t)emu_type_bytes(type);
 
-	return !x->data ||
-	       (x->stride[0] >= 0 &&
-		emu_torch_reaches(l,
-				  (char *)x->data + (b * x->stride[1] + i * x->stride[2]) * bytes,
-				  ((steps - 1) * x->stride[0] + 1) * bytes));
+	if (step < 0 || stride < 0 ||
+	    fabs((double)first) + (double)steps * (double)step + (double)n * (double)stride > 1e15)
+		return 0;
+	return emu_torch_reaches(l, (const char *)data + first * bytes,
+				 ((steps - 1) * step + (n - 1) * stride + 1) * bytes);
+}
+
+/* Returns 1 if the launch may access elements first to last of sequence b at all steps, or if there
+ * is no such tensor. */
+static int reaches(const struct ctc *c, const struct gpuemu_launch *l, const struct cube *x,
+		   int64_t b, int64_t first, int64_t last)
+{
+	double from = (double)b * (double)x->stride[1] + (double)first * (double)x->stride[2];
+
+	if (!x->data || c->steps == 0)
+		return 1;
+	return x->stride[1] >= 0 && x->stride[2] >= 0 && from <= 1e15 && last < INT64_C(1) << 50 &&
+	       reaches_rows(l, c->t->in[0], x->data, b * x->stride[1] + first * x->stride[2],
+			    c->steps, x->stride[0], last - first + 1, x->stride[2]);
 }
 
 /* Returns 1 if the launch may access all states and labels of sequence b. */
 static int is_valid(const struct ctc *c, const struct gpuemu_launch *l, int64_t b)
 {
-	int64_t last = 2 * c->target_lengths[b];
-	int valid =
-		c->lengths[b] >= 0 && c->lengths[b] <= c->steps && last >= 0 && last <= 2 * c->most;
+	int64_t n = c->target_lengths[b], low = c->blank, high = c->blank;
 
-	for (int64_t i = 0; valid && i <= 2 * c->most; i++)
-		valid = reaches(c, l, &c->alpha, b, i) && reaches(c, l, &c->beta, b, i);
-	for (int64_t i = 0; valid && i <= last; i++)
-		valid = label_of(c, b, i) >= 0 &&
-			reaches(c, l, &c->probabilities, b, label_of(c, b, i)) &&
-			reaches(c, l, &c->gradient, b, label_of(c, b, i));
-	return valid;
+	if (c->lengths[b] < 0 || c->lengths[b] > c->steps || n < 0 || n > c->most ||
+	    !reaches(c, l, &c->alpha, b, 0, 2 * c->most) ||
+	    !reaches(c, l, &c->beta, b, 0, 2 * c->most) ||
+	    (n &&
+	     !reaches_rows(l, c->t->in[1], c->targets, c->offsets[b], 1, 0, n, c->target_stride)))
+		return 0;
+	for (int64_t i = 1; i < 2 * n; i += 2) {
+		int64_t label = label_of(c, b, i);
+
+		low = label < low ? label : low;
+		high = label > high ? label : high;
+	}
+	return low >= 0 && reaches(c, l, &c->probabilities, b, low, high) &&
+	       reaches(c, l, &c->gradient, b, low, high);
 }
 
 static double add_logarithms(double a, double b)
@@ -156,6 +174,9 @@ static void collect(const struct ctc *c, int64_t b, double loss, double gradient
 {
 	int64_t first = c->t->op == LABELS, last = 2 * c->target_lengths[b];
 
+	/* The kernel that collects all labels then subtracts an undefined probability from each. */
+	if (!first && loss == INFINITY)
+		gradient = NAN;
 	for (int64_t step = 0; step < c->lengths[b]; step++) {
 		for (int64_t label = 0; label < c->labels; label++)
 			set(c, &c->gradient, step, b, label,
@@ -186,9 +207,8 @@ static int run_one(const struct ctc *c, const struct gpuemu_launch *l, void *con
 	double loss;
 
 	if (!is_valid(c, l, b) ||
-	    (c->labels &&
-	     !(reaches(c, l, &c->gradient, b, 0) && reaches(c, l, &c->gradient, b, c->labels - 1) &&
-	       reaches(c, l, &c->probabilities, b, c->labels - 1))))
+	    (c->labels && !(reaches(c, l, &c->gradient, b, 0, c->labels - 1) &&
+			    reaches(c, l, &c->probabilities, b, 0, c->labels - 1))))
 		return -ENOTSUP;
 	if (t->op == ALPHA || t->op == BETA)
 		advance(c, b);
@@ -211,8 +231,7 @@ static int run_one(const struct ctc *c, const struct gpuemu_launch *l, void *con
 static int run_padded(struct ctc *c, const struct gpuemu_launch *l)
 {
 	for (int64_t b = 0; b < c->batch; b++) {
-		if (c->lengths[b] < 0 || !reaches(c, l, &c->gradient, b, 0) ||
-		    !reaches(c, l, &c->gradient, b, c->labels - 1))
+		if (c->lengths[b] < 0 || !reaches(c, l, &c->gradient, b, 0, c->labels - 1))
 			return -ENOTSUP;
 		clear(c, b, c->lengths[b]);
 	}
@@ -225,6 +244,7 @@ static int run(const struct emu_torch *t, const struct gpuemu_launch *l, void *c
 	unsigned strides = k->strides,
 		 end = k->offsets; /* then: strides of targets, batch, blank */
 	struct ctc c = {.t = t, .lengths = emu_pointer_of(args, k->lengths)};
+	double work;
 
 	if (t->op >= COLLECT)
 		c.gradient = cube_of(l, args, 0, t->op == PADDED ? 2 : strides - 3, 0);
@@ -232,8 +252,9 @@ static int run(const struct emu_torch *t, const struct gpuemu_launch *l, void *c
 	c.batch = emu_int_of(l, args, t->op == PADDED ? 6 : end + 2);
 	if (t->op == PADDED || t->op == COLLECT)
 		c.labels = emu_int_of(l, args, t->op == PADDED ? 7 : end + 3);
-	if (!emu_has_data() || c.batch < 0 || c.steps < 0 ||
-	    !emu_torch_computes_work((double)c.batch * (double)c.steps))
+	work = (double)c.batch * ((double)c.steps + 1) * ((double)c.labels + 1);
+	if (!emu_has_data() || c.batch < 0 || c.steps < 0 || c.labels < 0 ||
+	    !emu_torch_computes_large(work, EMU_TORCH_SOFTMAX))
 		return -ENOTSUP;
 	if (t->op == PADDED)
 		return c.labels < 1 ? -ENOTSUP : run_padded(&c, l);
@@ -251,7 +272,10 @@ static int run(const struct emu_torch *t, const struct gpuemu_launch *l, void *c
 		if (!k->steps)
 			c.steps = c.lengths[b];
 		c.most = k->most ? emu_int_of(l, args, k->most) : c.target_lengths[b];
-		if (run_one(&c, l, args, b) < 0)
+		work += ((double)c.steps + 1) * (2 * (double)c.most + 1);
+		if (c.steps < 0 || c.most < 0 || c.most > INT32_MAX ||
+		    !emu_torch_computes_large(work, EMU_TORCH_SOFTMAX) ||
+		    run_one(&c, l, args, b) < 0)
 			return -ENOTSUP;
 	}
 	return 0;

@@ -218,7 +218,7 @@ static int run_strided(const struct emu_torch *t, const struct gpuemu_launch *l,
 	/* The types are followed by at most 8 bytes. A functor may be larger than its scalars. */
 	if (last && bytes - (types + last + 7) / 8 * 8 > 8)
 		types = bytes - 8 - (last + 7) / 8 * 8;
-	if (bytes < start + 8 || types < start || bytes < types + last ||
+	if (bytes < start + 8 || types < start + t->functor_bytes || bytes < types + last ||
 	    !emu_torch_computes_work(*(const int32_t *)args[0]))
 		return -ENOTSUP;
 	memcpy(o.data, lambda + at, (size_t)n * sizeof(char *));

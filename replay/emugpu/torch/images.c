@@ -388,6 +388,7 @@ static int read_images(const struct kernel *k, const struct gpuemu_launch *l, vo
 	int last = k->flags & SAME_STEP ? *(const uint8_t *)args[12] : k->flags & LAST;
 	int64_t batch, channels, in[EMU_AXES] = {1, 1, 1}, out[EMU_AXES] = {1, 1, 1};
 	unsigned first = EMU_AXES - (unsigned)axes_of(k, l);
+	double sizes[2];
 
 	if (k->flags & ACCESSORS)
 		return accessor(l, args, k->in, &s->in) < 0 ? -ENOTSUP
@@ -399,17 +400,21 @@ static int read_images(const struct kernel *k, const struct gpuemu_launch *l, vo
 		out[i] = emu_int_of(l, args, k->out_size + i - first);
 	}
 	channels = k->channels == NONE ? 1 : emu_int_of(l, args, k->channels);
-	for (int i = 0; i < EMU_AXES; i++)
-		if (in[i] < 1 || out[i] < 1 || channels < 1)
+	sizes[0] = sizes[1] = (double)channels;
+	for (int i = 0; i < EMU_AXES; i++) {
+		sizes[0] *= (double)in[i];
+		sizes[1] *= (double)out[i];
+		if (in[i] < 1 || out[i] < 1 || channels < 1 || fmax(sizes[0], sizes[1]) > 1e15)
 			return -ENOTSUP;
+	}
 	if (k->batch == GRID_X)
 		batch = l->grid[0];
 	else if (k->batch == GRID_YZ)
 		batch = (int64_t)l->grid[1] * l->grid[2];
 	else if (k->batch >= COUNT) /* of the tensor that has a thread for each element */
 		batch = emu_int_of(l, args, k->batch - COUNT) / channels /
-			(k->flags & BACKWARD && k->kind == MEAN ? in[0] * in[1] * in[2]
-								: out[0] * out[1] * out[2]);
+			(k->flags & BACKWARD && k->kind != LINEAR ? in[0] * in[1] * in[2]
+								  : out[0] * out[1] * out[2]);
 	else
 		batch = emu_int_of(l, args, k->batch);
 	s->in = emu_torch_packed(emu_pointer_of(args, k->in), batch, channels, in, last);

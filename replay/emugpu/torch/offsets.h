@@ -51,7 +51,9 @@ static inline int64_t emu_tensor_offset(const struct emu_tensor_info *t, int64_t
 {
 	int64_t offset = 0;
 
-	for (int i = t->dims - 1; i >= 0; i--) {
+	for (int i = t->dims < EMU_OFFSETS_DIMS ? t->dims - 1 : EMU_OFFSETS_DIMS - 1; i >= 0; i--) {
+		if (t->sizes[i] < 1)
+			return offset;
 		offset += number % t->sizes[i] * t->strides[i];
 		number /= t->sizes[i];
 	}

@@ -337,7 +337,8 @@ static int run_roll(const struct emu_torch *t, const struct gpuemu_launch *l, vo
 	int64_t size = emu_int_of(l, args, 5), stride = emu_int_of(l, args, 6);
 	int64_t bytes = (int64_t)emu_type_bytes(t->in[0]);
 
-	if (!emu_torch_computes_work((double)n))
+	if (stride < 1 || size < 1 || start < 0 || start >= size || n % stride != 0 ||
+	    n / stride % size != 0 || !emu_torch_computes_work((double)n))
 		return -ENOTSUP;
 	for (int64_t i = 0; i < n; i++) {
 		int64_t at = i / stride % size,

@@ -14,9 +14,9 @@
 /* ---- maximum pooling ---- */
 
 /* Parameters, by number: sizes are those of the channels, of an input and of a result; batch COUNT
- * + i: parameter i is the number of results. After
- * the sizes come, forward, window, step, padding and dilation. */
-enum { LAST = 1, BACKWARD = 2, COUNT = 32 };
+ * + i: parameter i is the number of results. Forward, the window, step, padding and dilation follow
+ * the sizes. */
+enum { LAST = 1, BACKWARD = 2, COUNT = 32, MOST = 1 << 30 };
 
 static const struct max_pool {
 	const char *name;
@@ -39,8 +39,9 @@ static int read_max_pool(const struct max_pool *k, const struct gpuemu_launch *l
 			 struct max_view *ret)
 {
 	unsigned at = k->sizes, axes = k->axes, first = EMU_AXES - axes;
-	int64_t batch, channels = emu_int_of(l, args, at), plane = channels;
+	int64_t batch, channels = emu_int_of(l, args, at);
 	int64_t size[2][EMU_AXES] = {{1, 1, 1}, {1, 1, 1}};
+	double in = (double)channels, out = in, window = 1;
 
 	for (unsigned i = 0; i < 2 * axes; i++) {
 		at += axes == 3 && i == axes; /* the batch */
@@ -51,13 +52,18 @@ static int read_max_pool(const struct max_pool *k, const struct gpuemu_launch *l
 			ret->options[i][j] = i != 2; /* no padding */
 			if (!(k->flags & BACKWARD) && j >= first)
 				ret->options[i][j] = emu_int_of(l, args, ++at);
+			if (ret->options[i][j] < (i != 2) || ret->options[i][j] > MOST)
+				return -ENOTSUP;
 		}
 	for (int i = 0; i < EMU_AXES; i++) {
-		plane *= size[1][i];
-		if (plane < 1 || size[0][i] < 1)
+		in *= (double)size[0][i];
+		out *= (double)size[1][i];
+		window *= (double)ret->options[0][i];
+		if (channels < 1 || size[0][i] < 1 || size[1][i] < 1 || size[0][i] > MOST ||
+		    size[1][i] > MOST || fmax(fmax(in, out), window) > 1e15)
 			return -ENOTSUP;
 	}
-	batch = k->batch >= COUNT ? emu_int_of(l, args, k->batch - COUNT) / plane
+	batch = k->batch >= COUNT ? emu_int_of(l, args, k->batch - COUNT) / (int64_t)out
 				  : emu_int_of(l, args, k->batch);
 	ret->in = emu_torch_packed(emu_pointer_of(args, k->in), batch, channels, size[0],
 				   k->flags & LAST);
@@ -66,9 +72,12 @@ static int read_max_pool(const struct max_pool *k, const struct gpuemu_launch *l
 	ret->positions = emu_pointer_of(args, k->positions);
 	/* Of more volumes than a grid has: the number of the first one; then, channels last. */
 	if (axes == 3 &&
-	    (l->grid[2] != batch * channels * size[1][0] || *(const uint8_t *)args[k->params - 1]))
+	    ((double)l->grid[2] != (double)batch * (double)channels * (double)size[1][0] ||
+	     *(const uint8_t *)args[k->params - 1]))
 		return -ENOTSUP;
-	return emu_torch_computes_large(emu_torch_image_elements(&ret->in), EMU_TORCH_IMAGES)
+	/* Ten elements of a window count as one of the result. */
+	return emu_torch_computes_large((double)batch * fmax(in, out * fmax(window / 10, 1)),
+					EMU_TORCH_IMAGES)
 		       ? 0
 		       : -ENOTSUP;
 }
@@ -111,7 +120,9 @@ static int run_max_pool(const struct emu_torch *t, const struct gpuemu_launch *l
 	for (int64_t n = 0; n < v.in.size[0]; n++)
 		for (int64_t c = 0; c < v.in.size[1]; c++)
 			EMU_EACH_POSITION(&v.out, o)
-	find_largest(t, &v, n, c, o);
+			{
+				find_largest(t, &v, n, c, o);
+			}
 	return 0;
 }
 
@@ -215,7 +226,7 @@ static int run_depthwise(const struct emu_torch *t, const struct gpuemu_launch *
 	y = m[t->op == FORWARD ? 1 : 0];
 	w = m[2];
 	to = t->op == FORWARD ? &y : t->op == INPUT_GRADIENT ? &x : &w;
-	if (x.size[1] < 1 || y.size[1] % x.size[1] != 0 ||
+	if (x.size[1] < 1 || y.size[1] < 1 || y.size[1] % x.size[1] != 0 ||
 	    !emu_torch_computes_work(emu_torch_image_elements(&y) *
 				     (double)(w.size[3] * w.size[4]) / 20))
 		return -ENOTSUP;

@@ -51,7 +51,7 @@ static inline enum emu_type emu_torch_computes(enum emu_type type)
 int emu_torch_computes_work(double elements);
 
 /* Frequent work on large tensors has larger limits, by these factors, unless memory has no data:
- * pooling; softmax of long rows; contiguous element-wise work; lists of tensors (the largest
+ * pooling; softmax of long rows, CTC; contiguous element-wise work; lists of tensors (the largest
  * possible launch is below this limit). */
 enum { EMU_TORCH_IMAGES = 5, EMU_TORCH_SOFTMAX = 20, EMU_TORCH_BLOCKS = 50, EMU_TORCH_LISTS = 500 };
 int emu_torch_computes_large(double elements, int factor);
