@@ -209,7 +209,7 @@ TEST(regions_without_samples)
 	for (int i = 1; i < 5; i++)
 		region[i] = i < 3 ? 0.5f : 1.5f;
 	ck_assert(launch(name, args, bytes));
-	ck_assert(to == 1.75f);
+	ck_assert(to == 2.5f);
 	samples = INT32_MAX;
 	ck_assert(!launch(name, args, bytes));
 }
