@@ -174,7 +174,7 @@ static void collect(const struct ctc *c, int64_t b, double loss, double gradient
 {
 	int64_t first = c->t->op == LABELS, last = 2 * c->target_lengths[b];
 
-	/* The kernel that collects all labels then subtracts an undefined probability from each. */
+	/* With an infinite loss, COLLECT subtracts NaN from the gradients of all labels. */
 	if (!first && loss == INFINITY)
 		gradient = NAN;
 	for (int64_t step = 0; step < c->lengths[b]; step++) {
