@@ -299,6 +299,19 @@ def test_a_stream_waits():
         assert list(first.values()) == ['awaited'] * 6, list(run.edges('event-wait'))
 
 
+def test_queue_of_two_recording_threads():
+    """A thread waits for events that one thread records, then another one: they are not a queue of one thread."""
+    rows = []
+    for i in range(8):
+        at, by = 200 * i, 1 + i // 4
+        rows += [call(at, 3, 4 * i + 1, thread=by), kernel(at + 6, 20, 4 * i + 1, 'load'),
+                 call(at + 5, 2, 4 * i + 2, RECORD, by), call(at + 50, 2, 4 * i + 3, WAIT, 3),
+                 call(at + 55, 3, 4 * i + 4, thread=3), kernel(at + 70, 30, 4 * i + 4, 'use', 20)]
+    with Inferred(rows) as run:
+        lags = [e.lag_us for e in run.edges('event-wait') if e.source.name == 'load' and e.to.name == 'use']
+        assert len(lags) == 8, list(run.edges())
+
+
 def test_calls_of_a_thread_for_two_gpus():
     """They form one sequence."""
     rows = [call(100, 10, 1), kernel(200, 240, 1), call(115, 10, 2, rank=1), kernel(205, 9, 2, rank=1),

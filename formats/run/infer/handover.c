@@ -240,6 +240,8 @@ static double spread_of(const struct hand_overs *h, const struct infer_passed *p
 {
 	double mean = 0, sum = 0;
 
+	if (n == 0)
+		return 0;
 	for (size_t k = 0; k < n; k++) {
 		int64_t ns = time_after(h, p, k, size);
 
@@ -252,12 +254,14 @@ static double spread_of(const struct hand_overs *h, const struct infer_passed *p
 	return sum / (double)n;
 }
 
-/* The number of events after which the next call is known. */
+/* The number of events before the first one after which no next call is known. */
 static size_t count_puts(const struct hand_overs *h, const struct infer_passed *p, size_t n)
 {
-	while (n > 0 && h->next[p[n - 1].record] == INFER_NONE)
-		n--;
-	return n;
+	size_t puts = 0;
+
+	while (puts < n && h->next[p[puts].record] != INFER_NONE)
+		puts++;
+	return puts;
 }
 
 /* Adds the edges of a thread that waits while its queue, of `size` events, is full. */
@@ -289,11 +293,13 @@ struct queue {
 struct queues {
 	struct queue *queues;
 	size_t n, cap;
+	struct fmt_hash_table table;
 };
 
 static void queues_done(struct queues *q)
 {
 	free(q->queues);
+	fmt_hash_done(&q->table);
 }
 
 static int find_queue(struct queues *q, const struct hand_overs *h, const struct infer_passed *p,
@@ -301,15 +307,18 @@ static int find_queue(struct queues *q, const struct hand_overs *h, const struct
 {
 	fmt_str record = infer_op_name(h->v, &h->v->ops[p->op]);
 	fmt_str wait = h->sites[h->site[p->wait]].next;
-	size_t i = 0;
+	uint32_t hash = fmt_hash_numbers(record, wait);
+	struct fmt_hash_slot *slot;
 
-	while (i < q->n && (q->queues[i].record != record || q->queues[i].wait != wait))
-		i++;
-	if (array_reserve(&q->queues, q->n + 1, &q->cap) < 0)
+	if (fmt_hash_reserve(&q->table) < 0 || array_reserve(&q->queues, q->n + 1, &q->cap) < 0)
 		return -ENOMEM;
-	if (i == q->n)
-		q->queues[q->n++] = (struct queue){record, wait, {0}};
-	*ret = &q->queues[i];
+	slot = fmt_hash_find(&q->table, hash, i,
+			     q->queues[i].record == record && q->queues[i].wait == wait);
+	if (!slot->number) {
+		q->queues[q->n] = (struct queue){record, wait, {0}};
+		fmt_hash_set(&q->table, slot, hash, (uint32_t)q->n++);
+	}
+	*ret = &q->queues[slot->number - 1];
 	return 0;
 }
 
@@ -327,6 +336,17 @@ static size_t size_of(const struct queue *q)
 	return size;
 }
 
+/* Returns true if one thread records all n events, and another one waits for all of them. */
+static bool is_queue(const struct infer_view *v, const struct infer_passed *p, size_t n)
+{
+	uint32_t puts = v->calls[p->record].thread, takes = v->calls[p->wait].thread;
+
+	for (size_t i = 1; i < n; i++)
+		if (v->calls[p[i].record].thread != puts || v->calls[p[i].wait].thread != takes)
+			return false;
+	return puts != takes;
+}
+
 /* Measures the queues of a rank, or adds their edges. */
 static int process_queues(struct hand_overs *h, struct queues *queues, bool measure)
 {
@@ -341,7 +361,7 @@ static int process_queues(struct hand_overs *h, struct queues *queues, bool meas
 
 		for (end = first; end < h->n_passed && h->passed[end].first == p->first; end++)
 			least_ns = least_of(least_ns, passed_ns(v, &h->passed[end]));
-		if (v->calls[p->record].thread == v->calls[p->wait].thread)
+		if (!is_queue(v, p, (size_t)(end - first)))
 			continue;
 		n = count_puts(h, p, (size_t)(end - first));
 		r = find_queue(queues, h, p, &q);

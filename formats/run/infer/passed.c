@@ -6,8 +6,9 @@
 
 #include <stdbool.h>
 
-#define LEFT 8	/* a queue contains at most so many events at the end of the recording */
-#define LEAST 6 /* waits of a stream that show a queue */
+#define LEFT 8		  /* a queue contains at most so many events at the end of the recording */
+#define LEAST 6		  /* waits of a stream that show a queue */
+#define MOST_CLASSES 1000 /* classes of events that one class of waits is compared with */
 
 /* An event, recorded behind `op`, or a wait for one. A class of events has one stream and name of
  * `op`; so do waits of streams, on one thread. Waits of the host are one class. */
@@ -19,6 +20,17 @@ struct item {
 struct items {
 	struct item *items;
 	size_t n;
+};
+
+/* Events of a class, in order. */
+struct event_class {
+	const struct item *items;
+	size_t n;
+};
+
+struct classes {
+	struct event_class *classes;
+	size_t n, cap;
 };
 
 static int compare_class(const struct infer_view *v, const struct item *a, const struct item *b)
@@ -104,7 +116,7 @@ static bool may_be_passed(const struct infer_view *v, const struct item *waits,
 {
 	bool host = waits->op == INFER_NONE;
 
-	if (!host && (n < LEAST || v->ops[waits->op].stream == v->ops[events->op].stream))
+	if (!host && v->ops[waits->op].stream == v->ops[events->op].stream)
 		return false;
 	for (size_t i = 0; i < n; i++)
 		if (v->calls[events[i].call].end_ns > v->calls[waits[i].call].start_ns ||
@@ -124,21 +136,44 @@ static size_t class_end(const struct infer_view *v, const struct items *from, si
 	return end;
 }
 
-/* Finds the only class of events that n waits may be for, or NULL. */
-static const struct item *find_class(const struct infer_view *v, const struct items *events,
-				     const struct item *waits, size_t n)
+static int by_length(const void *x, const void *y)
 {
-	size_t most = waits->op == INFER_NONE ? n : n + LEFT;
-	const struct item *ret = NULL;
+	const struct event_class *a = x, *b = y;
 
+	return array_order(a->n, b->n);
+}
+
+/* Lists the classes of events by their length. */
+static int list_classes(const struct infer_view *v, const struct items *events, struct classes *ret)
+{
 	for (size_t first = 0, end; first < events->n; first = end) {
 		end = class_end(v, events, first);
-		if (end - first < n || end - first > most ||
-		    !may_be_passed(v, waits, &events->items[first], n))
+		if (array_reserve(&ret->classes, ret->n + 1, &ret->cap) < 0)
+			return -ENOMEM;
+		ret->classes[ret->n++] = (struct event_class){&events->items[first], end - first};
+	}
+	if (ret->n > 0)
+		qsort(ret->classes, ret->n, sizeof(*ret->classes), by_length);
+	return 0;
+}
+
+/* Finds the only class of events that n waits may be for; NULL: none, or too many to compare. */
+static const struct item *find_class(const struct infer_view *v, const struct classes *events,
+				     const struct item *waits, size_t n)
+{
+	bool host = waits->op == INFER_NONE;
+	size_t low = array_bound(i, 0, events->n, events->classes[i].n < n);
+	size_t end = array_bound(i, low, events->n, events->classes[i].n <= n + (host ? 0 : LEFT));
+	const struct item *ret = NULL;
+
+	if (end - low > MOST_CLASSES || (!host && n < LEAST))
+		return NULL;
+	for (size_t i = low; i < end; i++) {
+		if (!may_be_passed(v, waits, events->classes[i].items, n))
 			continue;
 		if (ret)
 			return NULL;
-		ret = &events->items[first];
+		ret = events->classes[i].items;
 	}
 	return ret;
 }
@@ -179,10 +214,16 @@ static void items_done(struct items *i)
 	free(i->items);
 }
 
+static void classes_done(struct classes *c)
+{
+	free(c->classes);
+}
+
 long infer_list_passed(const struct infer_view *v, struct infer_passed **ret)
 {
 	scoped(items_done) struct items waits = {malloc((v->n_calls + 1ul) * sizeof(struct item))};
 	scoped(items_done) struct items events = {malloc((v->n_calls + 1ul) * sizeof(struct item))};
+	scoped(classes_done) struct classes classes = {0};
 	scoped(free_ptr) struct infer_passed *out = malloc((v->n_calls + 1ul) * sizeof(*out));
 	size_t n = 0;
 
@@ -193,12 +234,14 @@ long infer_list_passed(const struct infer_view *v, struct infer_passed **ret)
 	sort_items(v, &waits);
 	sort_items(v, &events);
 	remove_direct(v, &events);
+	if (list_classes(v, &events, &classes) < 0)
+		return -ENOMEM;
 	for (size_t first = 0, end; first < waits.n; first = end) {
 		const struct item *of;
 		uint32_t class = (uint32_t)n;
 
 		end = class_end(v, &waits, first);
-		of = find_class(v, &events, &waits.items[first], end - first);
+		of = find_class(v, &classes, &waits.items[first], end - first);
 		for (size_t i = first; of && i < end; i++, of++)
 			out[n++] =
 				(struct infer_passed){of->call, of->op, waits.items[i].call, class};
