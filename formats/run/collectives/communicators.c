@@ -211,8 +211,9 @@ static float usual_spread(const struct best *best, uint32_t n_rows, float *space
 
 static int is_as_good(const struct best *b, float usual, const struct vote *v, float part)
 {
-	return v->spread <= 2.5F * fmaxf(b->spread, usual) +
-				    MORE_US * (1 + FEW / (float)(v->n * v->n * v->n)) &&
+	const float n = (float)v->n;
+
+	return v->spread <= 2.5F * fmaxf(b->spread, usual) + MORE_US * (1 + FEW / (n * n * n)) &&
 	       part >= b->part - LESS;
 }
 
