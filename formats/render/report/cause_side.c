@@ -22,6 +22,7 @@ void fmt_cause_side_done(struct fmt_cause_side *s)
 	free(s->digests);
 	fmt_cause_memory_done(&s->memory);
 	free(s->threads);
+	free(s->host_graphs);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -398,6 +399,28 @@ static void find_threads(struct fmt_cause_side *s)
 	fmt_cause_memory_index_threads(&s->memory);
 }
 
+/* Lists the graphs with a function of the host. */
+static int find_host_graphs(struct fmt_cause_side *s)
+{
+	static const char node[] = "\"kind\": \"host\"";
+	const char *at = fmt_fact_value(s->names, s->rank, FMT_FACT_GRAPHS), *graph;
+	const char *end = at ? at + strlen(at) : NULL;
+	size_t len;
+
+	while (at && fmt_json_element(&at, end, &graph, &len)) {
+		int64_t number = fmt_json_member_i64(graph, len, "graph", -1);
+
+		if (number < 0 || !memmem(graph, len, node, strlen(node)))
+			continue;
+		if (array_reserve(&s->host_graphs, s->n_host_graphs + 1, &s->host_graphs_cap) < 0)
+			return -ENOMEM;
+		s->host_graphs[s->n_host_graphs++] = number;
+	}
+	if (s->n_host_graphs > 0)
+		qsort(s->host_graphs, s->n_host_graphs, sizeof(*s->host_graphs), array_by_i64);
+	return 0;
+}
+
 static bool is_inside(const struct fmt_cause_scope *s, const struct fmt_slice_info *slice)
 {
 	return fmt_iteration_order(slice->iteration.number, s->first) >= 0 &&
@@ -418,7 +441,7 @@ int fmt_cause_side_read(struct fmt_trace *t, uint32_t rank, const struct fmt_cau
 	if (!ret->tracks || !ret->threads)
 		return -ENOMEM;
 	ret->n_tracks = fmt_n_tracks(ret->names, rank);
-	r = fmt_cause_memory_read(t, rank, &ret->memory);
+	r = fmt_cause_memory_read(t, rank, &ret->memory) ?: find_host_graphs(ret);
 	for (uint32_t i = 0; i < fmt_trace_rank(t, rank)->n_slices && r == 0; i++)
 		if (is_inside(scope, fmt_trace_slice(t, rank, i)))
 			r = read_slice(ret, t, i, err);
@@ -429,22 +452,15 @@ int fmt_cause_side_read(struct fmt_trace *t, uint32_t rank, const struct fmt_cau
 	return add_digests(ret);
 }
 
-/* In a call, an argument of that name may be the address for a size. */
 bool fmt_cause_side_has_host_node(const struct fmt_cause_side *s, const struct fmt_cause_item *x)
 {
-	static const char node[] = "\"kind\": \"host\"";
 	int64_t number = fmt_cause_side_value(s, x, "graph");
-	const char *at = fmt_fact_value(s->names, s->rank, FMT_FACT_GRAPHS), *graph;
-	const char *end = at ? at + strlen(at) : NULL;
-	size_t len;
+	size_t at = array_bound(i, 0, s->n_host_graphs, s->host_graphs[i] < number);
 
-	while (number >= 0 && at && fmt_json_element(&at, end, &graph, &len))
-		if (fmt_json_member_i64(graph, len, "graph", -1) == number &&
-		    memmem(graph, len, node, strlen(node)))
-			return true;
-	return false;
+	return at < s->n_host_graphs && s->host_graphs[at] == number;
 }
 
+/* In a call, an argument of that name may be the address for a size. */
 int64_t fmt_cause_side_bytes(const struct fmt_cause_side *s, const struct fmt_cause_item *x)
 {
 	if (!FMT_IS_OP(x->template->kind))

@@ -64,6 +64,8 @@ struct fmt_cause_side {
 	size_t n_digests, digests_cap;
 	struct fmt_cause_memory memory;
 	int64_t *threads; /* by track: fmt_cause_memory_same(); set when the sides are matched */
+	int64_t *host_graphs; /* the numbers of graphs with a function of the host; sorted */
+	size_t n_host_graphs, host_graphs_cap;
 	int64_t last_iteration;
 };
 
