@@ -483,7 +483,9 @@ int rex_execute(const struct rex_process *p, const struct rex_options *how, stru
 		rex_functions_open();
 		run.marking = busiest_thread(p);
 		rex_announce_values(p, how->share);
-		rex_progress_begin(&run.progress, how->share, p);
+		r = rex_progress_begin(&run.progress, how->share, p);
+	}
+	if (r == 0) {
 		r = run_threads(&run);
 		rex_progress_end(&run.progress, &run.error);
 		ret->counts.seeded = run.context.seeded;

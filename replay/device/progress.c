@@ -38,20 +38,24 @@ static int find_others(const struct rex_process *p, bool *is_other)
 	return r;
 }
 
-void rex_progress_begin(struct rex_progress *p, struct rex_share *share,
-			const struct rex_process *process)
+int rex_progress_begin(struct rex_progress *p, struct rex_share *share,
+		       const struct rex_process *process)
 {
+	int r = 0;
 	bool has_others = !process->is_alone && process->n_processes > 1 &&
 			  process->n_processes <= REX_PROCESSES &&
 			  !rex_share_settings(share)->folder[0]; /* else it has its own table */
 
 	*p = (struct rex_progress){.process = process};
 	if (!has_others)
-		return;
+		return 0;
 	p->share = share;
-	p->waits = shares_objects(process) && find_others(process, p->is_other) == 0;
-	if (!p->waits)
+	p->waits = shares_objects(process);
+	if (p->waits)
+		r = find_others(process, p->is_other);
+	else
 		rex_share_set_progress(share, process->index, INT64_MAX);
+	return r;
 }
 
 void rex_progress_publish(const struct rex_progress *p, uint32_t first)

@@ -16,8 +16,9 @@ struct rex_progress {
 	bool is_other[REX_PROCESSES]; /* by process: another one of this host */
 };
 
-void rex_progress_begin(struct rex_progress *p, struct rex_share *share,
-			const struct rex_process *process);
+/* Returns 0 or -ENOMEM. */
+int rex_progress_begin(struct rex_progress *p, struct rex_share *share,
+		       const struct rex_process *process);
 /* Publishes that all calls before `first`, in the order of returns, have been made. */
 void rex_progress_publish(const struct rex_progress *p, uint32_t first);
 /* Waits until a call with this `began` may begin, or until *error is not 0. */
