@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the expressions of forward.txt use. */
+/* Macros and functions for the expressions of forward.txt. */
 #pragma once
 
 #include "replay/emugpu/lib/blas.h"

@@ -49,6 +49,7 @@ void cupti_drop_subscriber(void);
 /* Starts or stops observing, depending on enabled records and callbacks. */
 void cupti_update(void);
 
-/* What the expressions of forward.txt use: enable or disable records of a kind, or of a call. */
+/* Functions for the expressions of forward.txt: enable or disable records of a kind, or of a call.
+ */
 CUptiResult cupti_set_wanted(CUpti_ActivityKind kind, int on);
 CUptiResult cupti_skip_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, uint8_t enable);

@@ -34,7 +34,7 @@ ncclResult_t emu_group_message(ncclComm_t comm, const struct emu_message *t, CUs
 /* Returns 1 if the thread is in a group, whose end then waits for `comm` to join. */
 int emu_group_joining(ncclComm_t comm);
 
-/* What the expressions of forward.txt use: a collective, with any operator and root; a send or
+/* Functions for the expressions of forward.txt: a collective, with any operator and root; a send or
  * receive; ncclCommInitRank. */
 ncclResult_t emu_nccl_collective(ncclComm_t comm, enum cost_collective kind, const void *send,
 				 void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,

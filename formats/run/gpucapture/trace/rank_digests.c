@@ -56,7 +56,7 @@ struct launches {
 	int64_t later_ns; /* the first launch of the process in a later segment; INT64_MAX: none */
 };
 
-/* Where live memory of a process is listed. */
+/* Search for the events at which live memory of a process is listed. */
 struct placement {
 	const struct rec_segment *segment;
 	const struct rec_plan *plan;
