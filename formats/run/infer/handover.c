@@ -183,7 +183,7 @@ static int add_hand_over(const struct hand_overs *h, uint32_t call)
 	int64_t own_ns = least_of(h->sites[h->site[call]].own_ns, time_before(v, call));
 	int r;
 
-	if (goes_on(h, call) || goes_on(h, h->next[from]))
+	if (goes_on(h, call))
 		return 0;
 	r = add_edge(v, from, call, c->start_ns - v->calls[from].end_ns, FMT_EDGE_START);
 	if (r == 0 && c->prev != INFER_NONE && has_own_time(h, call))
