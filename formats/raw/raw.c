@@ -184,7 +184,8 @@ void rec_raw_use_reserve(struct rec_raw *s)
 
 /* ---- reading */
 
-/* Reads the header of the chunk at `at`. Returns 1, or 0 if there is none. */
+/* Reads the header of the chunk at offset `at`. Returns 1; 0 if the file has no valid header there;
+ * -errno. */
 static int read_header(int fd, uint64_t at, struct fmt_chunk *c)
 {
 	uint8_t header[FMT_CHUNK_HEADER_MAX];
@@ -290,7 +291,8 @@ static void *read_ahead(void *ahead)
 	return NULL;
 }
 
-/* Begins to read the chunk at `at`. Returns NULL if there is none. */
+/* Starts a thread that reads the chunk at offset `at`. Returns NULL if the file has no valid chunk
+ * there, or on failure. */
 static struct rec_raw_ahead *begin_chunk(int fd, uint64_t at)
 {
 	scoped(free_ptr) struct rec_raw_ahead *a = calloc(1, sizeof(*a));

@@ -67,8 +67,7 @@ end
 serve
 cat "$long" >"$work/sequential"
 n=$(requests)
-# The kernel alone requests 32 pages at once. A busy machine reads a little before the server's pages arrive.
-[ "$n" -lt $((pages / 48)) ] || die "$n requests for $pages pages"
+[ "$n" -lt $((pages / 32 / 2)) ] || die "$n requests for $pages pages"
 cmp "$work/whole" "$work/sequential"
 end
 

@@ -4,7 +4,7 @@
 absent pages arrive everywhere."""
 import ctypes
 
-from cuda import CHAR, INT, MIN, SUM, Library, Nccl, cu, read, resident_bytes
+from cuda import CHAR, INT, MIN, SUM, Library, Nccl, cu, read, resident_bytes, use_device
 
 GPUS = 4
 GB = 1 << 30
@@ -31,8 +31,7 @@ def write_values(gpu, at):
 
 
 def copy(gpu):
-    contexts.append(cu.new('cuDevicePrimaryCtxRetain', gpu))
-    cu.cuCtxSetCurrent(contexts[gpu])
+    contexts.append(use_device(gpu))
     here = cu.new('cuMemAlloc_v2', BYTES)
     memory.append(here)
     cu.cuMemsetD32_v2(here, 0, BYTES // 4)

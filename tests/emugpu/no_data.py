@@ -4,7 +4,7 @@
 their data."""
 import ctypes
 
-from cuda import CHAR, FLOAT, INT, SUM, Library, Nccl, cu, read, resident_bytes
+from cuda import CHAR, FLOAT, INT, SUM, Library, Nccl, cu, read, resident_bytes, use_device
 
 GPUS = 8
 GB = 1 << 30
@@ -15,8 +15,7 @@ contexts, memory = [], []
 
 
 def fill(gpu):
-    contexts.append(cu.new('cuDevicePrimaryCtxRetain', gpu))
-    cu.cuCtxSetCurrent(contexts[gpu])
+    contexts.append(use_device(gpu))
     here = cu.new('cuMemAlloc_v2', BYTES)
     memory.append(here)
     cu.cuMemsetD32_v2(here, 1, BYTES // 4)

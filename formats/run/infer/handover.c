@@ -150,7 +150,7 @@ static bool has_own_time(const struct hand_overs *h, uint32_t call)
 /* Returns true if the call began as soon as others of its site that waited for no thread. */
 static bool goes_on(const struct hand_overs *h, uint32_t call)
 {
-	return call != INFER_NONE && has_own_time(h, call) &&
+	return has_own_time(h, call) &&
 	       time_before(h->v, call) <= VARIES * h->sites[h->site[call]].own_ns + SLACK_NS;
 }
 
@@ -199,7 +199,8 @@ static int64_t passed_ns(const struct infer_view *v, const struct infer_passed *
 }
 
 /* Adds the edges of a thread that takes an event from a queue, which takes at least `least_ns`. It
- * waited for the event if it continued about as soon, and later than it goes on otherwise. */
+ * waited for the event if its next call started within about twice that time of the record, and
+ * later than the thread's own time explains. */
 static int add_taken(struct hand_overs *h, const struct infer_passed *p, int64_t least_ns)
 {
 	struct infer_view *v = h->v;

@@ -29,7 +29,7 @@ struct emu_product {
 	uint8_t tensor;
 };
 
-/* Where and how a triangular matrix is stored and used. */
+/* Options of a triangular matrix, as cuBLAS names them. */
 struct emu_side {
 	cublasSideMode_t side;
 	cublasFillMode_t uplo;
